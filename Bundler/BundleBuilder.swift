@@ -82,7 +82,7 @@ package struct BundleBuilder<Spool: BundleSpool> {
         if queryNames.contains(name) {
             throw Status(.alreadyExists, "Query name conflict: \"\(name)\" was added before.")
         }
-        try noteDatabase(parent.database, parent.text)
+        try noteDatabase(parent.database, parent.string)
         _ = try BundleQueryCheck.query(query, parent: parent)
         queryNames.insert(name)
         queries.append(
@@ -116,19 +116,19 @@ package struct BundleBuilder<Spool: BundleSpool> {
 
     // MARK: Names
 
-    private mutating func documentName(_ text: String) throws(Status) -> ResourceName {
-        let name = try ResourceName(document: text)
-        try noteDatabase(name.database, text)
+    private mutating func documentName(_ string: String) throws(Status) -> ResourceName {
+        let name = try ResourceName(document: string)
+        try noteDatabase(name.database, string)
         return name
     }
 
-    private mutating func noteDatabase(_ other: DatabaseName, _ text: String) throws(Status) {
+    private mutating func noteDatabase(_ other: DatabaseName, _ string: String) throws(Status) {
         guard let database else {
             database = other
             return
         }
         if database != other {
-            throw .invalidArgument("A bundle holds one database only: \(text) is not in \(database).")
+            throw .invalidArgument("A bundle holds one database only: \(string) is not in \(database).")
         }
     }
 
@@ -139,10 +139,10 @@ package struct BundleBuilder<Spool: BundleSpool> {
 
     private static func checkReferences(in value: Value, of document: ResourceName) throws(Status) {
         switch value {
-        case .reference(let text):
-            if try ResourceName(reference: text).database != document.database {
+        case .reference(let string):
+            if try ResourceName(reference: string).database != document.database {
                 throw .invalidArgument(
-                    "Document \(document.text) refers to \(text) of another database, which no client can load.")
+                    "Document \(document.string) refers to \(string) of another database, which no client can load.")
             }
         case .array(let elements): for element in elements { try checkReferences(in: element, of: document) }
         case .map(let map): try checkReferences(in: map, of: document)

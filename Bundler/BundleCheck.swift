@@ -113,7 +113,7 @@ package struct BundleCheck: Sendable {
         }
         let limitType = try Self.limitType(bundled.limitType, of: label)
         do throws(Status) {
-            let parent = try name(bundled.parent) { text throws(Status) in try ResourceName(parent: text) }
+            let parent = try name(bundled.parent) { string throws(Status) in try ResourceName(parent: string) }
             let query = try BundleQueryCheck.query(structured, parent: parent)
             try checkReferences(in: structured)
             return BundleQuery(
@@ -136,21 +136,21 @@ package struct BundleCheck: Sendable {
 
     // MARK: Names and times
 
-    private mutating func documentName(_ text: String) throws(Status) -> ResourceName {
-        try name(text) { text throws(Status) in try ResourceName(document: text) }
+    private mutating func documentName(_ string: String) throws(Status) -> ResourceName {
+        try name(string) { string throws(Status) in try ResourceName(document: string) }
     }
 
     private mutating func name(
-        _ text: String, _ parse: (String) throws(Status) -> ResourceName
+        _ string: String, _ parse: (String) throws(Status) -> ResourceName
     ) throws(Status) -> ResourceName {
         let name: ResourceName
-        do throws(Status) { name = try parse(text) } catch { throw Self.damaged(error.message) }
+        do throws(Status) { name = try parse(string) } catch { throw Self.damaged(error.message) }
         guard let database else {
             database = name.database
             return name
         }
         if name.database != database {
-            throw Self.damaged("The bundle names \(text), which is not in \(database).")
+            throw Self.damaged("The bundle names \(string), which is not in \(database).")
         }
         return name
     }
@@ -177,7 +177,8 @@ extension BundleCheck {
 
     private mutating func checkReferences(in value: Value) throws(Status) {
         switch value {
-        case .reference(let text): _ = try name(text) { text throws(Status) in try ResourceName(reference: text) }
+        case .reference(let string):
+            _ = try name(string) { string throws(Status) in try ResourceName(reference: string) }
         case .array(let elements): for element in elements { try checkReferences(in: element) }
         case .map(let map): try checkReferences(in: map)
         default: break

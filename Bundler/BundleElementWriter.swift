@@ -30,7 +30,7 @@ enum BundleElementWriter {
         writer.raw("{\"namedQuery\":{\"name\":")
         writer.string(name)
         writer.raw(",\"bundledQuery\":{\"parent\":")
-        writer.string(parent.text)
+        writer.string(parent.string)
         writer.raw(",\"structuredQuery\":")
         writer.bytes += query.json()
         if query.limit != nil {

@@ -41,7 +41,7 @@ package final class RulesCoverage: RulesObserver {
         if let known = entries[expression.id].firstIndex(where: { $0.json == json }) {
             entries[expression.id][known].count.count += 1
         } else if entries[expression.id].count < RulesLimits.coverageValuesMax {
-            let count = Count(value: result.text, isError: result.isError, count: 1)
+            let count = Count(value: result.string, isError: result.isError, count: 1)
             entries[expression.id].append(Entry(json: json, count: count))
         } else {
             others[expression.id] += 1
@@ -60,7 +60,7 @@ package final class RulesCoverage: RulesObserver {
     // MARK: Reports
 
     /// For people: what was never evaluated, and what each condition came to.
-    package var text: String {
+    package var string: String {
         var lines: [String] = []
         let reached = ruleset.expressions.filter { evaluations(of: $0.id) > 0 }.count
         lines.append("\(reached) of \(ruleset.expressions.count) expressions evaluated")
@@ -99,26 +99,26 @@ package final class RulesCoverage: RulesObserver {
     private func report(_ id: Int, _ children: [Int?: [Int]], _ fileName: String) -> String {
         let expression = ruleset.expressions[id]
         // Google's offsets are inclusive, and count characters.
-        var text =
+        var string =
             "{\"sourcePosition\":{\"fileName\":\(JSONText.quoted(fileName)),\"line\":\(expression.line),"
             + "\"column\":\(expression.column),\"currentOffset\":\(expression.startOffset),"
             + "\"endOffset\":\(max(expression.endOffset - 1, expression.startOffset))}"
         if !entries[id].isEmpty {
             let values = entries[id].map { "{\"value\":\($0.json),\"count\":\($0.count.count)}" }
-            text += ",\"values\":[\(values.joined(separator: ","))]"
+            string += ",\"values\":[\(values.joined(separator: ","))]"
         }
         if let inner = children[id] {
-            text += ",\"children\":[\(inner.map { report($0, children, fileName) }.joined(separator: ","))]"
+            string += ",\"children\":[\(inner.map { report($0, children, fileName) }.joined(separator: ","))]"
         }
-        return text + "}"
+        return string + "}"
     }
 }
 
 /// Writing of JSON.
 enum JSONText {
-    static func quoted(_ text: String) -> String {
+    static func quoted(_ string: String) -> String {
         var quoted = "\""
-        for scalar in text.unicodeScalars {
+        for scalar in string.unicodeScalars {
             switch scalar {
             case "\"": quoted += "\\\""
             case "\\": quoted += "\\\\"

@@ -13,7 +13,7 @@ package final class RulesExplanation: RulesObserver {
     }
 
     /// One line an expression, its operands below it.
-    package var text: String { lines.map { $0 + "\n" }.joined() }
+    package var string: String { lines.map { $0 + "\n" }.joined() }
 
     private func append(_ line: String) -> Int? {
         if lines.count >= RulesLimits.explanationLinesMax { return nil }
@@ -36,7 +36,7 @@ package final class RulesExplanation: RulesObserver {
     package func didEvaluate(_ expression: RulesExpression, _ result: RulesResult) {
         depth -= 1
         guard let line = open.popLast(), let line else { return }
-        lines[line] += result.isError ? "  → error: \(result.text)" : "  → \(result.text)"
+        lines[line] += result.isError ? "  → error: \(result.string)" : "  → \(result.string)"
     }
 
     package func didEvaluate(_ outcome: RulesOutcome) {
@@ -47,10 +47,10 @@ package final class RulesExplanation: RulesObserver {
             case .denied: "denied"
             case .failed: "failed"
             }
-        _ = append("\(word): \(outcome.text)")
+        _ = append("\(word): \(outcome.string)")
     }
 
-    package func didDebug(_ text: String, at line: Int) {
-        _ = append("debug at line \(line): \(text)")
+    package func didDebug(_ string: String, at line: Int) {
+        _ = append("debug at line \(line): \(string)")
     }
 }

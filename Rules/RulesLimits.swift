@@ -32,7 +32,7 @@ package enum RulesLimits {
     /// Distinct documents that a batch, a transaction or a read of several documents may look at.
     package static let accessesPerBatch = 20
     /// Bytes of a text or a byte string that rules put together (ours).
-    package static let textSizeBytesMax = 16 << 20
+    package static let stringSizeBytesMax = 16 << 20
     /// Elements of a list, a set or a map that rules put together (ours).
     package static let elementsMax = 1 << 20
     /// Values that one request compares, hashes or copies inside of lists and maps, and bytes that it replaces, splits or

@@ -26,7 +26,7 @@ package struct RulesResult {
     package var isError: Bool { value.isError }
 
     /// The value as rules would write it, or the error's text; long ones are cut.
-    package var text: String { evaluation.description(of: value) }
+    package var string: String { evaluation.description(of: value) }
 }
 
 /// Told of each expression as it is evaluated: for coverage and explanations.
@@ -39,12 +39,12 @@ package protocol RulesObserver: AnyObject {
     /// The `allow` statement has been judged.
     func didEvaluate(_ outcome: RulesOutcome)
     /// `debug(x)` was called. The text is as Google's emulator logs it: `int_value: 5`.
-    func didDebug(_ text: String, at line: Int)
+    func didDebug(_ string: String, at line: Int)
 }
 
 extension RulesObserver {
     package func willEvaluate(allowAt line: Int, column: Int, method: RulesMethod) {}
     package func willEvaluate(_ expression: RulesExpression) {}
     package func didEvaluate(_ outcome: RulesOutcome) {}
-    package func didDebug(_ text: String, at line: Int) {}
+    package func didDebug(_ string: String, at line: Int) {}
 }

@@ -124,14 +124,14 @@ package struct RulesQuery: Sendable {
 extension RulePath {
     /// The segments behind `/databases/D/documents`; nil when the path doesn't begin so.
     var documentSegments: [String]? {
-        guard segments.count >= 3, segments[0] == .text("databases"), segments[2] == .text("documents") else {
+        guard segments.count >= 3, segments[0] == .string("databases"), segments[2] == .string("documents") else {
             return nil
         }
-        var texts: [String] = []
+        var strings: [String] = []
         for segment in segments.dropFirst(3) {
-            guard case .text(let text) = segment else { return nil }
-            texts.append(text)
+            guard case .string(let string) = segment else { return nil }
+            strings.append(string)
         }
-        return texts
+        return strings
     }
 }

@@ -21,18 +21,18 @@ package struct RulesOutcome: Sendable, Equatable {
     let conditionColumn: Int
 
     /// As Google's emulator writes it: `false for 'get' @ L12`. Made on demand: most decisions are never explained.
-    package var text: String {
+    package var string: String {
         let reason =
             switch result {
             case .allowed: "true"
             case .denied: "false"
-            case .failed: failure?.text ?? "evaluation error at L\(conditionLine):\(conditionColumn)"
+            case .failed: failure?.string ?? "evaluation error at L\(conditionLine):\(conditionColumn)"
             }
         return "\(reason) for '\(method.rawValue)' @ L\(line)"
     }
 
     package static func == (lhs: RulesOutcome, rhs: RulesOutcome) -> Bool {
-        lhs.line == rhs.line && lhs.column == rhs.column && lhs.result == rhs.result && lhs.text == rhs.text
+        lhs.line == rhs.line && lhs.column == rhs.column && lhs.result == rhs.result && lhs.string == rhs.string
     }
 }
 
@@ -48,6 +48,6 @@ package struct RulesVerdict: Sendable {
     package var message: String {
         let refusals = outcomes.filter { $0.result != .allowed }
         if refusals.isEmpty { return "No matching allow statements" }
-        return "\n" + refusals.map(\.text).joined(separator: ", ")
+        return "\n" + refusals.map(\.string).joined(separator: ", ")
     }
 }

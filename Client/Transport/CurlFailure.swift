@@ -7,28 +7,28 @@ enum CurlFailure {
     ///   - message: libcurl's words.
     ///   - peer: `host:port`, for the message.
     static func status(_ code: CURLcode, _ message: String, peer: String) -> Status {
-        let text = "\(peer): \(message)"
+        let string = "\(peer): \(message)"
         switch code {
-        case CURLE_HTTP2_STREAM: return streamReset(resetCode(in: message), text)
-        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: return .invalidArgument(text)
-        case CURLE_OUT_OF_MEMORY: return .resourceExhausted(text)
-        case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER: return .failedPrecondition(text)
+        case CURLE_HTTP2_STREAM: return streamReset(resetCode(in: message), string)
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: return .invalidArgument(string)
+        case CURLE_OUT_OF_MEMORY: return .resourceExhausted(string)
+        case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER: return .failedPrecondition(string)
         case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION, CURLE_NOT_BUILT_IN, CURLE_FAILED_INIT,
             CURLE_TOO_MANY_REDIRECTS:
-            return .internalError(text)
+            return .internalError(string)
         // The rest is about a connection that could not be made or that broke.
-        default: return .unavailable(text)
+        default: return .unavailable(string)
         }
     }
 
     /// Source: gRPC over HTTP/2, Errors.
-    static func streamReset(_ code: Int?, _ text: String) -> Status {
+    static func streamReset(_ code: Int?, _ string: String) -> Status {
         switch code {
-        case 7: .unavailable(text)
-        case 8: Status(.cancelled, text)
-        case 11: .resourceExhausted(text)
-        case 12: Status(.permissionDenied, text)
-        default: .internalError(text)
+        case 7: .unavailable(string)
+        case 8: Status(.cancelled, string)
+        case 11: .resourceExhausted(string)
+        case 12: Status(.permissionDenied, string)
+        default: .internalError(string)
         }
     }
 

@@ -87,7 +87,7 @@ struct GRPCAnswerReader {
             return .unavailable("the server answers in HTTP/\(head.version): it does not speak HTTP/2, as gRPC needs")
         }
         guard !isGRPC, !hasStatus else { return nil }
-        let code = GRPCStatusText.code(ofHTTPStatus: head.status)
+        let code = GRPCStatusMessage.code(ofHTTPStatus: head.status)
         let type = head.head.firstValue("content-type") ?? "none"
         return Status(code, "the server answered with HTTP status \(head.status), content type \(type), not with gRPC")
     }
@@ -109,7 +109,7 @@ struct GRPCAnswerReader {
     /// - Parameter failure: what broke the transfer, when something did.
     func finalStatus(failure transferFailure: Status?) -> Status {
         if let earlyFailure { return earlyFailure }
-        if let status = GRPCStatusText.status(in: head.trailers) ?? GRPCStatusText.status(in: head.head) {
+        if let status = GRPCStatusMessage.status(in: head.trailers) ?? GRPCStatusMessage.status(in: head.head) {
             guard status.code == .ok, heldBytes > 0 else { return status }
             return .internalError("the last message of the answer is cut off")
         }

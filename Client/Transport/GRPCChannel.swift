@@ -145,7 +145,7 @@ package final class GRPCChannel: Sendable {
         } catch { failure = error }
         let pseudo = [
             HTTPField(":method", "POST"), HTTPField(":scheme", address.isSecure ? "https" : "http"),
-            HTTPField(":path", path), HTTPField(":authority", address.text),
+            HTTPField(":path", path), HTTPField(":authority", address.string),
         ]
         let stream = GRPCStream(
             connections: connections, path: path, fields: pseudo + fields, messageBytesMax: messageBytesMax,
@@ -165,7 +165,7 @@ package final class GRPCChannel: Sendable {
             HTTPField("grpc-accept-encoding", "identity,gzip"), HTTPField("user-agent", userAgent),
         ]
         if let timeoutMilliseconds {
-            fields.append(HTTPField("grpc-timeout", GRPCStatusText.timeout(milliseconds: timeoutMilliseconds)))
+            fields.append(HTTPField("grpc-timeout", GRPCStatusMessage.timeout(milliseconds: timeoutMilliseconds)))
         }
         return fields + metadata.map { HTTPField($0.name.lowercased(), $0.value) }
     }

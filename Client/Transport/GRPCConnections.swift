@@ -28,7 +28,7 @@ final class GRPCConnections {
     private var isFlushScheduled = false
     private var openers: Set<ObjectIdentifier> = []
     /// An opener was ready since a follower last found no room.
-    private var hasRoom = false
+    private var hasCapacity = false
     private var waiting: [GRPCUnaryCall] = []
     private var isRetired = false
 
@@ -55,7 +55,7 @@ final class GRPCConnections {
     private func closeIfRetired() {
         guard isRetired, calls.isEmpty, waiting.isEmpty, let pool else { return }
         self.pool = nil
-        hasRoom = false
+        hasCapacity = false
         loop.close(pool)
     }
 
@@ -63,7 +63,7 @@ final class GRPCConnections {
 
     /// Begins an attempt of the call, now or when there is a connection.
     func begin(_ call: GRPCUnaryCall) {
-        if hasRoom {
+        if hasCapacity {
             start(call, .follower)
         } else if openers.isEmpty, (pool?.socketCount ?? 0) < connectionsMax || calls.isEmpty {
             openers.insert(ObjectIdentifier(call))
@@ -81,14 +81,14 @@ final class GRPCConnections {
     /// The opener's connection stands: others can follow.
     func openerIsReady(_ call: GRPCUnaryCall) {
         guard openers.remove(ObjectIdentifier(call)) != nil else { return }
-        hasRoom = true
+        hasCapacity = true
         beginWaiting()
     }
 
     /// The follower found no connection with room. It begins again.
     func followerWasRefused(_ call: GRPCUnaryCall) {
         calls[ObjectIdentifier(call)] = nil
-        hasRoom = false
+        hasCapacity = false
         begin(call)
     }
 
@@ -107,7 +107,7 @@ final class GRPCConnections {
         } else if let first = waiting.first, openers.isEmpty {
             // There may be room now where there was none.
             waiting.removeFirst()
-            hasRoom = !wasOpening
+            hasCapacity = !wasOpening
             begin(first)
         }
         closeIfRetired()
@@ -158,8 +158,8 @@ final class GRPCConnections {
     func status(_ transfer: Transfer, _ code: CURLcode, isReady: Bool) -> Status {
         let message = transfer.errorMessage(code)
         guard code == CURLE_HTTP2, isReady else {
-            return CurlFailure.status(code, message, peer: address.text)
+            return CurlFailure.status(code, message, peer: address.string)
         }
-        return .unavailable("\(address.text): the connection broke, or the server does not speak HTTP/2: \(message)")
+        return .unavailable("\(address.string): the connection broke, or the server does not speak HTTP/2: \(message)")
     }
 }

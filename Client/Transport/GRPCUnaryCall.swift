@@ -55,7 +55,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
         if let timeoutMilliseconds {
             timer = connections.loop.schedule(afterMilliseconds: timeoutMilliseconds) { [unowned self] in
                 timer = nil
-                abort(Status(.deadlineExceeded, "\(connections.address.text) did not answer \(path) in time"))
+                abort(Status(.deadlineExceeded, "\(connections.address.string) did not answer \(path) in time"))
             }
         }
         connections.begin(self)
@@ -168,7 +168,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
         if code == CURLE_OK {
             // libcurl also calls it a success when the server closes the connection in the middle of an answer.
             let isCut = reader.head.phase != .trailers
-            return finish(isCut ? .unavailable("\(connections.address.text): the answer broke off") : nil)
+            return finish(isCut ? .unavailable("\(connections.address.string): the answer broke off") : nil)
         }
         let hasAnswer = reader.head.status != 0
         if !hasAnswer, role == .follower, wasRefusedSocket, !isReady {

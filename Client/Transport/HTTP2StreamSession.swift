@@ -139,11 +139,11 @@ final class HTTP2StreamSession {
 
     private func submitRequest(_ context: UnsafeMutableRawPointer) -> Int32 {
         // nghttp2 copies the texts: they need to be there during the call only.
-        var texts: [UInt8] = []
-        for field in fields { texts += Array(field.name.utf8) + Array(field.value.utf8) }
+        var strings: [UInt8] = []
+        for field in fields { strings += Array(field.name.utf8) + Array(field.value.utf8) }
         var provider = http2_data_provider(context, fillStreamBody)
-        return texts.withUnsafeBufferPointer { texts in
-            guard var position = texts.baseAddress else { return -1 }
+        return strings.withUnsafeBufferPointer { strings in
+            guard var position = strings.baseAddress else { return -1 }
             let entries = fields.map { field in
                 let name = position
                 let value = name + field.name.utf8.count
@@ -172,15 +172,15 @@ final class HTTP2StreamSession {
         isPingOpen = false
         let result = nghttp2_session_mem_recv(session, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
         if result < 0, end == nil {
-            let text = String(cString: nghttp2_strerror(Int32(result)))
-            return fail(.unavailable("\(address.text): the server does not speak proper HTTP/2: \(text)"))
+            let string = String(cString: nghttp2_strerror(Int32(result)))
+            return fail(.unavailable("\(address.string): the server does not speak proper HTTP/2: \(string)"))
         }
         pump()
         onProgress?()
     }
 
     private func disconnected(_ status: Status?) {
-        fail(status ?? .unavailable("\(address.text): the server closed the connection"))
+        fail(status ?? .unavailable("\(address.string): the server closed the connection"))
     }
 
     private func fail(_ status: Status) {
@@ -204,7 +204,7 @@ final class HTTP2StreamSession {
             lastReceived = Monotonic.nanoseconds()
             isPingOpen = false
         }
-        if isPingOpen { return fail(.unavailable("\(address.text): the server does not answer any more")) }
+        if isPingOpen { return fail(.unavailable("\(address.string): the server does not answer any more")) }
         if Monotonic.nanoseconds() - lastReceived >= UInt64(max(0, keepAlive.idleMilliseconds)) * 1_000_000 {
             isPingOpen = true
             nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)
@@ -233,11 +233,11 @@ final class HTTP2StreamSession {
 
     fileprivate func streamClosed(_ code: UInt32) {
         guard end == nil else { return }
-        let text = String(cString: nghttp2_http2_strerror(code))
+        let string = String(cString: nghttp2_http2_strerror(code))
         end =
             isAnswerComplete
             ? .complete
-            : .failed(CurlFailure.streamReset(Int(code), "\(address.text): the server reset the stream: \(text)"))
+            : .failed(CurlFailure.streamReset(Int(code), "\(address.string): the server reset the stream: \(string)"))
     }
 
     fileprivate func fill(_ room: UnsafeMutableRawBufferPointer, _ flags: UnsafeMutablePointer<UInt32>?) -> Int {

@@ -63,17 +63,17 @@ struct HTTPHeadReader {
         }
         var end = line.count
         while end > 0, line[end - 1] == 13 || line[end - 1] == 10 { end -= 1 }
-        let text = UnsafeRawBufferPointer(rebasing: line[..<end])
-        if text.isEmpty { return endOfBlock() }
+        let string = UnsafeRawBufferPointer(rebasing: line[..<end])
+        if string.isEmpty { return endOfBlock() }
         // Again after an interim answer (1xx) or a redirection, whose fields count no more. No field has a slash.
-        if text.starts(with: "HTTP/".utf8) {
-            beginHead(String(decoding: text, as: UTF8.self))
+        if string.starts(with: "HTTP/".utf8) {
+            beginHead(String(decoding: string, as: UTF8.self))
             return false
         }
         if phase == .body { phase = .trailers }
-        guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return false }
-        let name = String(decoding: text[..<colon], as: UTF8.self).lowercased()
-        let value = HTTPHeadReader.trimmed(text[(colon + 1)...])
+        guard let colon = string.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        let name = String(decoding: string[..<colon], as: UTF8.self).lowercased()
+        let value = HTTPHeadReader.trimmed(string[(colon + 1)...])
         if phase == .head { head.append(HTTPField(name, value)) } else { trailers.append(HTTPField(name, value)) }
         return false
     }

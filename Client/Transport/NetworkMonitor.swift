@@ -115,25 +115,26 @@ enum NetworkState {
             next = entry.pointee.ifa_next
             let flags = entry.pointee.ifa_flags
             guard flags & UInt32(IFF_UP) != 0, flags & UInt32(IFF_LOOPBACK) == 0,
-                let address = entry.pointee.ifa_addr, let text = text(of: address), !text.hasPrefix("fe80:")
+                let address = entry.pointee.ifa_addr, let string = string(of: address), !string.hasPrefix("fe80:")
             else { continue }
-            result.append("\(String(cString: entry.pointee.ifa_name)) \(text)")
+            result.append("\(String(cString: entry.pointee.ifa_name)) \(string)")
         }
         return result
     }
 
-    private static func text(of address: UnsafeMutablePointer<sockaddr>) -> String? {
+    private static func string(of address: UnsafeMutablePointer<sockaddr>) -> String? {
         let length: Int
         switch Int32(address.pointee.sa_family) {
         case AF_INET: length = MemoryLayout<sockaddr_in>.size
         case AF_INET6: length = MemoryLayout<sockaddr_in6>.size
         default: return nil
         }
-        var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-        guard getnameinfo(address, socklen_t(length), &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0 else {
+        var string = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        guard getnameinfo(address, socklen_t(length), &string, socklen_t(string.count), nil, 0, NI_NUMERICHOST) == 0
+        else {
             return nil
         }
-        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return String(decoding: string.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// Source: proc(5), `/proc/net/route` and `/proc/net/ipv6_route`; their counters aren't taken.

@@ -50,7 +50,7 @@ final class RawSocket: TransferDelegate {
     /// Encrypted, it fits a chunk.
     private static let plainChunkBytes = 48 << 10
     /// Reads of one turn, so that one connection doesn't keep the thread for itself.
-    private static let readsPerTurn = 16
+    private static let readsPerTick = 16
 
     init(loop: TransportLoop, address: ServerAddress, applicationProtocol: ApplicationProtocol) {
         self.loop = loop
@@ -72,7 +72,7 @@ final class RawSocket: TransferDelegate {
         self.transfer = transfer
         transfer.set(CURLOPT_CONNECT_ONLY, 1)
         transfer.set(CURLOPT_HTTPPROXYTUNNEL, 1)
-        transfer.set(CURLOPT_URL, "http://" + address.text)
+        transfer.set(CURLOPT_URL, "http://" + address.string)
         transfer.setConnection(
             .plaintext, address.proxy, connectTimeoutMilliseconds: address.connectTimeoutMilliseconds)
         if address.isSecure, address.proxy == .environment { setSecureProxyOfEnvironment(transfer) }
@@ -153,7 +153,7 @@ final class RawSocket: TransferDelegate {
     func transferCompleted(_ transfer: Transfer, _ code: CURLcode) {
         guard code == CURLE_OK else { return end(failure(transfer, code)) }
         guard let descriptor = transfer.activeSocket else {
-            return end(.unavailable("\(address.text): the connection was lost as soon as it was made"))
+            return end(.unavailable("\(address.string): the connection was lost as soon as it was made"))
         }
         var noDelay: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay, 4)
@@ -170,7 +170,7 @@ final class RawSocket: TransferDelegate {
         let allowed = address.connectTimeoutMilliseconds
         timer = loop.schedule(afterMilliseconds: max(1, allowed - passed)) { [unowned self] in
             timer = nil
-            end(.unavailable("\(address.text): no connection within \(allowed) ms: the TLS handshake isn't through"))
+            end(.unavailable("\(address.string): no connection within \(allowed) ms: the TLS handshake isn't through"))
         }
     }
 
@@ -196,7 +196,7 @@ final class RawSocket: TransferDelegate {
         // What TLS kept while nothing was to be read.
         if let tls, isOpen, isReading, !advance(tls) { return }
         var chunk = [UInt8](repeating: 0, count: RawSocket.chunkBytes)
-        for _ in 0..<RawSocket.readsPerTurn {
+        for _ in 0..<RawSocket.readsPerTick {
             guard isReading || !isOpen, !isOver, watch != nil, let transfer else { return }
             var count = 0
             let code = chunk.withUnsafeMutableBytes {
@@ -220,8 +220,8 @@ final class RawSocket: TransferDelegate {
         guard tls != nil else { return nil }
         return .unavailable(
             isOpen
-                ? "\(address.text): the connection broke off: it was closed without TLS's own end"
-                : "\(address.text): the server closed the connection in the TLS handshake")
+                ? "\(address.string): the connection broke off: it was closed without TLS's own end"
+                : "\(address.string): the server closed the connection in the TLS handshake")
     }
 
     /// Goes on with what TLS has received. False: read no more now.
@@ -331,7 +331,7 @@ final class RawSocket: TransferDelegate {
     }
 
     private func failure(_ transfer: Transfer, _ code: CURLcode) -> Status {
-        CurlFailure.status(code, transfer.errorMessage(code), peer: address.text)
+        CurlFailure.status(code, transfer.errorMessage(code), peer: address.string)
     }
 
     // MARK: TransferDelegate

@@ -62,7 +62,7 @@ package struct ServerAddress: Sendable, Hashable {
     }
 
     /// `host:port`
-    package var text: String {
+    package var string: String {
         host.contains(":") && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
@@ -70,7 +70,7 @@ package struct ServerAddress: Sendable, Hashable {
     var bareHost: String { host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host }
 
     /// `http://host:port` or `https://host:port`
-    package var url: String { (isSecure ? "https://" : "http://") + text }
+    package var url: String { (isSecure ? "https://" : "http://") + string }
 
     package var isSecure: Bool { security != .plaintext }
 }

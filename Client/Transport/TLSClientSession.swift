@@ -99,7 +99,7 @@ final class TLSClientSession {
         // As with libcurl, one file may hold both.
         let key = options.clientKeyPath ?? certificate
         // OpenSSL's own callback would ask at the terminal.
-        SSL_CTX_set_default_passwd_cb(context, tellPassword)
+        SSL_CTX_set_default_passwd_cb(context, providePassword)
         let isRead = (options.clientKeyPassword ?? "").withCString { password in
             SSL_CTX_set_default_passwd_cb_userdata(context, UnsafeMutableRawPointer(mutating: password))
             defer { SSL_CTX_set_default_passwd_cb_userdata(context, nil) }
@@ -162,7 +162,7 @@ final class TLSClientSession {
         // HTTP/1.1 is what is spoken without an agreement; HTTP/2 is not (RFC 9113, 3.2).
         guard agreed == applicationProtocol || (agreed == nil && applicationProtocol != "h2") else {
             throw .unavailable(
-                "\(address.text): by ALPN the server agreed on \(agreed ?? "no protocol"), not on \(applicationProtocol)"
+                "\(address.string): by ALPN the server agreed on \(agreed ?? "no protocol"), not on \(applicationProtocol)"
             )
         }
         isEstablished = true
@@ -184,7 +184,7 @@ final class TLSClientSession {
         switch SSL_get_error(session, result) {
         case SSL_ERROR_WANT_READ: return .nothing
         case SSL_ERROR_ZERO_RETURN: return .end
-        default: return .failed(.unavailable("\(address.text): TLS broke: \(TLSFailure.reason())"))
+        default: return .failed(.unavailable("\(address.string): TLS broke: \(TLSFailure.reason())"))
         }
     }
 
@@ -195,7 +195,7 @@ final class TLSClientSession {
             ERR_clear_error()
             let rest = UnsafeRawBufferPointer(rebasing: bytes[position...])
             let result = SSL_write(session, rest.baseAddress, Int32(clamping: rest.count))
-            guard result > 0 else { return .unavailable("\(address.text): TLS broke: \(TLSFailure.reason())") }
+            guard result > 0 else { return .unavailable("\(address.string): TLS broke: \(TLSFailure.reason())") }
             position += Int(result)
         }
         return nil
@@ -216,13 +216,13 @@ final class TLSClientSession {
             ERR_clear_error()
             let reason = String(cString: X509_verify_cert_error_string(verification))
             return .unavailable(
-                "\(address.text): the server's certificate is refused: \(reason) (of \(refusedCertificate), for the host "
+                "\(address.string): the server's certificate is refused: \(reason) (of \(refusedCertificate), for the host "
                     + "\(address.bareHost))")
         }
         let isForeign = TLSFailure.isForeignProtocol
         let reason = TLSFailure.reason()
         let what = isForeign ? "the server does not speak TLS" : "the TLS handshake failed"
-        return .unavailable("\(address.text): \(what): \(reason)")
+        return .unavailable("\(address.string): \(what): \(reason)")
     }
 }
 
@@ -243,8 +243,8 @@ private enum TLSFailure {
         ERR_clear_error()
         // Without an error it is the network that ended.
         guard code != 0 else { return "the connection ended" }
-        guard let text = ERR_reason_error_string(code) else { return "error \(code)" }
-        return String(cString: text)
+        guard let string = ERR_reason_error_string(code) else { return "error \(code)" }
+        return String(cString: string)
     }
 }
 
@@ -253,18 +253,18 @@ private func noteRefusedCertificate(_ isGood: Int32, _ verification: OpaquePoint
         let session = X509_STORE_CTX_get_ex_data(verification, SSL_get_ex_data_X509_STORE_CTX_idx()),
         let owner = SSL_get_ex_data(OpaquePointer(session), 0)
     else { return isGood }
-    var text = [CChar](repeating: 0, count: 256)
+    var string = [CChar](repeating: 0, count: 256)
     let certificate = X509_STORE_CTX_get_current_cert(verification)
     if let certificate {
-        X509_NAME_oneline(X509_get_subject_name(certificate), &text, Int32(text.count))
+        X509_NAME_oneline(X509_get_subject_name(certificate), &string, Int32(string.count))
     }
-    let name = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let name = String(decoding: string.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     Unmanaged<TLSClientSession>.fromOpaque(owner).takeUnretainedValue().refusedCertificate =
         name.isEmpty ? "a nameless certificate" : name
     return isGood
 }
 
-private func tellPassword(
+private func providePassword(
     _ room: UnsafeMutablePointer<CChar>?, _ count: Int32, _ isWriting: Int32, _ password: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let room, let password else { return 0 }

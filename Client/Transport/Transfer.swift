@@ -51,7 +51,7 @@ final class Transfer {
     /// libcurl is through with it.
     var isDone = false
 
-    private let errorText: UnsafeMutablePointer<CChar>
+    private let errorMessage: UnsafeMutablePointer<CChar>
     private var headers: UnsafeMutablePointer<curl_slist>?
     private var body: UnsafeMutableRawBufferPointer?
     private var isSendingPaused = false
@@ -66,8 +66,8 @@ final class Transfer {
         self.loop = loop
         self.pool = pool
         self.delegate = delegate
-        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
-        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        errorMessage = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorMessage.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         setUp()
     }
 
@@ -75,13 +75,13 @@ final class Transfer {
         curl_easy_cleanup(handle)
         curl_slist_free_all(headers)
         body?.deallocate()
-        errorText.deallocate()
+        errorMessage.deallocate()
         TransportCounters.handles.subtract(1, ordering: .relaxed)
     }
 
     private func setUp() {
         let context = Unmanaged.passUnretained(self).toOpaque()
-        curl_set_pointer(handle, CURLOPT_ERRORBUFFER, errorText)
+        curl_set_pointer(handle, CURLOPT_ERRORBUFFER, errorMessage)
         curl_set_long(handle, CURLOPT_NOSIGNAL, 1)
         // Without it, giving up a name that is being looked up waits for the resolver.
         curl_set_long(handle, CURLOPT_QUICK_EXIT, 1)
@@ -212,8 +212,8 @@ final class Transfer {
 
     /// libcurl's words about a failure.
     func errorMessage(_ code: CURLcode) -> String {
-        let text = String(cString: errorText)
-        return text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
+        let string = String(cString: errorMessage)
+        return string.isEmpty ? String(cString: curl_easy_strerror(code)) : string
     }
 
     // MARK: Called by the loop
@@ -293,21 +293,21 @@ private func takeDebugText(
 }
 
 extension Transfer {
-    fileprivate func note(_ text: UnsafeRawBufferPointer) {
-        if text.starts(with: "REFUSED_STREAM".utf8) { return wasRefused() }
+    fileprivate func note(_ string: UnsafeRawBufferPointer) {
+        if string.starts(with: "REFUSED_STREAM".utf8) { return wasRefused() }
         let beginning = "Using Stream ID: "
-        if text.starts(with: beginning.utf8) {
-            streamNumber = Transfer.number(text.dropFirst(beginning.utf8.count))
+        if string.starts(with: beginning.utf8) {
+            streamNumber = Transfer.number(string.dropFirst(beginning.utf8.count))
         } else if let streamNumber {
-            let text = String(decoding: text, as: UTF8.self)
-            guard text.contains("GOAWAY"), let start = text.index(after: "last_stream="),
-                let last = Transfer.number(text.utf8[start...])
+            let string = String(decoding: string, as: UTF8.self)
+            guard string.contains("GOAWAY"), let start = string.index(after: "last_stream="),
+                let last = Transfer.number(string.utf8[start...])
             else { return }
             if last < streamNumber { wasRefused() }
         }
     }
 
-    private static func number(_ text: some Sequence<UInt8>) -> Int? {
-        Int(String(decoding: text.prefix { (48...57).contains($0) }, as: UTF8.self))
+    private static func number(_ string: some Sequence<UInt8>) -> Int? {
+        Int(String(decoding: string.prefix { (48...57).contains($0) }, as: UTF8.self))
     }
 }

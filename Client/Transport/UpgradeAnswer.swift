@@ -71,12 +71,12 @@ enum UpgradeRequestText {
         }
         // A server may tell its clients by this name where it is: the port belongs to it, unless it is understood.
         let isDefaultPort = address.port == (address.isSecure ? 443 : 80)
-        let host = isDefaultPort ? String(address.text.dropLast(":\(address.port)".utf8.count)) : address.text
-        var text = "GET \(path) HTTP/1.1\r\n"
+        let host = isDefaultPort ? String(address.string.dropLast(":\(address.port)".utf8.count)) : address.string
+        var string = "GET \(path) HTTP/1.1\r\n"
         for field in [HTTPField("host", host)] + fields {
             _ = try field.line()
-            text += "\(field.name): \(field.value)\r\n"
+            string += "\(field.name): \(field.value)\r\n"
         }
-        return Array((text + "\r\n").utf8)
+        return Array((string + "\r\n").utf8)
     }
 }

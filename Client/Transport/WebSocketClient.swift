@@ -12,7 +12,7 @@ package final class WebSocketClient: @unchecked Sendable {
     package enum Event: Sendable {
         /// The handshake is through.
         case opened
-        case text([UInt8])
+        case string([UInt8])
         case binary([UInt8])
         /// All that was given to `send` has been taken by the system.
         case drained
@@ -69,7 +69,7 @@ package final class WebSocketClient: @unchecked Sendable {
     private var onEvent: ((Event) -> Void)?
     private var state = State.starting
     /// Messages from before the handshake's end.
-    private var early: [(payload: [UInt8], isText: Bool)] = []
+    private var early: [(payload: [UInt8], isString: Bool)] = []
     private var isReceiving = true
     private var timer: TimerQueue.Identifier?
     private var hasHeard = false
@@ -102,13 +102,13 @@ package final class WebSocketClient: @unchecked Sendable {
 
     /// Queues a message, also before `opened`; dropped after the end.
     /// - Parameter text: valid UTF-8.
-    package func send(text: [UInt8]) { send(text, isText: true) }
+    package func send(string: [UInt8]) { send(string, isString: true) }
 
-    package func send(binary: [UInt8]) { send(binary, isText: false) }
+    package func send(binary: [UInt8]) { send(binary, isString: false) }
 
-    private func send(_ payload: [UInt8], isText: Bool) {
+    private func send(_ payload: [UInt8], isString: Bool) {
         unframedBytes.add(payload.count, ordering: .relaxed)
-        transport.loop.execute { self.sendNow(payload, isText: isText) }
+        transport.loop.execute { self.sendNow(payload, isString: isString) }
     }
 
     /// Without it the server is held back once the buffers are full; a little may still come. Pings aren't answered
@@ -143,7 +143,7 @@ package final class WebSocketClient: @unchecked Sendable {
             let milliseconds = options.handshakeTimeoutMilliseconds
             timer = transport.loop.schedule(afterMilliseconds: milliseconds) { [unowned self] in
                 timer = nil
-                finish(.failed(.unavailable("\(address.text): no WebSocket within \(milliseconds) ms")))
+                finish(.failed(.unavailable("\(address.string): no WebSocket within \(milliseconds) ms")))
             }
         } catch { finish(.failed(error)) }
     }
@@ -155,7 +155,8 @@ package final class WebSocketClient: @unchecked Sendable {
         case .drained:
             if case .open = state, unframedBytes.load(ordering: .relaxed) == 0 { deliver(.drained) }
         case .closed(let status):
-            finish(.failed(status ?? .unavailable("\(address.text): the server closed the connection without a word")))
+            finish(
+                .failed(status ?? .unavailable("\(address.string): the server closed the connection without a word")))
         }
     }
 
@@ -178,13 +179,13 @@ package final class WebSocketClient: @unchecked Sendable {
     private func upgrade(_ offer: WebSocketUpgradeOffer, _ answer: UpgradeAnswer) throws(Status) {
         guard answer.status == 101 else {
             let status = Status.unavailable(
-                "\(address.text): the server answered \(answer.status) and doesn't speak WebSocket at \(path)")
+                "\(address.string): the server answered \(answer.status) and doesn't speak WebSocket at \(path)")
             return finish(.refused(httpStatus: answer.status, status))
         }
         let deflate: WebSocketDeflate?
         do throws(WebSocketHandshakeFailure) {
             deflate = try offer.check { name in answer.fields.filter { $0.name == name }.map(\.value) }
-        } catch { throw .unavailable("\(address.text): \(error.reason)") }
+        } catch { throw .unavailable("\(address.string): \(error.reason)") }
         cancelTimer()
         let connection = WebSocketConnection(
             role: .client,
@@ -197,7 +198,7 @@ package final class WebSocketClient: @unchecked Sendable {
         deliver(.opened)
         let early = early
         self.early = []
-        for message in early { sendNow(message.payload, isText: message.isText) }
+        for message in early { sendNow(message.payload, isString: message.isString) }
         if !answer.rest.isEmpty { read(answer.rest, connection) }
     }
 
@@ -214,7 +215,7 @@ package final class WebSocketClient: @unchecked Sendable {
                 return finish(
                     .failed(
                         .unavailable(
-                            "\(address.text): nothing was heard for \(2 * options.silenceMilliseconds) ms")))
+                            "\(address.string): nothing was heard for \(2 * options.silenceMilliseconds) ms")))
             } else {
                 isPinged = true
                 sendRaw(connection.ping())
@@ -234,13 +235,13 @@ package final class WebSocketClient: @unchecked Sendable {
             }
         } catch {
             sendRaw(connection.close(error.code, reason: error.reason))
-            finish(.failed(.unavailable("\(address.text): the server broke WebSocket's protocol: \(error.reason)")))
+            finish(.failed(.unavailable("\(address.string): the server broke WebSocket's protocol: \(error.reason)")))
         }
     }
 
     private func take(_ event: WebSocketConnection.Event, _ connection: WebSocketConnection) {
         switch event {
-        case .text(let text): deliver(.text(text))
+        case .string(let string): deliver(.string(string))
         case .binary(let bytes): deliver(.binary(bytes))
         case .ping(let payload): sendRaw(connection.pong(payload))
         case .pong: break
@@ -250,14 +251,14 @@ package final class WebSocketClient: @unchecked Sendable {
         }
     }
 
-    private func sendNow(_ payload: [UInt8], isText: Bool) {
+    private func sendNow(_ payload: [UInt8], isString: Bool) {
         switch state {
         case .starting, .upgrading:
             // Counted until it is a frame.
-            early.append((payload, isText))
+            early.append((payload, isString))
             return
         case .open(let connection):
-            sendRaw(isText ? connection.send(text: payload) : connection.send(binary: payload))
+            sendRaw(isString ? connection.send(string: payload) : connection.send(binary: payload))
         case .closing, .over: break
         }
         unframedBytes.subtract(payload.count, ordering: .relaxed)

@@ -8,7 +8,7 @@ import HearthModel
 /// that has been given much at a time, and time would stand still for that one.
 /// Adding and taking cost the logarithm of the number of flows.
 package struct FairQueue<Element> {
-    private var order = TurnOrder<UInt64>()
+    private var order = SliceOrder<UInt64>()
     /// Those that have nothing waiting any more stay until their turn comes, or until they are too many.
     private var accounts: [UInt64: Account<Element>] = [:]
     private var emptyCount = 0
@@ -109,7 +109,7 @@ private let emptyFlowsMax = 64
 
 /// What the connections of one account have queued.
 private struct Account<Element> {
-    private var connections = TurnOrder<UInt64>()
+    private var connections = SliceOrder<UInt64>()
     private var elements: [UInt64: Queue<(element: Element, cost: Int)>] = [:]
     private var emptyCount = 0
     private var longest = LongestFlows()
@@ -179,7 +179,7 @@ private struct Account<Element> {
 extension Account: Sendable where Element: Sendable {}
 
 /// Whose turn it is: a heap of flows by virtual time; of two at one time the one that came first.
-private struct TurnOrder<Flow: Hashable & Sendable>: Sendable {
+private struct SliceOrder<Flow: Hashable & Sendable>: Sendable {
     private struct Entry {
         var time: UInt64
         var number: UInt64

@@ -99,7 +99,7 @@ package final class Interleaving: @unchecked Sendable {
     func take(part number: Int, _ body: () -> Void) {
         let part = Part(self, number)
         pthread_setspecific(Self.key, Unmanaged.passRetained(part).toOpaque())
-        locked { waitForTurn(number) }
+        locked { waitForSlice(number) }
         body()
         pthread_setspecific(Self.key, nil)
         Unmanaged.passUnretained(part).release()
@@ -124,7 +124,7 @@ package final class Interleaving: @unchecked Sendable {
         let number = number
         locked {
             chooseNext()
-            waitForTurn(number)
+            waitForSlice(number)
         }
     }
 
@@ -132,7 +132,7 @@ package final class Interleaving: @unchecked Sendable {
         let number = number
         locked {
             chooseNext()
-            waitForTurn(number)
+            waitForSlice(number)
             acquire(monitor, number)
         }
     }
@@ -141,7 +141,7 @@ package final class Interleaving: @unchecked Sendable {
         let number = number
         return locked {
             chooseNext()
-            waitForTurn(number)
+            waitForSlice(number)
             if owners[ObjectIdentifier(monitor)] != nil || pthread_mutex_trylock(monitor.mutex) != 0 { return false }
             owners[ObjectIdentifier(monitor)] = number
             return true
@@ -153,7 +153,7 @@ package final class Interleaving: @unchecked Sendable {
         locked {
             release(monitor)
             chooseNext()
-            waitForTurn(number)
+            waitForSlice(number)
         }
     }
 
@@ -171,7 +171,7 @@ package final class Interleaving: @unchecked Sendable {
             release(monitor)
             threads[number] = .waiting(ObjectIdentifier(monitor), until: deadline)
             chooseNext()
-            waitForTurn(number)
+            waitForSlice(number)
             acquire(monitor, number)
         }
     }
@@ -182,7 +182,7 @@ package final class Interleaving: @unchecked Sendable {
             if case .over = threads[other] { return }
             threads[number] = .joining(other)
             chooseNext()
-            waitForTurn(number)
+            waitForSlice(number)
         }
     }
 
@@ -200,7 +200,7 @@ package final class Interleaving: @unchecked Sendable {
         while owners[ObjectIdentifier(monitor)] != nil {
             threads[number] = .locking(ObjectIdentifier(monitor))
             chooseNext()
-            waitForTurn(number)
+            waitForSlice(number)
         }
         owners[ObjectIdentifier(monitor)] = number
         // Threads that take no part may use it as well.
@@ -215,7 +215,7 @@ package final class Interleaving: @unchecked Sendable {
         }
     }
 
-    private func waitForTurn(_ number: Int) {
+    private func waitForSlice(_ number: Int) {
         while running != number { pthread_cond_wait(turn, mutex) }
     }
 

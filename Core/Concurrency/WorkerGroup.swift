@@ -4,7 +4,7 @@ import HearthModel
 ///
 /// Of every job exactly one closure is called, once: the job, or `refused` with the reason for which it will never run.
 ///
-/// A job that takes long gives way now and then (`WorkerTurn`): its thread waits until its turn comes again, and another
+/// A job that takes long gives way now and then (`WorkerSlice`): its thread waits until its turn comes again, and another
 /// thread goes on with what waits. So at most `threadsMax` jobs run at a time, and more may have begun.
 ///
 /// `@unchecked Sendable`: the monitor guards everything that changes.
@@ -13,7 +13,7 @@ package final class WorkerGroup: @unchecked Sendable {
         let requester: Requester
         let cancellation: Cancellation?
         let queuedAt: MonotonicTime
-        let body: @Sendable (WorkerTurn) -> Void
+        let body: @Sendable (WorkerSlice) -> Void
         let refused: @Sendable (Status) -> Void
     }
 
@@ -81,14 +81,14 @@ package final class WorkerGroup: @unchecked Sendable {
         for requester: Requester, cancellation: Cancellation? = nil, cost: Int = 1,
         refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable () -> Void
     ) {
-        runInTurns(for: requester, cancellation: cancellation, cost: cost, refused: refused) { _ in body() }
+        runInSlices(for: requester, cancellation: cancellation, cost: cost, refused: refused) { _ in body() }
     }
 
     /// The same for a job that gives way to others.
     /// - Parameter body: given what it gives way by, which is of no use after it.
-    package func runInTurns(
+    package func runInSlices(
         for requester: Requester, cancellation: Cancellation? = nil, cost: Int = 1,
-        refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable (WorkerTurn) -> Void
+        refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable (WorkerSlice) -> Void
     ) {
         let job = Job(
             requester: requester, cancellation: cancellation, queuedAt: .now, body: body, refused: refused)
@@ -186,7 +186,7 @@ package final class WorkerGroup: @unchecked Sendable {
             if job.cancellation?.isCancelled ?? false {
                 job.refused(Self.cancelled)
             } else {
-                job.body(WorkerTurn(self, job.requester, sliceNanoseconds))
+                job.body(WorkerSlice(self, job.requester, sliceNanoseconds))
             }
             monitor.withLock { activeCount -= 1 }
         }
@@ -215,7 +215,7 @@ package final class WorkerGroup: @unchecked Sendable {
 }
 
 /// What a job gives way by; of that job and its thread.
-package final class WorkerTurn {
+package final class WorkerSlice {
     private let group: WorkerGroup
     private let requester: Requester
     private let sliceNanoseconds: Int64

@@ -48,12 +48,12 @@ package final class WorkerPool: Sendable {
         group(kind).run(for: requester, cancellation: cancellation, cost: cost, refused: refused, body)
     }
 
-    /// The same for work that gives way to others. See `WorkerGroup.runInTurns`.
-    package func runInTurns(
+    /// The same for work that gives way to others. See `WorkerGroup.runInSlices`.
+    package func runInSlices(
         _ kind: Kind, for requester: Requester, cancellation: Cancellation? = nil,
-        refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable (WorkerTurn) -> Void
+        refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable (WorkerSlice) -> Void
     ) {
-        group(kind).runInTurns(for: requester, cancellation: cancellation, refused: refused, body)
+        group(kind).runInSlices(for: requester, cancellation: cancellation, refused: refused, body)
     }
 
     package var statistics: (brief: WorkerStatistics, short: WorkerStatistics, long: WorkerStatistics) {

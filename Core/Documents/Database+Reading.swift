@@ -115,9 +115,9 @@ extension Database {
             case .query(let query): .query(QueryMatcher(query))
             }
         }
-        try transaction.readSet.checkRoom(for: resources)
+        try transaction.readSet.checkCapacity(for: resources)
         let reserved = try transactions.reserve(resources, for: transaction)
-        let taker = TurnTaker(transaction.isLocking ? resources : [], for: transaction.owner, in: locks)
+        let taker = LockSequence(transaction.isLocking ? resources : [], for: transaction.owner, in: locks)
         taker.take { [self] accepted in
             do throws(Status) {
                 if !accepted { throw .resourceExhausted("Too many transactions wait for what this one reads.") }
@@ -164,7 +164,7 @@ extension Database {
         of id: [UInt8], reading resources: [LockTable.Resource], _ present: ReadView
     ) throws(Status) -> (version: Int64, readTime: Timestamp, revision: Int) {
         let transaction = try transactions.use(id)
-        try transaction.readSet.checkRoom(for: resources)
+        try transaction.readSet.checkCapacity(for: resources)
         if let earlier = transaction.version, let readTime = transaction.readTime, earlier < present.version {
             let isTouched = try pipeline.isTouched(
                 transaction.readSet, since: earlier, through: present.version, in: present.snapshot)

@@ -40,17 +40,17 @@ package struct IntervalIndex<Element: AnyObject> {
 
         /// - Returns: whether the body wanted no more.
         @inlinable func visit(
-            _ probe: Probe, _ low: Int, _ high: Int, _ looked: inout Int, _ body: (Element) -> Bool
+            _ probe: Probe, _ low: Int, _ high: Int, _ visited: inout Int, _ body: (Element) -> Bool
         ) -> Bool {
             if low >= high { return false }
             let middle = (low + high) / 2
-            looked += 1
+            visited += 1
             if probe.isBehind(greatest[middle]) { return false }
-            if visit(probe, low, middle, &looked, body) { return true }
+            if visit(probe, low, middle, &visited, body) { return true }
             let interval = sorted[middle]
             if probe.isBefore(interval.range.lower) { return false }
             if !probe.isBehind(interval.range.upper), body(interval.element) { return true }
-            return visit(probe, middle + 1, high, &looked, body)
+            return visit(probe, middle + 1, high, &visited, body)
         }
     }
 
@@ -142,35 +142,35 @@ package struct IntervalIndex<Element: AnyObject> {
     /// - Returns: how many nodes were looked at.
     @discardableResult
     @inlinable package func forEach(containing key: [UInt8], _ body: (Element) -> Void) -> Int {
-        var looked = 0
-        _ = visit(.key(key), &looked) { element in
+        var visited = 0
+        _ = visit(.key(key), &visited) { element in
             body(element)
             return false
         }
-        return looked
+        return visited
     }
 
     /// Whether an element has a range that holds a key.
     @inlinable package func holds(_ key: [UInt8]) -> Bool {
-        var looked = 0
-        return visit(.key(key), &looked) { _ in true }
+        var visited = 0
+        return visit(.key(key), &visited) { _ in true }
     }
 
     /// Calls `body` with the elements whose ranges meet a range until it returns true.
     /// - Returns: how many nodes were looked at.
     @inlinable package func visit(_ range: KeyRange, _ body: (Element) -> Bool) -> Int {
-        var looked = 0
-        if !range.isEmpty { _ = visit(.range(range), &looked, body) }
-        return looked
+        var visited = 0
+        if !range.isEmpty { _ = visit(.range(range), &visited, body) }
+        return visited
     }
 
-    @inlinable func visit(_ probe: Probe, _ looked: inout Int, _ body: (Element) -> Bool) -> Bool {
+    @inlinable func visit(_ probe: Probe, _ visited: inout Int, _ body: (Element) -> Bool) -> Bool {
         for interval in recent {
-            looked += 1
+            visited += 1
             if probe.meets(interval.range), body(interval.element) { return true }
         }
         for case let tree? in trees {
-            let isOver = tree.visit(probe, 0, tree.sorted.count, &looked) { element in
+            let isOver = tree.visit(probe, 0, tree.sorted.count, &visited) { element in
                 removed.contains(ObjectIdentifier(element)) ? false : body(element)
             }
             if isOver { return true }

@@ -20,7 +20,7 @@ package struct Document: Sendable, Equatable {
 /// Sizes in bytes as Firestore counts them. Source: "Storage size calculations" of the documentation; maps inside a
 /// document carry no overhead of their own, as measured at the 1 MiB edge.
 package enum StorageSize {
-    package static func of(_ text: String) -> Int { text.utf8.count + 1 }
+    package static func of(_ string: String) -> Int { string.utf8.count + 1 }
 
     package static func of(_ path: ResourcePath) -> Int {
         path.segments.reduce(16) { $0 + (ResourcePath.numericID($1) == nil ? of($1) : 8) }
@@ -30,7 +30,7 @@ package enum StorageSize {
         switch value {
         case .null, .boolean: 1
         case .integer, .double, .timestamp: 8
-        case .string(let text): of(text)
+        case .string(let string): of(string)
         case .bytes(let bytes): bytes.count
         case .geoPoint: 16
         case .reference(let name): ofReference(name)

@@ -47,7 +47,7 @@ struct EquivalentValue: Hashable {
         case .integer(let number): hasher.combine(number)
         case .double(let number): hash(number, into: &hasher)
         case .timestamp(let time): hasher.combine(time)
-        case .string(let text): hash(text, into: &hasher)
+        case .string(let string): hash(string, into: &hasher)
         case .bytes(let bytes): hasher.combine(bytes)
         case .reference(let name):
             // Segments that are numbers are compared as such.
@@ -86,9 +86,9 @@ struct EquivalentValue: Hashable {
         }
     }
 
-    private static func hash(_ text: String, into hasher: inout Hasher) {
-        var text = text
-        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    private static func hash(_ string: String, into hasher: inout Hasher) {
+        var string = string
+        string.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
         hasher.combine(UInt8(0xFF))
     }
 }

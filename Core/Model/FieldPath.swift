@@ -21,11 +21,11 @@ package struct FieldPath: Sendable, CustomStringConvertible {
     /// Parses a path's text.
     /// - Throws: INVALID_ARGUMENT with Google's wording when the text is no path, is longer than 1500 bytes, or names a
     ///   reserved field other than `__name__`.
-    package init(parsing text: String) throws(Status) {
-        if text.utf8.count > Limits.fieldPathSizeBytesMax {
+    package init(parsing string: String) throws(Status) {
+        if string.utf8.count > Limits.fieldPathSizeBytesMax {
             throw .invalidArgument("The property path is longer than \(Limits.fieldPathSizeBytesMax) bytes.")
         }
-        try self.init(unlimited: text)
+        try self.init(unlimited: string)
         if segments.count > Limits.fieldPathSegmentsMax {
             throw .invalidArgument("paths must have at most \(Limits.fieldPathSegmentsMax) elements")
         }
@@ -36,16 +36,16 @@ package struct FieldPath: Sendable, CustomStringConvertible {
 
     /// Parses the text of a path that was checked before, or that others will check.
     /// - Throws: INVALID_ARGUMENT when the text is no path.
-    package init(unlimited text: String) throws(Status) {
-        let bytes = Array(text.utf8)
+    package init(unlimited string: String) throws(Status) {
+        let bytes = Array(string.utf8)
         if bytes.isEmpty { throw .invalidArgument("Invalid empty property path string.") }
         var segments: [String] = []
         var index = 0
         while true {
-            guard let segment = Self.parseSegment(bytes, &index) else { throw Self.malformed(text) }
+            guard let segment = Self.parseSegment(bytes, &index) else { throw Self.malformed(string) }
             segments.append(segment)
             if index == bytes.count { break }
-            guard bytes[index] == UInt8(ascii: ".") else { throw Self.malformed(text) }
+            guard bytes[index] == UInt8(ascii: ".") else { throw Self.malformed(string) }
             index += 1
         }
         self.segments = segments
@@ -87,9 +87,9 @@ package struct FieldPath: Sendable, CustomStringConvertible {
         }
     }
 
-    private static func malformed(_ text: String) -> Status {
+    private static func malformed(_ string: String) -> Status {
         .invalidArgument(
-            "Invalid property path \"\(text)\". Unquoted property paths must match regex "
+            "Invalid property path \"\(string)\". Unquoted property paths must match regex "
                 + "([a-zA-Z_][a-zA-Z_0-9]*), and quoted property paths must match regex (`(?:[^`\\\\]|(?:\\\\.))+`)")
     }
 
@@ -101,11 +101,11 @@ package struct FieldPath: Sendable, CustomStringConvertible {
     }
 
     /// The path's text, quoted where needed: equal paths have equal texts.
-    package var text: String {
+    package var string: String {
         segments.count == 1 ? Self.quoted(segments[0]) : segments.map(Self.quoted).joined(separator: ".")
     }
 
-    package var description: String { text }
+    package var description: String { string }
 
     private static func quoted(_ segment: String) -> String {
         var isPlain = !segment.isEmpty

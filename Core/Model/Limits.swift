@@ -295,7 +295,7 @@ package enum Limits {
     /// Seconds for which a client may fetch the last messages of a session that has ended.
     package static let webChannelFarewellSeconds = 30
     /// Seconds after which a back channel is ended so that its client acknowledges what it got.
-    package static let webChannelTurnSeconds = 300
+    package static let webChannelLifetimeSeconds = 300
     /// Bytes that wait to be acknowledged by a client which reads; then its stream is held up.
     package static let webChannelQueueBytesMax = 2 << 20
     /// The same while a client doesn't read.

@@ -13,7 +13,7 @@ extension Limits {
     /// Arrays and objects within each other in any JSON text, envelopes included (ours).
     package static let treeNestingMax = 100
     /// Names that are asked for at a time when what is left of a place's children is looked for (ours).
-    package static let treeKeysPerLookMax = 64
+    package static let treeKeysPerReadMax = 64
     /// Ranges of a compound hash (ours): a client with a gigabyte makes some three thousand.
     package static let treeHashRangesMax = 10_000
 
@@ -35,7 +35,7 @@ extension Limits {
     /// What is read on an event loop.
     package static let realtimeReadInlineBytesMax = 16 << 10
     /// Children and entries of an index that are looked at for a query before it is left to threads for long reads.
-    package static let realtimeBriefLooksMax = 1000
+    package static let realtimeBriefReadsMax = 1000
     /// Answers that are in files together.
     package static let realtimeSpoolBytesMax = 4 << 30
     /// Those of one account.
@@ -68,7 +68,7 @@ extension Limits {
     /// Bytes of a write, or of what it replaces, from which on it is made in slices, however few nodes they are.
     package static let treeReplacementBytesMin = 512 << 10
     /// Locations that a large write may have to be made as ranges that are replaced; one with more is made on a shadow of the tree.
-    package static let treeReplacementPlacesMax = 512
+    package static let treeReplacementLocationsMax = 512
     /// What one transaction of background work on a tree may write.
     package static let treeSliceRecordsMax = 2_000
     package static let treeSliceBytesMax = 1 << 20
@@ -83,7 +83,7 @@ extension Limits {
     /// judged beside it.
     package static let treeJudgeStepsMax = 10_000
     /// Places that are remembered of what a guard has looked at beside the writer.
-    package static let treeLooksMax = 10_000
+    package static let treeReadsMax = 10_000
     /// The same for a write that was judged beside the writer in vain, because what its guard looks at is written all the time,
     /// and how many locations it may have.
     package static let treeJudgeAgainStepsMax = 150_000

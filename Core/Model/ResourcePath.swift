@@ -11,19 +11,19 @@ package struct DatabaseName: Sendable, CustomStringConvertible {
     }
 
     /// `projects/P/databases/D`
-    package var text: String { "projects/\(project)/databases/\(database)" }
+    package var string: String { "projects/\(project)/databases/\(database)" }
     /// `projects/P/databases/D/documents`
-    package var documentsRoot: String { text + "/documents" }
-    package var description: String { text }
+    package var documentsRoot: String { string + "/documents" }
+    package var description: String { string }
 
     /// Parses `projects/P/databases/D`.
-    package init(parsing text: String) throws(Status) {
-        let segments = ResourcePath.split(text)
+    package init(parsing string: String) throws(Status) {
+        let segments = ResourcePath.split(string)
         guard segments.count == 4, segments[0] == "projects", segments[2] == "databases", !segments[1].isEmpty,
             !segments[3].isEmpty
         else {
             throw .invalidArgument(
-                "Invalid database name \"\(text)\": expected projects/{project}/databases/{database}.")
+                "Invalid database name \"\(string)\": expected projects/{project}/databases/{database}.")
         }
         self.init(project: segments[1], database: segments[3])
     }
@@ -52,14 +52,14 @@ package struct ResourcePath: Sendable, CustomStringConvertible {
     package var isDocument: Bool { !segments.isEmpty && segments.count.isMultiple(of: 2) }
     package var isCollection: Bool { !segments.count.isMultiple(of: 2) }
     package var parent: ResourcePath { ResourcePath(Array(segments.dropLast())) }
-    package var text: String { segments.joined(separator: "/") }
-    package var description: String { text }
+    package var string: String { segments.joined(separator: "/") }
+    package var description: String { string }
 
     package func appending(_ segment: String) -> ResourcePath { ResourcePath(segments + [segment]) }
 
-    static func split(_ text: String) -> [String] {
-        var text = text
-        return text.withUTF8 { bytes in
+    static func split(_ string: String) -> [String] {
+        var string = string
+        return string.withUTF8 { bytes in
             var segments: [String] = []
             segments.reserveCapacity(8)
             var start = 0
@@ -125,59 +125,59 @@ package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
         self.path = path
     }
 
-    package var text: String { path.isRoot ? database.documentsRoot : database.documentsRoot + "/" + path.text }
-    package var description: String { text }
+    package var string: String { path.isRoot ? database.documentsRoot : database.documentsRoot + "/" + path.string }
+    package var description: String { string }
 
     /// Parses the name of a document.
     /// - Throws: INVALID_ARGUMENT with Google's wording.
-    package init(document text: String) throws(Status) {
-        try self.init(document: text, called: "Document name")
+    package init(document string: String) throws(Status) {
+        try self.init(document: string, called: "Document name")
     }
 
     /// Parses the name of a document that a value refers to.
     /// - Throws: INVALID_ARGUMENT with Google's wording.
-    package init(reference text: String) throws(Status) {
-        try self.init(document: text, called: "Resource name")
+    package init(reference string: String) throws(Status) {
+        try self.init(document: string, called: "Resource name")
     }
 
-    private init(document text: String, called label: String) throws(Status) {
-        try self.init(parsing: text)
+    private init(document string: String, called label: String) throws(Status) {
+        try self.init(parsing: string)
         if !path.isDocument {
-            throw .invalidArgument("\(label) \"\(text)\" lacks \"/\" at index \(text.utf8.count).")
+            throw .invalidArgument("\(label) \"\(string)\" lacks \"/\" at index \(string.utf8.count).")
         }
     }
 
     /// Parses a parent: the root (`…/documents`) or a document.
-    package init(parent text: String) throws(Status) {
-        try self.init(parsing: text)
+    package init(parent string: String) throws(Status) {
+        try self.init(parsing: string)
         if path.isCollection {
-            throw .invalidArgument("Document parent name \"\(text)\" lacks \"/\" at index \(text.utf8.count).")
+            throw .invalidArgument("Document parent name \"\(string)\" lacks \"/\" at index \(string.utf8.count).")
         }
     }
 
     /// Parses any name below a database; each id is checked.
     /// - Parameter query: names in queries may hold ids that no document can have (NUL bytes, `__id-9…__`), which are
     ///   positions only; both are legal in ids anyway, so nothing is relaxed but the depth.
-    package init(parsing text: String) throws(Status) {
-        let segments = ResourcePath.split(text)
+    package init(parsing string: String) throws(Status) {
+        let segments = ResourcePath.split(string)
         let heads = ["projects", nil, "databases", nil, "documents"]
         var offset = 0
         for (index, head) in heads.enumerated() {
             guard index < segments.count else {
                 throw .invalidArgument(
-                    "Document name \"\(text)\" lacks \"\(head ?? "/")\" at index \(max(0, offset - 1)).")
+                    "Document name \"\(string)\" lacks \"\(head ?? "/")\" at index \(max(0, offset - 1)).")
             }
             if let head, segments[index] != head {
-                throw .invalidArgument("Document name \"\(text)\" lacks \"\(head)\" at index \(offset).")
+                throw .invalidArgument("Document name \"\(string)\" lacks \"\(head)\" at index \(offset).")
             }
             if head == nil, segments[index].isEmpty {
-                throw .invalidArgument("Document name \"\(text)\" contains an empty resource id at index \(offset).")
+                throw .invalidArgument("Document name \"\(string)\" contains an empty resource id at index \(offset).")
             }
             offset += segments[index].utf8.count + 1
         }
         database = DatabaseName(project: segments[1], database: segments[3])
         path = ResourcePath(Array(segments.dropFirst(5)))
-        try Self.validate(path, name: text)
+        try Self.validate(path, name: string)
     }
 
     private static func validate(_ path: ResourcePath, name: String) throws(Status) {

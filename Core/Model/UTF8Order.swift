@@ -33,10 +33,10 @@ package enum UTF8Order {
     }
 
     /// Feeds a text's bytes and its length to a hasher, in one call.
-    package static func hash(_ text: String, into hasher: inout Hasher) {
-        hasher.combine(text.utf8.count)
-        if text.utf8.withContiguousStorageIfAvailable({ hasher.combine(bytes: UnsafeRawBufferPointer($0)) }) == nil {
-            Array(text.utf8).withUnsafeBytes { hasher.combine(bytes: $0) }
+    package static func hash(_ string: String, into hasher: inout Hasher) {
+        hasher.combine(string.utf8.count)
+        if string.utf8.withContiguousStorageIfAvailable({ hasher.combine(bytes: UnsafeRawBufferPointer($0)) }) == nil {
+            Array(string.utf8).withUnsafeBytes { hasher.combine(bytes: $0) }
         }
     }
 

@@ -85,8 +85,8 @@ package enum ValueValidation {
         case .map(let map):
             try validateDepth(depth + 1, of: field)
             try validateMap(map, of: field, depth: depth, keyBytes: keyBytes)
-        case .string(let text):
-            try validateSize(text.utf8.count, of: field, inMap: keyBytes > field.utf8.count)
+        case .string(let string):
+            try validateSize(string.utf8.count, of: field, inMap: keyBytes > field.utf8.count)
         case .bytes(let bytes):
             try validateSize(bytes.count, of: field, inMap: keyBytes > field.utf8.count)
         case .null, .boolean, .integer, .double, .timestamp:

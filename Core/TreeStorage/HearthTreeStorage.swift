@@ -11,7 +11,7 @@
 ///   So an inner node has at least one leaf below it, and nothing lies below a leaf.
 /// - Entries of indexes that are ready agree with the leaves, in every state that can be seen.
 /// - No transaction grows with the size of what is put, of what it replaces, or with the number of locations; what a large
-///   write does in several transactions becomes visible at once. Up to `Limits.treeReplacementPlacesMax` locations are
+///   write does in several transactions becomes visible at once. Up to `Limits.treeReplacementLocationsMax` locations are
 ///   replaced as ranges (`TreeGraft`); more, and those that meet each other, are changed on a shadow of the tree
 ///   (`WideUpdate`). A string is one record, however long.
 ///

@@ -9,10 +9,10 @@ package final class SharedWebSocketMessage: Sendable {
     private let compressed = Mutex<[UInt8]?>(nil)
 
     /// - Parameter text: valid UTF-8.
-    package init(text: [UInt8]) {
-        opcode = .text
-        payloadBytes = text.count
-        plainFrame = SharedWebSocketMessage.frame(.text, text, isCompressed: false)
+    package init(string: [UInt8]) {
+        opcode = .string
+        payloadBytes = string.count
+        plainFrame = SharedWebSocketMessage.frame(.string, string, isCompressed: false)
     }
 
     var payload: [UInt8] { Array(plainFrame[(plainFrame.count - payloadBytes)...]) }

@@ -13,7 +13,7 @@ package final class WebSocketConnection {
 
     package enum Event: Equatable, Sendable {
         /// Valid UTF-8.
-        case text([UInt8])
+        case string([UInt8])
         case binary([UInt8])
         /// To be answered with a pong of the same payload.
         case ping([UInt8])
@@ -24,7 +24,7 @@ package final class WebSocketConnection {
 
     /// A message of which not all frames are there.
     private struct Message {
-        var isText: Bool
+        var isString: Bool
         var isCompressed: Bool
         var bytes: [UInt8] = []
         var validator = UTF8Validator()
@@ -140,7 +140,7 @@ package final class WebSocketConnection {
                 guard message != nil else { throw .violation("a continuation of nothing") }
             } else {
                 guard message == nil else { throw .violation("a message begins within another") }
-                message = Message(isText: header.opcode == .text, isCompressed: header.isCompressed)
+                message = Message(isString: header.opcode == .string, isCompressed: header.isCompressed)
             }
             try countFrame(header)
         }
@@ -236,7 +236,7 @@ package final class WebSocketConnection {
     }
 
     private static func validate(_ message: inout Message, from start: Int) throws(WebSocketFailure) {
-        guard message.isText else { return }
+        guard message.isString else { return }
         let isValid = message.bytes.withUnsafeBytes {
             message.validator.accept(UnsafeRawBufferPointer(rebasing: $0[start...]))
         }
@@ -258,11 +258,11 @@ package final class WebSocketConnection {
                 self.inflater = nil
             }
         }
-        guard message.isText else { return .binary(message.bytes) }
+        guard message.isString else { return .binary(message.bytes) }
         guard message.validator.isComplete else {
             throw WebSocketFailure(.invalidPayload, "a text ends within a character")
         }
-        return .text(message.bytes)
+        return .string(message.bytes)
     }
 
     // MARK: Control frames
@@ -293,7 +293,7 @@ package final class WebSocketConnection {
 
     /// - Parameter text: valid UTF-8.
     /// - Returns: what to send; nothing after `close`.
-    package func send(text: [UInt8]) -> [UInt8] { send(.text, text) }
+    package func send(string: [UInt8]) -> [UInt8] { send(.string, string) }
 
     package func send(binary: [UInt8]) -> [UInt8] { send(.binary, binary) }
 

@@ -44,12 +44,12 @@ package struct WebSocketDeflate: Equatable, Sendable {
             switch (name, value) {
             case ("server_no_context_takeover", nil): result.serverTakesOverContext = false
             case ("client_no_context_takeover", nil): result.clientTakesOverContext = false
-            case ("server_max_window_bits", .some(let text)):
-                guard let bits = windowBits(text), bits >= windowBitsMin else { return nil }
+            case ("server_max_window_bits", .some(let string)):
+                guard let bits = windowBits(string), bits >= windowBitsMin else { return nil }
                 result.serverWindowBits = bits
             // A hint that the client could use less; whatever it uses, we understand.
             case ("client_max_window_bits", nil): break
-            case ("client_max_window_bits", .some(let text)): guard windowBits(text) != nil else { return nil }
+            case ("client_max_window_bits", .some(let string)): guard windowBits(string) != nil else { return nil }
             default: return nil
             }
         }
@@ -58,11 +58,13 @@ package struct WebSocketDeflate: Equatable, Sendable {
 
     /// The field's value that tells the client.
     var answer: String {
-        var text = WebSocketDeflate.name
-        if !serverTakesOverContext { text += "; server_no_context_takeover" }
-        if !clientTakesOverContext { text += "; client_no_context_takeover" }
-        if serverWindowBits < WebSocketDeflate.windowBitsMax { text += "; server_max_window_bits=\(serverWindowBits)" }
-        return text
+        var string = WebSocketDeflate.name
+        if !serverTakesOverContext { string += "; server_no_context_takeover" }
+        if !clientTakesOverContext { string += "; client_no_context_takeover" }
+        if serverWindowBits < WebSocketDeflate.windowBitsMax {
+            string += "; server_max_window_bits=\(serverWindowBits)"
+        }
+        return string
     }
 
     // MARK: Client
@@ -80,8 +82,8 @@ package struct WebSocketDeflate: Equatable, Sendable {
             switch (name, value) {
             case ("server_no_context_takeover", nil): serverForgets = true
             case ("client_no_context_takeover", nil): break
-            case ("server_max_window_bits", .some(let text)):
-                guard let bits = windowBits(text) else { return nil }
+            case ("server_max_window_bits", .some(let string)):
+                guard let bits = windowBits(string) else { return nil }
                 result.serverWindowBits = bits
             default: return nil
             }
@@ -89,9 +91,9 @@ package struct WebSocketDeflate: Equatable, Sendable {
         return serverForgets ? result : nil
     }
 
-    private static func windowBits(_ text: String) -> Int? {
-        guard text.utf8.count <= 2, text.utf8.first != UInt8(ascii: "0"),
-            text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }), let bits = Int(text),
+    private static func windowBits(_ string: String) -> Int? {
+        guard string.utf8.count <= 2, string.utf8.first != UInt8(ascii: "0"),
+            string.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }), let bits = Int(string),
             bits >= 8, bits <= windowBitsMax
         else { return nil }
         return bits

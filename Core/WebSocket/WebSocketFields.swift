@@ -56,7 +56,7 @@ private struct FieldScanner {
     private let bytes: [UInt8]
     private var position = 0
 
-    init(_ text: String) { bytes = Array(text.utf8) }
+    init(_ string: String) { bytes = Array(string.utf8) }
 
     private mutating func skipSpaces() {
         while position < bytes.count, bytes[position] == 0x20 || bytes[position] == 0x09 { position += 1 }

@@ -1,7 +1,7 @@
 /// What a frame is. Source: RFC 6455, 5.2.
 enum WebSocketOpcode: UInt8 {
     case continuation = 0
-    case text = 1
+    case string = 1
     case binary = 2
     case close = 8
     case ping = 9
@@ -87,7 +87,7 @@ struct WebSocketFrameReader {
         guard byte & 0x30 == 0 else { throw .violation("reserved bits are set") }
         if byte & 0x40 != 0 {
             guard allowsCompression else { throw .violation("compression wasn't agreed on") }
-            guard opcode == .text || opcode == .binary else {
+            guard opcode == .string || opcode == .binary else {
                 throw .violation("a compressed message is marked by its first frame only")
             }
         }

@@ -143,26 +143,26 @@ enum WebSocketKey {
 
     /// Shows that who answers has read the request and speaks WebSocket. Source: RFC 6455, 4.2.2.
     static func accept(_ key: String) -> String {
-        let text = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
+        let string = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
         var digest = [UInt8](repeating: 0, count: 20)
-        let isDone = EVP_Digest(text, text.count, &digest, nil, EVP_sha1(), nil) == 1
+        let isDone = EVP_Digest(string, string.count, &digest, nil, EVP_sha1(), nil) == 1
         precondition(isDone, "OpenSSL has no SHA-1")
         return base64(digest)
     }
 
     static func base64(_ bytes: [UInt8]) -> String {
         // Four characters for each three bytes, and a zero.
-        var text = [UInt8](repeating: 0, count: (bytes.count + 2) / 3 * 4 + 1)
-        let count = EVP_EncodeBlock(&text, bytes, Int32(bytes.count))
-        return String(decoding: text[..<Int(count)], as: UTF8.self)
+        var string = [UInt8](repeating: 0, count: (bytes.count + 2) / 3 * 4 + 1)
+        let count = EVP_EncodeBlock(&string, bytes, Int32(bytes.count))
+        return String(decoding: string[..<Int(count)], as: UTF8.self)
     }
 }
 
 extension Substring {
     fileprivate var trimmed: Substring {
-        var text = self
-        while let first = text.first, first == " " || first == "\t" { text = text.dropFirst() }
-        while let last = text.last, last == " " || last == "\t" { text = text.dropLast() }
-        return text
+        var string = self
+        while let first = string.first, first == " " || first == "\t" { string = string.dropFirst() }
+        while let last = string.last, last == " " || last == "\t" { string = string.dropLast() }
+        return string
     }
 }

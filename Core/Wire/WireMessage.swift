@@ -116,9 +116,9 @@ extension WireMessage {
     /// Reads proto3 JSON.
     /// - Parameter path: where the text stands in a larger request, in the proto's names (`document`), for messages.
     /// - Throws: INVALID_ARGUMENT in Google's wording when it isn't JSON, has unknown members, or members of wrong types.
-    package init(json text: [UInt8], at path: String = "") throws(Status) {
+    package init(json string: [UInt8], at path: String = "") throws(Status) {
         self.init()
-        try text.withBytes { buffer throws(Status) in
+        try string.withBytes { buffer throws(Status) in
             var decoder = try JSONFieldDecoder(buffer)
             do throws(Status) {
                 try decode(&decoder)
@@ -131,9 +131,9 @@ extension WireMessage {
 
     /// Reads proto3 JSON from borrowed memory.
     /// - Throws: INVALID_ARGUMENT, as the other.
-    package init(json text: UnsafeRawBufferPointer, forms: JSONForms) throws(Status) {
+    package init(json string: UnsafeRawBufferPointer, forms: JSONForms) throws(Status) {
         self.init()
-        var decoder = try JSONFieldDecoder(text)
+        var decoder = try JSONFieldDecoder(string)
         decoder.takesObjectForms = forms == .bundle
         do throws(Status) {
             try decode(&decoder)
@@ -143,8 +143,8 @@ extension WireMessage {
         }
     }
 
-    package init(json text: String, at path: String = "") throws(Status) {
-        try self.init(json: Array(text.utf8), at: path)
+    package init(json string: String, at path: String = "") throws(Status) {
+        try self.init(json: Array(string.utf8), at: path)
     }
 
     /// The message as proto3 JSON.

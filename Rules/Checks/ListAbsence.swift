@@ -3,7 +3,7 @@
 /// refuses; so people are told of it either way.
 struct ListAbsence {
     private static let methods = ["get", "keys", "values", "size", "diff"]
-    private static let text =
+    private static let string =
         "Lists know only the fields that their query filters: of others this is an error, and in local development they count "
         + "as absent."
 
@@ -20,7 +20,7 @@ struct ListAbsence {
         }
         return finder.found.map { range in
             let position = lines.position(range.start)
-            return RulesIssue(line: position.line, column: position.column, description: text, severity: .warning)
+            return RulesIssue(line: position.line, column: position.column, description: string, severity: .warning)
         }
     }
 

@@ -35,7 +35,7 @@ struct RulesText {
     /// Of the opening quote.
     var offset: Int { start - 1 }
 
-    var text: String { String(decoding: bytes, as: UTF8.self) }
+    var string: String { String(decoding: bytes, as: UTF8.self) }
 
     mutating func append(escaped: some Sequence<UInt8>, endingAt source: Int) {
         bytes += escaped
@@ -149,14 +149,14 @@ struct RulesJSONParser {
     private mutating func word() throws(TreeSyntaxError) -> RulesJSON.Content {
         let start = offset
         while let byte, Self.isWord(byte) { offset += 1 }
-        let text = String(decoding: source[start..<offset], as: UTF8.self)
-        switch text {
+        let string = String(decoding: source[start..<offset], as: UTF8.self)
+        switch string {
         case "true": return .bool(true)
         case "false": return .bool(false)
         case "null": return .other
         default:
             let first = source[start..<offset].first
-            if let first, first == UInt8(ascii: "-") || Lexer.isDigit(first), Double(text) != nil { return .other }
+            if let first, first == UInt8(ascii: "-") || Lexer.isDigit(first), Double(string) != nil { return .other }
             offset = start
             throw unexpected("a value")
         }
@@ -226,25 +226,25 @@ struct RulesJSONParser {
     private mutating func string() throws(TreeSyntaxError) -> RulesText {
         let start = offset
         offset += 1
-        var text = RulesText(start: offset)
+        var string = RulesText(start: offset)
         while let byte {
             switch byte {
             case UInt8(ascii: "\""):
                 offset += 1
-                return text
-            case UInt8(ascii: "\\"): try escape(into: &text)
+                return string
+            case UInt8(ascii: "\\"): try escape(into: &string)
             // What editors put at the ends of lines and before them may stand in a string.
             case 0..<0x20 where byte != 0x09 && byte != 0x0A && byte != 0x0D:
                 throw TreeSyntaxError("Parse error: control character in a string.", at: offset)
             default:
-                text.bytes.append(byte)
+                string.bytes.append(byte)
                 offset += 1
             }
         }
         throw TreeSyntaxError("Parse error: unterminated string.", at: start)
     }
 
-    private mutating func escape(into text: inout RulesText) throws(TreeSyntaxError) {
+    private mutating func escape(into string: inout RulesText) throws(TreeSyntaxError) {
         let start = offset
         offset += 1
         guard let byte else { throw TreeSyntaxError("Parse error: unterminated string.", at: start) }
@@ -259,11 +259,11 @@ struct RulesJSONParser {
         case UInt8(ascii: "t"): meaning = 0x09
         case UInt8(ascii: "u"):
             let scalar = try unicodeEscape(start)
-            text.append(escaped: Array(String(Character(scalar)).utf8), endingAt: offset)
+            string.append(escaped: Array(String(Character(scalar)).utf8), endingAt: offset)
             return
         default: throw TreeSyntaxError("Parse error: illegal escape; a backslash is written \\\\.", at: start)
         }
-        text.append(escaped: CollectionOfOne(meaning), endingAt: offset)
+        string.append(escaped: CollectionOfOne(meaning), endingAt: offset)
     }
 
     private mutating func unicodeEscape(_ start: Int) throws(TreeSyntaxError) -> UnicodeScalar {

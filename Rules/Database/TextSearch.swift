@@ -17,10 +17,10 @@ package struct TextSearch {
         self.borders = borders
     }
 
-    package func isFound(in text: String) -> Bool {
+    package func isFound(in string: String) -> Bool {
         if needle.isEmpty { return true }
-        var text = text
-        return text.withUTF8 { bytes in
+        var string = string
+        return string.withUTF8 { bytes in
             var matched = 0
             for byte in bytes where step(byte, &matched) { return true }
             return false
@@ -37,13 +37,13 @@ package struct TextSearch {
     }
 
     /// All occurrences, none of which overlap, replaced; an empty text occurs nowhere. Nil when the result is too long.
-    package func replacing(in text: String, with replacement: String, sizeMax: Int) -> String? {
-        if needle.isEmpty { return text }
+    package func replacing(in string: String, with replacement: String, sizeMax: Int) -> String? {
+        if needle.isEmpty { return string }
         let replacement = Array(replacement.utf8)
         var result: [UInt8] = []
-        result.reserveCapacity(text.utf8.count)
+        result.reserveCapacity(string.utf8.count)
         var matched = 0
-        for byte in text.utf8 {
+        for byte in string.utf8 {
             result.append(byte)
             if step(byte, &matched) {
                 result.removeLast(needle.count)

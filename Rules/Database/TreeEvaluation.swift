@@ -79,7 +79,7 @@ final class TreeEvaluation {
         return value
     }
 
-    private func text(_ expression: TreeExpression) throws(TreeFailure) -> String {
+    private func string(_ expression: TreeExpression) throws(TreeFailure) -> String {
         guard case .string(let value) = try evaluate(expression) else { throw .mismatch }
         try spend(bytes: value.utf8.count)
         return value
@@ -91,11 +91,11 @@ final class TreeEvaluation {
     }
 
     /// A text that rules put together.
-    private func built(_ text: String) throws(TreeFailure) -> TreeRuleValue {
-        let count = text.utf8.count
-        if count > TreeRulesLimits.textSizeBytesMax { throw .exhausted }
+    private func built(_ string: String) throws(TreeFailure) -> TreeRuleValue {
+        let count = string.utf8.count
+        if count > TreeRulesLimits.stringSizeBytesMax { throw .exhausted }
         try spend(bytes: count)
-        return .string(text)
+        return .string(string)
     }
 
     // MARK: Expressions
@@ -106,7 +106,7 @@ final class TreeEvaluation {
         case .constant(let value): return value
         case .auth: return auth
         case .now: return now
-        case .capture(let index): return .string(captures[index].text)
+        case .capture(let index): return .string(captures[index].string)
         case .root: return .snapshot(TreeSnapshot(isNew: false, keys: []))
         case .data: return .snapshot(TreeSnapshot(isNew: false, keys: keys))
         case .newData: return .snapshot(TreeSnapshot(isNew: true, keys: keys, node: newNode))
@@ -115,9 +115,9 @@ final class TreeEvaluation {
         case .element(let target, let index): return try element(target, index)
         case .length(let target):
             let value = try evaluate(target)
-            guard case .string(let text) = value else { return try member(value, "length") }
-            try spend(bytes: text.utf8.count)
-            return .number(Double(text.utf16.count))
+            guard case .string(let string) = value else { return try member(value, "length") }
+            try spend(bytes: string.utf8.count)
+            return .number(Double(string.utf16.count))
         case .not(let operand): return .bool(try !bool(operand))
         case .negate(let operand): return .number(-(try number(operand)))
         case .and(let operands):
@@ -129,23 +129,23 @@ final class TreeEvaluation {
         case .conditional(let condition, let first, let second):
             return try evaluate(try bool(condition) ? first : second)
         case .binary(let known, let first, let second): return try binary(known, first, second)
-        case .child(let target, let path): return .snapshot(try snapshot(target).child(try text(path)))
+        case .child(let target, let path): return .snapshot(try snapshot(target).child(try string(path)))
         case .parent(let target):
             guard let parent = try snapshot(target).parent else { throw .mismatch }
             return .snapshot(parent)
-        case .hasChild(let target, let path): return .bool(try exists(try snapshot(target).child(try text(path))))
+        case .hasChild(let target, let path): return .bool(try exists(try snapshot(target).child(try string(path))))
         case .hasAllChildren(let target, let names):
             let parent = try snapshot(target)
             // All of them are evaluated: an error isn't hidden by a child that is missing.
             var hasAll = true
             for name in names {
-                let child = parent.child(try text(name))
+                let child = parent.child(try string(name))
                 if hasAll { hasAll = try exists(child) }
             }
             return .bool(hasAll)
         case .look(let look, let target): return try self.look(look, try snapshot(target))
-        case .text(let method, let target, let arguments): return try textMethod(method, target, arguments)
-        case .matches(let target, let pattern): return .bool(pattern.isFound(in: try text(target)))
+        case .string(let method, let target, let arguments): return try textMethod(method, target, arguments)
+        case .matches(let target, let pattern): return .bool(pattern.isFound(in: try string(target)))
         }
     }
 
@@ -238,17 +238,17 @@ final class TreeEvaluation {
     private func textMethod(
         _ method: TreeExpression.TextMethod, _ target: TreeExpression, _ arguments: [TreeExpression]
     ) throws(TreeFailure) -> TreeRuleValue {
-        let subject = try text(target)
-        var texts: [String] = []
-        for argument in arguments { texts.append(try text(argument)) }
+        let subject = try string(target)
+        var strings: [String] = []
+        for argument in arguments { strings.append(try string(argument)) }
         switch method {
-        case .contains: return .bool(TextSearch(texts[0]).isFound(in: subject))
-        case .beginsWith: return .bool(subject.utf8.starts(with: texts[0].utf8))
-        case .endsWith: return .bool(subject.utf8.reversed().starts(with: texts[0].utf8.reversed()))
+        case .contains: return .bool(TextSearch(strings[0]).isFound(in: subject))
+        case .beginsWith: return .bool(subject.utf8.starts(with: strings[0].utf8))
+        case .endsWith: return .bool(subject.utf8.reversed().starts(with: strings[0].utf8.reversed()))
         case .replace:
             guard
-                let result = TextSearch(texts[0]).replacing(
-                    in: subject, with: texts[1], sizeMax: TreeRulesLimits.textSizeBytesMax)
+                let result = TextSearch(strings[0]).replacing(
+                    in: subject, with: strings[1], sizeMax: TreeRulesLimits.stringSizeBytesMax)
             else { throw .exhausted }
             return try built(result)
         case .toLowerCase: return try built(subject.lowercased())

@@ -32,7 +32,7 @@ indirect enum TreeExpression: Sendable {
     case look(Look, TreeExpression)
 
     // Of texts.
-    case text(TextMethod, TreeExpression, [TreeExpression])
+    case string(TextMethod, TreeExpression, [TreeExpression])
     case matches(TreeExpression, TreePattern)
 
     /// What a snapshot tells about itself.

@@ -148,7 +148,7 @@ struct TreeExpressionParser {
         let start = offset
         switch token {
         case .number(let value): return try literal(.number(value))
-        case .string(let text): return try literal(.string(text))
+        case .string(let string): return try literal(.string(string))
         case .name("true"): return try literal(.bool(true))
         case .name("false"): return try literal(.bool(false))
         case .name("null"): return try literal(.null)

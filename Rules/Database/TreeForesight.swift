@@ -126,22 +126,22 @@ struct TreeForesight {
         case .now, .root, .data, .newData, .query: return .open(.any)
         case .capture(let index):
             guard let key = captures[index] else { return .open(.any) }
-            return .known(.string(key.text))
+            return .known(.string(key.string))
         case .member(let target, let name): return try combine([target]) { .member($0[0], name) }
         case .element(let target, let index): return try combine([target, index]) { .element($0[0], $0[1]) }
         case .length(let target): return try combine([target]) { .length($0[0]) }
         case .negate(let operand): return try combine([operand]) { .negate($0[0]) }
         case .binary(let known, let first, let second):
             return try combine([first, second]) { .binary(known, $0[0], $0[1]) }
-        case .text(let method, let target, let arguments):
-            let texts = [target] + arguments
-            return try combine(texts, texts: texts.indices) { .text(method, $0[0], Array($0.dropFirst())) }
+        case .string(let method, let target, let arguments):
+            let strings = [target] + arguments
+            return try combine(strings, strings: strings.indices) { .string(method, $0[0], Array($0.dropFirst())) }
         case .matches(let target, let pattern):
-            return try combine([target], texts: 0..<1) { .matches($0[0], pattern) }
-        case .child(let target, let path): return try combine([target, path], texts: 1..<2, nil)
-        case .hasChild(let target, let path): return try combine([target, path], texts: 1..<2, nil)
+            return try combine([target], strings: 0..<1) { .matches($0[0], pattern) }
+        case .child(let target, let path): return try combine([target, path], strings: 1..<2, nil)
+        case .hasChild(let target, let path): return try combine([target, path], strings: 1..<2, nil)
         case .hasAllChildren(let target, let names):
-            return try combine([target] + names, texts: 1..<names.count + 1, nil)
+            return try combine([target] + names, strings: 1..<names.count + 1, nil)
         case .parent(let target), .look(_, let target): return try combine([target], nil)
         case .not(let operand):
             let outcomes = try foresee(operand).outcomes
@@ -170,7 +170,7 @@ struct TreeForesight {
     ///   - texts: positions of operands that have to be strings.
     ///   - rebuild: the operation on known operands; nil when it depends on the data in any case.
     private func combine(
-        _ operands: [TreeExpression], texts: Range<Int> = 0..<0, _ rebuild: (([TreeExpression]) -> TreeExpression)?
+        _ operands: [TreeExpression], strings: Range<Int> = 0..<0, _ rebuild: (([TreeExpression]) -> TreeExpression)?
     ) throws(TreeFailure) -> Foreseen {
         var known: [TreeExpression] = []
         for (position, operand) in operands.enumerated() {
@@ -178,7 +178,7 @@ struct TreeForesight {
             case .failed: return .failed
             case .open: continue
             case .known(let value):
-                if texts.contains(position) {
+                if strings.contains(position) {
                     guard case .string = value else { return .failed }
                 }
                 known.append(.constant(value))

@@ -48,7 +48,7 @@ struct TreeJudge {
     // MARK: Writing
 
     func mayWrite(_ changes: [TreeChange]) throws(Status) -> TreeVerdict {
-        let target = WrittenPlace(changes)
+        let target = WrittenLocation(changes)
         do throws(Refusal) {
             try checkGrants(target, root, isGranted: false)
             if root.validates { try validate(target, root) }
@@ -91,7 +91,7 @@ struct TreeJudge {
 
     /// Every written place must be granted, at itself or above. The depth is that of the rules.
     private func checkGrants(
-        _ place: WrittenPlace, _ rules: TreeRulesNode, isGranted: Bool
+        _ place: WrittenLocation, _ rules: TreeRulesNode, isGranted: Bool
     ) throws(Refusal) {
         if isGranted { return }
         if let write = rules.write,
@@ -124,7 +124,7 @@ struct TreeJudge {
     }
 
     /// The way to the written places.
-    private func validate(_ place: WrittenPlace, _ rules: TreeRulesNode) throws(Refusal) {
+    private func validate(_ place: WrittenLocation, _ rules: TreeRulesNode) throws(Refusal) {
         if place.isReplaced {
             try validateAll(rules)
             return
@@ -172,12 +172,12 @@ struct TreeJudge {
 }
 
 /// The written places as a tree, so that what they have in common is judged once.
-private final class WrittenPlace {
+private final class WrittenLocation {
     /// Whether the value here was written.
     private(set) var isReplaced = false
     /// Whether something was written here: the value or the priority.
     private(set) var isWritten = false
-    private(set) var children: [TreeKey: WrittenPlace] = [:]
+    private(set) var children: [TreeKey: WrittenLocation] = [:]
 
     init() {}
 
@@ -190,7 +190,7 @@ private final class WrittenPlace {
                 if let inner = place.children[key] {
                     place = inner
                 } else {
-                    let inner = WrittenPlace()
+                    let inner = WrittenLocation()
                     place.children[key] = inner
                     place = inner
                 }

@@ -50,9 +50,9 @@ struct TreeLexer {
 
     // MARK: Symbols
 
-    private mutating func take(_ text: StaticString) -> Bool {
-        let matches = text.withUTF8Buffer { source[position...].starts(with: $0) }
-        if matches { position += text.utf8CodeUnitCount }
+    private mutating func take(_ string: StaticString) -> Bool {
+        let matches = string.withUTF8Buffer { source[position...].starts(with: $0) }
+        if matches { position += string.utf8CodeUnitCount }
         return matches
     }
 
@@ -89,10 +89,10 @@ struct TreeLexer {
     /// JavaScript's decimals: either side of the point may be missing.
     private mutating func number() throws(TreeSyntaxError) -> Token {
         let start = position
-        var text = digits()
+        var string = digits()
         if byte() == UInt8(ascii: ".") {
             position += 1
-            text += "." + digits()
+            string += "." + digits()
         }
         var isLegal = true
         if let exponent = byte(), exponent | 0x20 == UInt8(ascii: "e") {
@@ -100,10 +100,10 @@ struct TreeLexer {
             let isNegative = byte() == UInt8(ascii: "-")
             if isNegative || byte() == UInt8(ascii: "+") { position += 1 }
             isLegal = byte().map(Lexer.isDigit) ?? false
-            text += (isNegative ? "e-" : "e") + digits()
+            string += (isNegative ? "e-" : "e") + digits()
         }
         if let byte = byte(), Self.isName(byte) { isLegal = false }
-        guard isLegal, let value = Double(text) else {
+        guard isLegal, let value = Double(string) else {
             throw TreeSyntaxError("Parse error: illegal number.", at: start)
         }
         return .number(value)
@@ -114,40 +114,40 @@ struct TreeLexer {
     private mutating func string(_ quote: UInt8) throws(TreeSyntaxError) -> String {
         let start = position
         position += 1
-        var text: [UInt8] = []
+        var string: [UInt8] = []
         while let byte = byte() {
             position += 1
-            if byte == quote { return String(decoding: text, as: UTF8.self) }
+            if byte == quote { return String(decoding: string, as: UTF8.self) }
             if byte == UInt8(ascii: "\\") {
-                try escape(into: &text)
+                try escape(into: &string)
             } else {
-                text.append(byte)
+                string.append(byte)
             }
         }
         throw TreeSyntaxError("unterminated string literal", at: start)
     }
 
     /// What follows a backslash, as JavaScript has it.
-    private mutating func escape(into text: inout [UInt8]) throws(TreeSyntaxError) {
+    private mutating func escape(into string: inout [UInt8]) throws(TreeSyntaxError) {
         let start = position - 1
         guard let byte = byte() else { return }
         position += 1
         switch byte {
-        case UInt8(ascii: "b"): text.append(0x08)
-        case UInt8(ascii: "t"): text.append(0x09)
-        case UInt8(ascii: "n"): text.append(0x0A)
-        case UInt8(ascii: "v"): text.append(0x0B)
-        case UInt8(ascii: "f"): text.append(0x0C)
-        case UInt8(ascii: "r"): text.append(0x0D)
+        case UInt8(ascii: "b"): string.append(0x08)
+        case UInt8(ascii: "t"): string.append(0x09)
+        case UInt8(ascii: "n"): string.append(0x0A)
+        case UInt8(ascii: "v"): string.append(0x0B)
+        case UInt8(ascii: "f"): string.append(0x0C)
+        case UInt8(ascii: "r"): string.append(0x0D)
         case 0x0A: break  // A line that goes on.
-        case UInt8(ascii: "x"): try scalar(start, digits: 2, into: &text)
-        case UInt8(ascii: "u"): try scalar(start, digits: 4, into: &text)
+        case UInt8(ascii: "x"): try scalar(start, digits: 2, into: &string)
+        case UInt8(ascii: "u"): try scalar(start, digits: 4, into: &string)
         default:
-            text.append(byte)
+            string.append(byte)
         }
     }
 
-    private mutating func scalar(_ start: Int, digits: Int, into text: inout [UInt8]) throws(TreeSyntaxError) {
+    private mutating func scalar(_ start: Int, digits: Int, into string: inout [UInt8]) throws(TreeSyntaxError) {
         guard var value = hexadecimal(digits) else { throw TreeSyntaxError("illegal escape", at: start) }
         if value & 0xFC00 == 0xD800, byte() == UInt8(ascii: "\\"), byte(1) == UInt8(ascii: "u") {
             position += 2
@@ -157,7 +157,7 @@ struct TreeLexer {
             value = 0x10000 + (value & 0x3FF) << 10 + low & 0x3FF
         }
         guard let scalar = UnicodeScalar(value) else { throw TreeSyntaxError("illegal escape", at: start) }
-        text += String(Character(scalar)).utf8
+        string += String(Character(scalar)).utf8
     }
 
     private mutating func hexadecimal(_ count: Int) -> UInt32? {

@@ -66,8 +66,8 @@ extension TreeExpressionCompiler {
         case "parent":
             try count(arguments, 0, of: name, at: offset)
             return (.parent(receiver), .snapshot)
-        case "child": return (.child(receiver, try texts(arguments, 1, of: name, at: offset)[0]), .snapshot)
-        case "hasChild": return (.hasChild(receiver, try texts(arguments, 1, of: name, at: offset)[0]), .bool)
+        case "child": return (.child(receiver, try strings(arguments, 1, of: name, at: offset)[0]), .snapshot)
+        case "hasChild": return (.hasChild(receiver, try strings(arguments, 1, of: name, at: offset)[0]), .bool)
         case "matches":
             try count(arguments, 1, of: name, at: offset)
             guard case .pattern(let pattern, let flags) = arguments[0].kind else {
@@ -87,8 +87,8 @@ extension TreeExpressionCompiler {
             case .replace: 2
             case .toLowerCase, .toUpperCase: 0
             }
-        let compiled = try texts(arguments, expected, of: name, at: offset)
-        return (.text(method, receiver, compiled), expected == 1 ? .bool : .string)
+        let compiled = try strings(arguments, expected, of: name, at: offset)
+        return (.string(method, receiver, compiled), expected == 1 ? .bool : .string)
     }
 
     // MARK: Arguments
@@ -101,7 +101,7 @@ extension TreeExpressionCompiler {
     }
 
     /// Arguments that have to be texts. What isn't known yet passes; so does null, which fails when it is evaluated.
-    private mutating func texts(
+    private mutating func strings(
         _ arguments: [TreeSyntax], _ count: Int, of name: String, at offset: Int
     ) throws(TreeSyntaxError) -> [TreeExpression] {
         try self.count(arguments, count, of: name, at: offset)

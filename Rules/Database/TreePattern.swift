@@ -24,7 +24,7 @@ package struct TreePattern: Sendable {
     }
 
     /// Whether it is found anywhere in the text.
-    package func isFound(in text: String) -> Bool { expression.isFound(in: text) }
+    package func isFound(in string: String) -> Bool { expression.isFound(in: string) }
 
     /// Writes the pattern in RE2's syntax, or says what isn't supported.
     private struct Translation {

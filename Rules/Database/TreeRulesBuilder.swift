@@ -11,7 +11,7 @@ struct TreeRulesBuilder {
         guard case .object(let members) = document.content else {
             throw TreeSyntaxError("Expected '{'.", at: document.offset)
         }
-        guard let rules = members.first, TreeKey(rules.name.text) == "rules" else {
+        guard let rules = members.first, TreeKey(rules.name.string) == "rules" else {
             throw TreeSyntaxError(
                 "Expected the key \"rules\".", at: members.first?.name.offset ?? document.offset)
         }
@@ -35,14 +35,14 @@ struct TreeRulesBuilder {
         var wildcard: (name: String, node: TreeRulesNode)?
         var names: Set<TreeKey> = []
         for member in members {
-            let name = TreeKey(member.name.text)
-            if let wildcard, name.text.utf8.first == UInt8(ascii: "$") {
+            let name = TreeKey(member.name.string)
+            if let wildcard, name.string.utf8.first == UInt8(ascii: "$") {
                 throw TreeSyntaxError(
-                    "Cannot have multiple default rules ('\(wildcard.name)' and '\(name.text)').",
+                    "Cannot have multiple default rules ('\(wildcard.name)' and '\(name.string)').",
                     at: member.name.offset)
             }
             guard names.insert(name).inserted else {
-                throw TreeSyntaxError("Duplicate key '\(name.text)'.", at: member.name.offset)
+                throw TreeSyntaxError("Duplicate key '\(name.string)'.", at: member.name.offset)
             }
             switch name {
             case ".read": read = try rule(member.value, .read)
@@ -53,10 +53,10 @@ struct TreeRulesBuilder {
                 guard case .object = member.value.content else {
                     throw TreeSyntaxError("Expected '{'.", at: member.value.offset)
                 }
-                if name.text.utf8.first == UInt8(ascii: "$") {
-                    wildcard = (name.text, try wildcardNode(name.text, member))
+                if name.string.utf8.first == UInt8(ascii: "$") {
+                    wildcard = (name.string, try wildcardNode(name.string, member))
                 } else {
-                    try Self.check(name.text, at: member.name.offset)
+                    try Self.check(name.string, at: member.name.offset)
                     children[name] = try node(member.value)
                 }
             }
@@ -92,7 +92,7 @@ struct TreeRulesBuilder {
         let expression: TreeExpression
         switch json.content {
         case .bool(let value): expression = .constant(.bool(value))
-        case .string(let text): expression = try compile(text, kind)
+        case .string(let string): expression = try compile(string, kind)
         case .object, .array, .other:
             throw TreeSyntaxError(
                 "Invalid rule expression.  Expected 'true', 'false', or an expression string.", at: json.offset)
@@ -102,14 +102,14 @@ struct TreeRulesBuilder {
 
     /// Errors get the place in the document that their place in the expression is.
     private mutating func compile(
-        _ text: RulesText, _ kind: TreeExpressionCompiler.Kind
+        _ string: RulesText, _ kind: TreeExpressionCompiler.Kind
     ) throws(TreeSyntaxError) -> TreeExpression {
         var compiler = TreeExpressionCompiler(kind: kind, wildcards: wildcards, patterns: patterns)
         defer { patterns = compiler.patterns }
         do throws(TreeSyntaxError) {
-            return try compiler.rule(try TreeExpressionParser.parse(text.bytes))
+            return try compiler.rule(try TreeExpressionParser.parse(string.bytes))
         } catch {
-            throw TreeSyntaxError(error.message, at: text.documentOffset(error.offset))
+            throw TreeSyntaxError(error.message, at: string.documentOffset(error.offset))
         }
     }
 
@@ -117,12 +117,12 @@ struct TreeRulesBuilder {
         let error = TreeSyntaxError(
             "Invalid indexOn expression. Must be either a string or an array of strings", at: json.offset)
         switch json.content {
-        case .string(let text): return [try index(text)]
+        case .string(let string): return [try index(string)]
         case .array(let items):
             var indexes: [TreeQuery.Index] = []
             for item in items {
-                guard case .string(let text) = item.content else { throw error }
-                let index = try index(text)
+                guard case .string(let string) = item.content else { throw error }
+                let index = try index(string)
                 if !indexes.contains(index) { indexes.append(index) }
             }
             return indexes
@@ -130,11 +130,11 @@ struct TreeRulesBuilder {
         }
     }
 
-    private func index(_ text: RulesText) throws(TreeSyntaxError) -> TreeQuery.Index {
-        if TreeKey(text.text) == ".value" { return .value }
-        let path = TreePath(text.text)
-        if path.isRoot { throw TreeSyntaxError("An index can't be on an empty path.", at: text.offset) }
-        for key in path.keys { try Self.check(key.text, at: text.offset) }
+    private func index(_ string: RulesText) throws(TreeSyntaxError) -> TreeQuery.Index {
+        if TreeKey(string.string) == ".value" { return .value }
+        let path = TreePath(string.string)
+        if path.isRoot { throw TreeSyntaxError("An index can't be on an empty path.", at: string.offset) }
+        for key in path.keys { try Self.check(key.string, at: string.offset) }
         return .child(path)
     }
 }

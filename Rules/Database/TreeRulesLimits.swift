@@ -30,5 +30,5 @@ package enum TreeRulesLimits {
     /// Bytes of text that are one step to compare, search or copy (ours).
     package static let textBytesPerStep = 16
     /// Bytes of a text that rules put together (ours; a stored one has at most 10 MB).
-    package static let textSizeBytesMax = 16 << 20
+    package static let stringSizeBytesMax = 16 << 20
 }

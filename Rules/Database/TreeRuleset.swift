@@ -13,32 +13,32 @@ package typealias TreeAuth = JSONValue
 /// Source: "Security Rules" and "API reference" of the Realtime Database's documentation.
 package final class TreeRuleset: Sendable {
     /// As it was given, comments and all.
-    package let text: [UInt8]
+    package let string: [UInt8]
     let root: TreeRulesNode
 
     let lines: LineIndex
 
-    private init(text: [UInt8], root: TreeRulesNode, lines: LineIndex) {
-        self.text = text
+    private init(string: [UInt8], root: TreeRulesNode, lines: LineIndex) {
+        self.string = string
         self.root = root
         self.lines = lines
     }
 
     /// Compiles a rules document.
-    package static func compile(_ text: [UInt8]) throws(TreeRulesError) -> TreeRuleset {
-        guard text.count <= TreeRulesLimits.documentSizeBytesMax else {
+    package static func compile(_ string: [UInt8]) throws(TreeRulesError) -> TreeRuleset {
+        guard string.count <= TreeRulesLimits.documentSizeBytesMax else {
             throw TreeRulesError(
                 line: 1, column: 1,
-                message: "Rules are too large: \(text.count) bytes of at most "
+                message: "Rules are too large: \(string.count) bytes of at most "
                     + "\(TreeRulesLimits.documentSizeBytesMax).")
         }
-        guard String(validating: text, as: UTF8.self) != nil else {
+        guard String(validating: string, as: UTF8.self) != nil else {
             throw TreeRulesError(line: 1, column: 1, message: "Parse error: the rules are not valid UTF-8.")
         }
-        let lines = LineIndex(text)
+        let lines = LineIndex(string)
         do throws(TreeSyntaxError) {
-            let document = try RulesJSONParser.parse(text)
-            return TreeRuleset(text: text, root: try TreeRulesBuilder.build(document), lines: lines)
+            let document = try RulesJSONParser.parse(string)
+            return TreeRuleset(string: string, root: try TreeRulesBuilder.build(document), lines: lines)
         } catch {
             let place = lines.position(Int32(error.offset))
             throw TreeRulesError(line: place.line, column: place.column, message: error.message)
@@ -46,16 +46,16 @@ package final class TreeRuleset: Sendable {
     }
 
     /// Whether a text is meant for rules of the Realtime Database, not for those of Firestore: its first word is a brace.
-    package static func isDocument(_ text: [UInt8]) -> Bool { RulesJSONParser.beginsWithObject(text) }
+    package static func isDocument(_ string: [UInt8]) -> Bool { RulesJSONParser.beginsWithObject(string) }
 
     /// Everybody may read and write everything: what an emulator has before it is given rules.
     package static let open = constant(#"{"rules":{".read":true,".write":true}}"#)
     /// Nobody may read or write anything.
     package static let locked = constant(#"{"rules":{".read":false,".write":false}}"#)
 
-    private static func constant(_ text: String) -> TreeRuleset {
+    private static func constant(_ string: String) -> TreeRuleset {
         do throws(TreeRulesError) {
-            return try compile(Array(text.utf8))
+            return try compile(Array(string.utf8))
         } catch {
             preconditionFailure("rules of our own are refused: \(error)")
         }
@@ -109,7 +109,7 @@ package final class TreeRuleset: Sendable {
         var found: [(pattern: [String], indexes: [TreeQuery.Index])] = []
         func visit(_ node: TreeRulesNode, _ pattern: [String]) {
             if !node.indexes.isEmpty { found.append((pattern, node.indexes)) }
-            for (key, child) in node.children.sorted(by: { $0.key < $1.key }) { visit(child, pattern + [key.text]) }
+            for (key, child) in node.children.sorted(by: { $0.key < $1.key }) { visit(child, pattern + [key.string]) }
             if let (name, child) = node.wildcard { visit(child, pattern + [name]) }
         }
         visit(root, [])

@@ -56,10 +56,10 @@ struct BuiltinCall {
         case .int: return Conversion.integer(value)
         case .float: return Conversion.float(value)
         case .string:
-            return Conversion.text(of: value).map { evaluation.text($0) } ?? unsupported([value])
+            return Conversion.string(of: value).map { evaluation.string($0) } ?? unsupported([value])
         case .path:
-            guard case .string(let text) = value else { return unsupported([value]) }
-            return Conversion.path(text)
+            guard case .string(let string) = value else { return unsupported([value]) }
+            return Conversion.path(string)
         case .abs, .ceil, .floor, .round, .sqrt, .isNaN: return number(value)
         case .timestampValue:
             switch value {
@@ -67,8 +67,8 @@ struct BuiltinCall {
                 return RuleTime.timestamp(
                     seconds: milliseconds / 1000, nanoseconds: milliseconds % 1000 * 1_000_000
                 ).map { .timestamp($0) } ?? Conversion.invalidTimestamp
-            case .string(let text):
-                return RuleTime(parsing: text).map { .timestamp($0) } ?? Conversion.invalidTimestamp
+            case .string(let string):
+                return RuleTime(parsing: string).map { .timestamp($0) } ?? Conversion.invalidTimestamp
             default: return unsupported([value])
             }
         case .durationAbs:
@@ -114,7 +114,7 @@ struct BuiltinCall {
     private func digest(_ value: RuleValue) -> RuleValue {
         let bytes: [UInt8]
         switch value {
-        case .string(let text): bytes = Array(text.utf8)
+        case .string(let string): bytes = Array(string.utf8)
         case .bytes(let value): bytes = value
         default: return unsupported([value])
         }
@@ -143,7 +143,7 @@ struct BuiltinCall {
             .failure(.serviceCall(function: function.rawValue, argument: Conversion.argument(path)))
         }
         guard let segments = path.documentSegments, !segments.isEmpty, segments.count.isMultiple(of: 2),
-            case .text(let database) = path.segments[1], UTF8Order.equal(database, evaluation.request.database),
+            case .string(let database) = path.segments[1], UTF8Order.equal(database, evaluation.request.database),
             // A segment that came from a text with a slash, or an empty one, names nothing.
             segments.allSatisfy({ !$0.isEmpty && !$0.utf8.contains(UInt8(ascii: "/")) })
         else { return refused() }

@@ -46,15 +46,15 @@ extension MethodCall {
 
     private func join(_ list: RuleList) -> RuleValue {
         guard case .string(let separator) = first else { return unsupported() }
-        var text = ""
+        var string = ""
         for index in 0..<list.count {
             let element = list[index]
-            guard let part = Conversion.text(of: element) else { return Signatures.unsupported("string", [element]) }
-            if index > 0 { text += separator }
-            text += part
-            if text.utf8.count > RulesLimits.textSizeBytesMax { return evaluation.abort() }
+            guard let part = Conversion.string(of: element) else { return Signatures.unsupported("string", [element]) }
+            if index > 0 { string += separator }
+            string += part
+            if string.utf8.count > RulesLimits.stringSizeBytesMax { return evaluation.abort() }
         }
-        return .string(text)
+        return .string(string)
     }
 
     // MARK: Sets

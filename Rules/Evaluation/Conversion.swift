@@ -19,19 +19,19 @@ enum Conversion {
         .failure(.other("Variable \(name) is not bound in path template."))
     }
 
-    private static func refused(_ text: String, _ type: String) -> RuleValue {
-        .failure(.other("Type conversion error. Argument: [\(text)], From type: [string], To type: [\(type)]."))
+    private static func refused(_ string: String, _ type: String) -> RuleValue {
+        .failure(.other("Type conversion error. Argument: [\(string)], From type: [string], To type: [\(type)]."))
     }
 
     /// `string(value)`; nil for types that have no text.
-    static func text(of value: RuleValue) -> String? {
+    static func string(of value: RuleValue) -> String? {
         switch value {
         case .null: "null"
         case .bool(let value): value ? "true" : "false"
         case .int(let value): String(value)
         case .float(let value): Decimal.java(value)
         case .string(let value): value
-        case .path(let value): value.text
+        case .path(let value): value.string
         default: nil
         }
     }
@@ -41,9 +41,9 @@ enum Conversion {
         switch value {
         case .int: return value
         case .float(let number): return .int(saturated(number))
-        case .string(let text):
+        case .string(let string):
             // Digits of ASCII with a sign, and nothing else: Swift reads the same.
-            return Int64(text).map { .int($0) } ?? refused(text, "int")
+            return Int64(string).map { .int($0) } ?? refused(string, "int")
         default: return Signatures.unsupported("int", [value])
         }
     }
@@ -61,14 +61,14 @@ enum Conversion {
         switch value {
         case .float: return value
         case .int(let number): return .float(Double(number))
-        case .string(let text): return number(text).map { .float($0) } ?? refused(text, "float")
+        case .string(let string): return number(string).map { .float($0) } ?? refused(string, "float")
         default: return Signatures.unsupported("float", [value])
         }
     }
 
     /// As Java reads a number: with white space around it, hexadecimal ones with an exponent, and `f` or `d` behind it.
-    private static func number(_ text: String) -> Double? {
-        var bytes = Substring(text).utf8
+    private static func number(_ string: String) -> Double? {
+        var bytes = Substring(string).utf8
         while let first = bytes.first, first <= 0x20 { bytes = bytes.dropFirst() }
         while let last = bytes.last, last <= 0x20 { bytes = bytes.dropLast() }
         var number = String(Substring(bytes))
@@ -86,28 +86,28 @@ enum Conversion {
             ? Double(number.split(separator: ".", maxSplits: 1).joined(separator: ".0")) : nil
     }
 
-    /// `path(text)`: a slash at the beginning may be left out.
-    static func path(_ text: String) -> RuleValue {
-        let bytes = text.utf8.first == UInt8(ascii: "/") ? Substring(text.dropFirst()) : Substring(text)
-        if text.isEmpty { return .failure(.other("Empty Path Template is not allowed.")) }
+    /// `path(string)`: a slash at the beginning may be left out.
+    static func path(_ string: String) -> RuleValue {
+        let bytes = string.utf8.first == UInt8(ascii: "/") ? Substring(string.dropFirst()) : Substring(string)
+        if string.isEmpty { return .failure(.other("Empty Path Template is not allowed.")) }
         let segments = bytes.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         if segments.contains(where: \.isEmpty) {
-            return .failure(.other("Invalid Path Template \(text). Empty segment is not allowed."))
+            return .failure(.other("Invalid Path Template \(string). Empty segment is not allowed."))
         }
         return .path(RulePath(segments.map { segment($0) }))
     }
 
     /// `{name}` waits for `bind`; everything else is what it says.
     private static func segment(_ bytes: Substring.UTF8View) -> RulePath.Segment {
-        let text = String(Substring(bytes))
-        guard bytes.first == UInt8(ascii: "{"), bytes.last == UInt8(ascii: "}") else { return .text(text) }
+        let string = String(Substring(bytes))
+        guard bytes.first == UInt8(ascii: "{"), bytes.last == UInt8(ascii: "}") else { return .string(string) }
         let name = bytes.dropFirst().dropLast()
         let isName = name.allSatisfy { byte in
             byte == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                 || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
         }
         guard isName, let first = name.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
-            return .text(text)
+            return .string(string)
         }
         return .open(String(Substring(name)))
     }
@@ -116,7 +116,7 @@ enum Conversion {
     static func argument(_ path: RulePath) -> String {
         let segments = path.segments.map { segment in
             switch segment {
-            case .text(let text): "  segments {\n    simple: \"\(text)\"\n  }\n"
+            case .string(let string): "  segments {\n    simple: \"\(string)\"\n  }\n"
             case .open(let name): "  segments {\n    single_capture: \"\(name)\"\n  }\n"
             }
         }

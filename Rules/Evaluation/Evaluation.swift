@@ -81,8 +81,8 @@ final class Evaluation {
     }
 
     /// A text that rules put together, unless it is too long.
-    func text(_ text: String) -> RuleValue {
-        text.utf8.count > RulesLimits.textSizeBytesMax ? abort() : .string(text)
+    func string(_ string: String) -> RuleValue {
+        string.utf8.count > RulesLimits.stringSizeBytesMax ? abort() : .string(string)
     }
 
     func list(_ elements: [RuleValue]) -> RuleValue {
@@ -96,7 +96,7 @@ final class Evaluation {
 
     // MARK: Objects
 
-    var requestPath: RulePath { RulePath(texts: segments) }
+    var requestPath: RulePath { RulePath(strings: segments) }
 
     /// A member of an object; nil when it has none of this name.
     func member(_ member: KnownMember?, of object: RuleMap) -> RuleValue? {
@@ -147,7 +147,8 @@ final class Evaluation {
             .map(
                 .built(
                     BuiltMap(
-                        (request.query?.orderBy ?? []).map { ($0.path.text, .string($0.descending ? "DESC" : "ASC")) }))
+                        (request.query?.orderBy ?? []).map { ($0.path.string, .string($0.descending ? "DESC" : "ASC")) }
+                    ))
             )
         default: nil
         }

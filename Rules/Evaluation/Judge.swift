@@ -111,8 +111,9 @@ struct Judge {
         for index in range {
             let position = index + offset
             switch match.pattern[index] {
-            case .text(let text):
-                guard position < evaluation.segments.count, UTF8Order.equal(text, evaluation.segments[position]) else {
+            case .string(let string):
+                guard position < evaluation.segments.count, UTF8Order.equal(string, evaluation.segments[position])
+                else {
                     return false
                 }
             case .capture(let slot):

@@ -34,7 +34,7 @@ struct MethodCall {
     func result() -> RuleValue? {
         if evaluation.isOfPartialData, isUnprovable { return .failure(.unprovable) }
         return switch receiver {
-        case .string(let text): string(text)
+        case .string(let string): self.string(string)
         case .list(let list): self.list(list)
         case .map(let map): self.map(map)
         case .set(let set): self.set(set)
@@ -65,25 +65,25 @@ struct MethodCall {
 
     // MARK: Strings and bytes
 
-    private func string(_ text: String) -> RuleValue? {
+    private func string(_ string: String) -> RuleValue? {
         switch method {
-        case .size: return .int(Int64(text.utf16.count))
-        case .lower: return .string(Self.mapped(text) { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 })
-        case .upper: return .string(Self.mapped(text) { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 })
-        case .trim: return .string(Self.trimmed(text))
-        case .toUtf8: return .bytes(Array(text.utf8))
-        case .matches, .replace, .split: return search(text)
+        case .size: return .int(Int64(string.utf16.count))
+        case .lower: return .string(Self.mapped(string) { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 })
+        case .upper: return .string(Self.mapped(string) { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 })
+        case .trim: return .string(Self.trimmed(string))
+        case .toUtf8: return .bytes(Array(string.utf8))
+        case .matches, .replace, .split: return search(string)
         default: return nil
         }
     }
 
     /// Letters of ASCII only, as in Google's emulator.
-    private static func mapped(_ text: String, _ transform: (UInt8) -> UInt8) -> String {
-        String(decoding: text.utf8.map(transform), as: UTF8.self)
+    private static func mapped(_ string: String, _ transform: (UInt8) -> UInt8) -> String {
+        String(decoding: string.utf8.map(transform), as: UTF8.self)
     }
 
-    private static func trimmed(_ text: String) -> String {
-        var bytes = Substring(text).utf8
+    private static func trimmed(_ string: String) -> String {
+        var bytes = Substring(string).utf8
         while let first = bytes.first, isSpace(first) { bytes = bytes.dropFirst() }
         while let last = bytes.last, isSpace(last) { bytes = bytes.dropLast() }
         return String(Substring(bytes))
@@ -91,24 +91,24 @@ struct MethodCall {
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
-    private func search(_ text: String) -> RuleValue {
+    private func search(_ string: String) -> RuleValue {
         guard case .string(let source) = first else { return unsupported() }
         // Replacing and splitting make something of every byte; matching only looks at it.
-        guard evaluation.work(method == .matches ? text.utf8.count / 8 : text.utf8.count) else {
+        guard evaluation.work(method == .matches ? string.utf8.count / 8 : string.utf8.count) else {
             return evaluation.abort()
         }
         guard let expression = pattern ?? RegularExpression(source, isLiteral: false) else {
             return .failure(.invalidPattern(source))
         }
         switch method {
-        case .matches: return .bool(expression.matches(text))
+        case .matches: return .bool(expression.matches(string))
         case .split:
-            guard let parts = expression.split(text) else { return evaluation.abort() }
+            guard let parts = expression.split(string) else { return evaluation.abort() }
             return evaluation.list(parts.map { .string($0) })
         default:
             guard case .string(let template) = second else { return unsupported() }
-            switch expression.replacing(in: text, with: template) {
-            case .text(let result): return evaluation.text(result)
+            switch expression.replacing(in: string, with: template) {
+            case .string(let result): return evaluation.string(result)
             case .isTooLong: return evaluation.abort()
             case .invalidTemplate: return .failure(.other("Invalid replacement: \(template)."))
             }
@@ -118,8 +118,8 @@ struct MethodCall {
     private func bytes(_ bytes: [UInt8]) -> RuleValue? {
         switch method {
         case .size: .int(Int64(bytes.count))
-        case .toBase64: evaluation.text(Self.base64(bytes))
-        case .toHexString: evaluation.text(Hexadecimal.text(bytes))
+        case .toBase64: evaluation.string(Self.base64(bytes))
+        case .toHexString: evaluation.string(Hexadecimal.string(bytes))
         default: nil
         }
     }
@@ -128,15 +128,15 @@ struct MethodCall {
 
     /// The alphabet for URLs, with padding. Source: RFC 4648, section 5.
     private static func base64(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
+        var string: [UInt8] = []
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let chunk = bytes[start..<min(start + 3, bytes.count)]
             let bits = chunk.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - chunk.count))
             for digit in 0..<4 {
-                text.append(digit <= chunk.count ? base64Digits[bits >> (18 - 6 * digit) & 63] : UInt8(ascii: "="))
+                string.append(digit <= chunk.count ? base64Digits[bits >> (18 - 6 * digit) & 63] : UInt8(ascii: "="))
             }
         }
-        return String(decoding: text, as: UTF8.self)
+        return String(decoding: string, as: UTF8.self)
     }
 
     // MARK: Places and paths
@@ -173,10 +173,10 @@ struct MethodCall {
             guard let value = entries.first(where: { UTF8Order.equal($0.name, name) })?.value else {
                 return Conversion.unbound(name)
             }
-            guard let text = Conversion.text(of: value) else { return Signatures.unsupported("string", [value]) }
-            if text.isEmpty { return .failure(.other("Cannot bind empty value to path template variable \(name).")) }
-            segments.append(.text(text))
-            bound.append(RulePath.Binding(name: name, text: text))
+            guard let string = Conversion.string(of: value) else { return Signatures.unsupported("string", [value]) }
+            if string.isEmpty { return .failure(.other("Cannot bind empty value to path template variable \(name).")) }
+            segments.append(.string(string))
+            bound.append(RulePath.Binding(name: name, string: string))
         }
         return .path(RulePath(segments, bound: bound))
     }

@@ -70,7 +70,7 @@ enum Operators {
         case (.float(let first), .int(let second)): return floats(first, Double(second), operation)
         case (.float(let first), .float(let second)): return floats(first, second, operation)
         case (.string(let first), .string(let second)) where operation == .plus:
-            return evaluation.text(first + second)
+            return evaluation.string(first + second)
         default: return times(left, right, operation) ?? unsupported(left, right, operation)
         }
     }
@@ -220,7 +220,7 @@ enum Access {
         switch value {
         case .map(let map): return evaluation.member(named: name, of: map) ?? .failure(.undefinedProperty(name))
         case .path(let path):
-            if let bound = path.bound.last(where: { UTF8Order.equal($0.name, name) }) { return .string(bound.text) }
+            if let bound = path.bound.last(where: { UTF8Order.equal($0.name, name) }) { return .string(bound.string) }
             return .failure(.undefinedProperty(name))
         case .null: return .failure(.nullValue)
         case .error: return value
@@ -236,18 +236,18 @@ enum Access {
                 return .failure(.indexOutOfBounds(position, size: list.count))
             }
             return list[offset]
-        case (.string(let text), .int(let position)):
-            let count = text.utf16.count
+        case (.string(let string), .int(let position)):
+            let count = string.utf16.count
             guard let offset = Int(exactly: position), offset >= 0, offset < count else {
                 return .failure(.indexOutOfBounds(position, size: count))
             }
-            return .string(Units.slice(text, offset..<offset + 1))
+            return .string(Units.slice(string, offset..<offset + 1))
         case (.path(let path), .int(let position)):
             if let name = path.openName { return Conversion.unbound(name) }
             guard let offset = Int(exactly: position), offset >= 0, offset < path.segments.count,
-                case .text(let text) = path.segments[offset]
+                case .string(let string) = path.segments[offset]
             else { return .failure(.indexOutOfBounds(position, size: path.segments.count)) }
-            return .string(text)
+            return .string(string)
         case (.null, _): return .failure(.nullValue)
         case (.map, _), (.list, _), (.string, _), (.path, _):
             let type = value.typeName
@@ -266,7 +266,7 @@ enum Access {
         let count: Int
         switch value {
         case .list(let list): count = list.count
-        case .string(let text): count = text.utf16.count
+        case .string(let string): count = string.utf16.count
         case .path(let path):
             if let name = path.openName { return Conversion.unbound(name) }
             count = path.segments.count
@@ -288,7 +288,7 @@ enum Access {
         let range = Int(start)..<Int(end)
         switch value {
         case .list(let list): return .list(list.slice(range))
-        case .string(let text): return .string(Units.slice(text, range))
+        case .string(let string): return .string(Units.slice(string, range))
         case .path(let path): return .path(RulePath(Array(path.segments[range])))
         default: return .failure(.functionNotFound("@range"))
         }
@@ -298,8 +298,8 @@ enum Access {
 /// Texts by units of UTF-16, in which rules count.
 enum Units {
     /// - Parameter range: within the text. Half of a surrogate pair becomes U+FFFD: our texts can't hold it.
-    static func slice(_ text: String, _ range: Range<Int>) -> String {
-        let units = text.utf16
+    static func slice(_ string: String, _ range: Range<Int>) -> String {
+        let units = string.utf16
         let start = units.index(units.startIndex, offsetBy: range.lowerBound)
         let end = units.index(start, offsetBy: range.count)
         return String(decoding: units[start..<end], as: UTF16.self)

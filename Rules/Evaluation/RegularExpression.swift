@@ -35,9 +35,9 @@ package final class RegularExpression: @unchecked Sendable {
     }
 
     /// Whether the whole text matches.
-    package func matches(_ text: String) -> Bool {
-        var text = text
-        return text.withUTF8 { bytes in
+    package func matches(_ string: String) -> Bool {
+        var string = string
+        return string.withUTF8 { bytes in
             bytes.withMemoryRebound(to: CChar.self) { characters in
                 hearth_re2_matches(expression, characters.baseAddress, characters.count)
             }
@@ -45,10 +45,10 @@ package final class RegularExpression: @unchecked Sendable {
     }
 
     /// Whether a part of the text matches.
-    func isFound(in text: String) -> Bool {
-        var text = text
+    func isFound(in string: String) -> Bool {
+        var string = string
         var span = (0, 0)
-        return text.withUTF8 { bytes in
+        return string.withUTF8 { bytes in
             bytes.withMemoryRebound(to: CChar.self) { characters in
                 withUnsafeMutablePointer(to: &span) { pointer in
                     pointer.withMemoryRebound(to: Int.self, capacity: 2) { spans in
@@ -61,11 +61,11 @@ package final class RegularExpression: @unchecked Sendable {
 
     /// Calls `body` with the spans of each match, of the whole and of each group; a group that took no part has nil. An
     /// empty match may follow upon another match directly. `body` returns false to stop.
-    func eachMatch(in text: UnsafeBufferPointer<UInt8>, _ body: ([Range<Int>?]) -> Bool) {
+    func eachMatch(in string: UnsafeBufferPointer<UInt8>, _ body: ([Range<Int>?]) -> Bool) {
         var spans = [Int](repeating: -1, count: 2 * (groupCount + 1))
         var start = 0
-        text.withMemoryRebound(to: CChar.self) { characters in
-            while start <= text.count {
+        string.withMemoryRebound(to: CChar.self) { characters in
+            while start <= string.count {
                 guard
                     hearth_re2_find(
                         expression, characters.baseAddress, characters.count, start, &spans, Int32(groupCount))
@@ -78,7 +78,7 @@ package final class RegularExpression: @unchecked Sendable {
                 start = whole.upperBound
                 if whole.isEmpty {
                     start += 1
-                    while start < text.count, text[start] & 0xC0 == 0x80 { start += 1 }
+                    while start < string.count, string[start] & 0xC0 == 0x80 { start += 1 }
                 }
             }
         }
@@ -87,10 +87,10 @@ package final class RegularExpression: @unchecked Sendable {
     // MARK: Replacing and splitting
 
     /// Replaces all matches. `$1` is a group, `$0` the whole, and `\` quotes what follows.
-    package func replacing(in text: String, with template: String) -> Replacement {
+    package func replacing(in string: String, with template: String) -> Replacement {
         guard let parts = Self.parse(template, groupCount: groupCount) else { return .invalidTemplate }
-        var text = text
-        return text.withUTF8 { bytes in
+        var string = string
+        return string.withUTF8 { bytes in
             var result: [UInt8] = []
             var end = 0
             var isTooLong = false
@@ -99,28 +99,28 @@ package final class RegularExpression: @unchecked Sendable {
                 result += bytes[end..<whole.lowerBound]
                 for part in parts {
                     switch part {
-                    case .text(let text): result += text
+                    case .string(let string): result += string
                     case .group(let group): if let span = spans[group] { result += bytes[span] }
                     }
                 }
                 end = whole.upperBound
-                isTooLong = result.count > RulesLimits.textSizeBytesMax
+                isTooLong = result.count > RulesLimits.stringSizeBytesMax
                 return !isTooLong
             }
             if isTooLong { return .isTooLong }
             result += bytes[end...]
-            return .text(String(decoding: result, as: UTF8.self))
+            return .string(String(decoding: result, as: UTF8.self))
         }
     }
 
     package enum Replacement {
-        case text(String)
+        case string(String)
         case invalidTemplate
         case isTooLong
     }
 
     private enum Part {
-        case text([UInt8])
+        case string([UInt8])
         case group(Int)
     }
 
@@ -142,22 +142,22 @@ package final class RegularExpression: @unchecked Sendable {
                     group = larger
                     bytes.removeFirst()
                 }
-                if !literal.isEmpty { parts.append(.text(literal)) }
+                if !literal.isEmpty { parts.append(.string(literal)) }
                 literal = []
                 parts.append(.group(group))
             } else {
                 literal.append(byte)
             }
         }
-        if !literal.isEmpty { parts.append(.text(literal)) }
+        if !literal.isEmpty { parts.append(.string(literal)) }
         return parts
     }
 
     /// The texts between matches; empty ones at the end are left out. Nil when there are too many.
-    package func split(_ text: String) -> [String]? {
-        if text.isEmpty { return [""] }
-        var text = text
-        return text.withUTF8 { bytes in
+    package func split(_ string: String) -> [String]? {
+        if string.isEmpty { return [""] }
+        var string = string
+        return string.withUTF8 { bytes in
             var parts: [String] = []
             var end = 0
             eachMatch(in: bytes) { spans in

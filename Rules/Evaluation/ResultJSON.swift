@@ -18,24 +18,24 @@ extension Evaluation {
         case .int(let value): return "{\"intValue\":\"\(value)\"}"
         case .float(let value):
             return value.isFinite ? "{\"floatValue\":\(value)}" : "{\"floatValue\":\"\(Decimal.java(value))\"}"
-        case .string(let text):
-            let cut = String(text.prefix(max(budget, 0)))
+        case .string(let string):
+            let cut = String(string.prefix(max(budget, 0)))
             budget -= cut.utf8.count
             return "{\"stringValue\":\(JSONText.quoted(cut))}"
         case .bytes(let bytes):
-            return "{\"bytesValue\":\"\(Hexadecimal.text(Array(bytes.prefix(max(budget, 0) / 2))))\"}"
-        case .timestamp(let time): return "{\"timestampValue\":\"\(time.text)\"}"
+            return "{\"bytesValue\":\"\(Hexadecimal.string(Array(bytes.prefix(max(budget, 0) / 2))))\"}"
+        case .timestamp(let time): return "{\"timestampValue\":\"\(time.string)\"}"
         case .duration(let time): return "{\"durationValue\":\"\(time.seconds)s\"}"
         case .latlng(let place):
             return "{\"latlngValue\":{\"latitude\":\(place.point.latitude),\"longitude\":\(place.point.longitude)}}"
-        case .path(let path): return "{\"pathValue\":\(JSONText.quoted(String(path.text.prefix(max(budget, 0)))))}"
+        case .path(let path): return "{\"pathValue\":\(JSONText.quoted(String(path.string.prefix(max(budget, 0)))))}"
         case .list(let list): return elements(list.count, "listValue", &budget) { list[$0] }
         case .set(let set): return elements(set.count, "setValue", &budget) { set.elements[$0] }
         case .vector(let values): return elements(values.count, "vectorValue", &budget) { .float(values[$0]) }
         case .map(let map): return members(map, &budget)
         case .mapDiff, .constraint: return "{\"\(value.typeName)Value\":{}}"
         case .error(let failure):
-            let message = failure.text.map { "\"causeMessage\":\(JSONText.quoted(String($0.prefix(200))))" } ?? ""
+            let message = failure.string.map { "\"causeMessage\":\(JSONText.quoted(String($0.prefix(200))))" } ?? ""
             return "{\"undefined\":{\(message)}}"
         }
     }
@@ -60,7 +60,7 @@ extension Evaluation {
 
 extension RuleTime {
     /// An instant as in RFC 3339.
-    var text: String {
+    var string: String {
         let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
         let date = CivilDate(daysSince1970: days)
         let second = seconds - days * 86_400

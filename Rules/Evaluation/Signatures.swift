@@ -6,7 +6,7 @@ struct Signature: Sendable {
     let parameters: [String]
     let result: String
 
-    var text: String { "\(name)(\(parameters.joined(separator: ", ")))" }
+    var string: String { "\(name)(\(parameters.joined(separator: ", ")))" }
 }
 
 enum Signatures {
@@ -132,15 +132,15 @@ enum Signatures {
         (all[name] ?? []).filter { $0.parameters.count == parameterCount }
     }
 
-    private static func texts(_ signatures: [Signature]) -> String {
-        signatures.map(\.text).joined(separator: ", ")
+    private static func strings(_ signatures: [Signature]) -> String {
+        signatures.map(\.string).joined(separator: ", ")
     }
 
     /// The refusal of a function's arguments.
     static func unsupported(_ name: String, _ arguments: [RuleValue]) -> RuleValue {
         let received = "\(name)(\(arguments.map(\.typeName).joined(separator: ", ")))"
         let expected = overloads(name, parameterCount: arguments.count)
-        return .failure(.unsupported(received: received, expected: texts(expected)))
+        return .failure(.unsupported(received: received, expected: strings(expected)))
     }
 
     static func unsupported(_ receiver: RuleValue, _ method: Method, _ arguments: [RuleValue]) -> RuleValue {
@@ -149,12 +149,12 @@ enum Signatures {
 
     static func wrongCount(of function: BuiltinFunction, _ count: Int) -> RuleValue {
         let expected = overloads(function.rawValue, parameterCount: function.parameterCount)
-        return .failure(.argumentCount(received: count, expected: texts(expected)))
+        return .failure(.argumentCount(received: count, expected: strings(expected)))
     }
 
     static func wrongCount(of receiver: RuleValue, _ method: Method, _ count: Int) -> RuleValue {
         let expected = overloads("\(receiver.typeName).\(method.rawValue)", parameterCount: method.parameterCount)
         if expected.isEmpty { return .failure(.functionNotFound(method.rawValue)) }
-        return .failure(.argumentCount(received: count, expected: texts(expected)))
+        return .failure(.argumentCount(received: count, expected: strings(expected)))
     }
 }

@@ -107,7 +107,7 @@ final class CaptureNode: CompiledNode, @unchecked Sendable {
         switch evaluation.captures[slot] {
         case .segment(let index): return .string(evaluation.segments[index])
         case .glob(let start, let end, let isOpen):
-            var segments = evaluation.segments[start..<end].map { RulePath.Segment.text($0) }
+            var segments = evaluation.segments[start..<end].map { RulePath.Segment.string($0) }
             if isOpen { segments.append(.open("")) }
             return .path(RulePath(segments))
         case .unbound: return .failure(.nullValue)
@@ -173,7 +173,7 @@ final class MapNode: CompiledNode, @unchecked Sendable {
 /// A path literal.
 final class PathNode: CompiledNode, @unchecked Sendable {
     enum Part {
-        case text(String)
+        case string(String)
         case value(CompiledNode)
         /// `{name}` of a capture in scope.
         case capture(CompiledNode)
@@ -196,7 +196,7 @@ final class PathNode: CompiledNode, @unchecked Sendable {
         var failure: RuleValue?
         for part in parts {
             switch part {
-            case .text(let text): segments.append(.text(text))
+            case .string(let string): segments.append(.string(string))
             case .open(let name): segments.append(.open(name))
             case .value(let node):
                 let value = node.run(evaluation)
@@ -215,8 +215,8 @@ final class PathNode: CompiledNode, @unchecked Sendable {
         case .error: return value
         case .path(let path): segments.append(contentsOf: path.segments)
         default:
-            guard let text = Conversion.text(of: value) else { return Signatures.unsupported("string", [value]) }
-            segments.append(.text(text))
+            guard let string = Conversion.string(of: value) else { return Signatures.unsupported("string", [value]) }
+            segments.append(.string(string))
         }
         return nil
     }

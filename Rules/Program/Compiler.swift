@@ -156,7 +156,7 @@ struct Compiler {
         var names: Set<String> = []
         for segment in match.path {
             switch segment.kind {
-            case .text(let text): full.append(.text(text))
+            case .string(let string): full.append(.string(string))
             case .capture(let name), .glob(let name):
                 let isGlob = if case .glob = segment.kind { true } else { false }
                 if !names.insert(name).inserted {

@@ -78,7 +78,7 @@ extension Compiler {
             id,
             parts.map { part in
                 switch part {
-                case .text(let text): return .text(text)
+                case .string(let string): return .string(string)
                 case .interpolation(let expression):
                     let inner = compile(expression)
                     expect(

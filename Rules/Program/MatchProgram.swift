@@ -54,7 +54,7 @@ struct AllowProgram: Sendable {
 /// A `match` block, compiled with the paths of the blocks around it.
 final class MatchProgram: @unchecked Sendable {
     enum Segment: Sendable {
-        case text(String)
+        case string(String)
         case capture(Int)
         case glob(Int)
     }

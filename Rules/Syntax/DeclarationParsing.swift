@@ -37,7 +37,7 @@ extension Parser {
         default:
             if isFirst {
                 issues.error(
-                    "mismatched input '\(tokenText)' expecting {'function', 'import', 'service', 'rules_version'}",
+                    "mismatched input '\(tokenString)' expecting {'function', 'import', 'service', 'rules_version'}",
                     at: token.range)
                 throw Failure()
             }
@@ -49,18 +49,18 @@ extension Parser {
         let start = token.range
         advance()
         try expect(.assign)
-        guard case .string(let text) = token.kind else {
+        guard case .string(let string) = token.kind else {
             if case .unclosed = token.kind { throw unexpected() }
-            issues.error("mismatched input '\(tokenText)' expecting STRING", at: token.range)
+            issues.error("mismatched input '\(tokenString)' expecting STRING", at: token.range)
             throw Failure()
         }
         advance()
         _ = take(.semicolon)
-        switch text {
+        switch string {
         case "1": return 1
         case "2": return 2
         default:
-            issues.error("Unsupported rules version \(text).", at: start, hint: "The versions are '1' and '2'.")
+            issues.error("Unsupported rules version \(string).", at: start, hint: "The versions are '1' and '2'.")
             return 2
         }
     }
@@ -114,7 +114,7 @@ extension Parser {
     private mutating func endBlock() throws(Failure) {
         if take(.rightBrace) { return }
         // Each open block misses its brace; one report is enough.
-        if matchDepth == 1 { issues.error("missing '}' at '\(tokenText)'", at: token.range) }
+        if matchDepth == 1 { issues.error("missing '}' at '\(tokenString)'", at: token.range) }
     }
 
     private mutating func match() throws(Failure) -> MatchDeclaration {
@@ -245,7 +245,7 @@ extension Parser {
             try expect(.assign)
             let value = try expression()
             variables.append(FunctionDeclaration.Variable(name: name, value: value, range: range))
-            if !take(.semicolon) { issues.error("missing ';' at '\(tokenText)'", at: token.range) }
+            if !take(.semicolon) { issues.error("missing ';' at '\(tokenString)'", at: token.range) }
         }
         return variables
     }

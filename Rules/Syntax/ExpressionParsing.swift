@@ -134,7 +134,7 @@ extension Parser {
 
     private mutating func typeName() throws(Failure) -> (String, SourceRange) {
         let range = token.range
-        let name = tokenText
+        let name = tokenString
         guard case .identifier = token.kind else {
             issues.error("mismatched input '\(name)' expecting IDENTIFIER", at: range)
             throw Failure()
@@ -244,8 +244,8 @@ extension Parser {
             guard isAt(.leftParenthesis) else { return try make(.variable(name), range) }
             let (arguments, end) = try arguments()
             return try make(.call(name, arguments), range.through(end), focus: range)
-        case .largeInteger(let text):
-            issues.error("Invalid number literal \(text).", at: range)
+        case .largeInteger(let string):
+            issues.error("Invalid number literal \(string).", at: range)
             kind = .integer(0)
         case .symbol(.leftParenthesis):
             advance()

@@ -31,7 +31,7 @@ struct Lexer {
         Token(kind: kind, range: SourceRange(start, position))
     }
 
-    func text(_ range: SourceRange) -> String {
+    func string(_ range: SourceRange) -> String {
         String(decoding: source[Int(range.start)..<Int(range.end)], as: UTF8.self)
     }
 
@@ -67,8 +67,8 @@ struct Lexer {
         while position < source.count, Self.isNameStart(source[position]) || Self.isDigit(source[position]) {
             position += 1
         }
-        let text = String(decoding: source[start..<position], as: UTF8.self)
-        return token(Token.Keyword(rawValue: text).map { .keyword($0) } ?? .identifier(text), from: start)
+        let string = String(decoding: source[start..<position], as: UTF8.self)
+        return token(Token.Keyword(rawValue: string).map { .keyword($0) } ?? .identifier(string), from: start)
     }
 
     private mutating func number(from start: Int) -> Token {
@@ -77,11 +77,11 @@ struct Lexer {
             position += 1
             skipDigits()
             // Java's and C's readers agree on digits with a point; Swift's wants some behind it.
-            let text = String(decoding: source[start..<position], as: UTF8.self)
-            return token(.float(Double(text.hasSuffix(".") ? text + "0" : text) ?? .infinity), from: start)
+            let string = String(decoding: source[start..<position], as: UTF8.self)
+            return token(.float(Double(string.hasSuffix(".") ? string + "0" : string) ?? .infinity), from: start)
         }
-        let text = String(decoding: source[start..<position], as: UTF8.self)
-        return token(Int64(text).map { .integer($0) } ?? .largeInteger(text), from: start)
+        let string = String(decoding: source[start..<position], as: UTF8.self)
+        return token(Int64(string).map { .integer($0) } ?? .largeInteger(string), from: start)
     }
 
     private mutating func skipDigits() {
@@ -89,11 +89,11 @@ struct Lexer {
     }
 
     /// The symbols by their first byte, the longest first.
-    private static let symbols: [[(text: [UInt8], symbol: Token.Symbol)]] = {
-        var table: [[(text: [UInt8], symbol: Token.Symbol)]] = Array(repeating: [], count: 128)
+    private static let symbols: [[(string: [UInt8], symbol: Token.Symbol)]] = {
+        var table: [[(string: [UInt8], symbol: Token.Symbol)]] = Array(repeating: [], count: 128)
         for symbol in Token.Symbol.allCases.sorted(by: { $0.rawValue.utf8.count > $1.rawValue.utf8.count }) {
-            let text = Array(symbol.rawValue.utf8)
-            table[Int(text[0])].append((text, symbol))
+            let string = Array(symbol.rawValue.utf8)
+            table[Int(string[0])].append((string, symbol))
         }
         return table
     }()
@@ -101,8 +101,8 @@ struct Lexer {
     private mutating func symbol(from start: Int) -> Token {
         if source[start] < 0x80 {
             for candidate in Self.symbols[Int(source[start])]
-            where candidate.text.indices.allSatisfy({ byte(start + $0) == candidate.text[$0] }) {
-                position = start + candidate.text.count
+            where candidate.string.indices.allSatisfy({ byte(start + $0) == candidate.string[$0] }) {
+                position = start + candidate.string.count
                 return token(.symbol(candidate.symbol), from: start)
             }
         }

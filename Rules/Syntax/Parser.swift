@@ -43,7 +43,7 @@ package struct Parser {
         if !take(symbol) { throw unexpected() }
     }
 
-    var tokenText: String { token.kind == .end ? "<EOF>" : lexer.text(token.range) }
+    var tokenString: String { token.kind == .end ? "<EOF>" : lexer.string(token.range) }
 
     /// Notes that the current token can't stand here.
     mutating func unexpected(hint: String? = nil) -> Failure {
@@ -58,7 +58,7 @@ package struct Parser {
         if token.kind == .end, matchDepth > 0 {
             issues.error("missing '}' at '<EOF>'", at: token.range)
         } else {
-            issues.error("Unexpected '\(tokenText)'.", at: token.range, hint: hint)
+            issues.error("Unexpected '\(tokenString)'.", at: token.range, hint: hint)
         }
         return Failure()
     }
@@ -68,7 +68,7 @@ package struct Parser {
         var ahead = lexer
         ahead.position = Int(token.range.end)
         let next = ahead.next()
-        return next.kind == .end ? "<EOF>" : String(ahead.text(next.range).prefix(40))
+        return next.kind == .end ? "<EOF>" : String(ahead.string(next.range).prefix(40))
     }
 
     /// A name that a source gives to something: none of the words that begin statements.

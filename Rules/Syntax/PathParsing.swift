@@ -20,8 +20,8 @@ extension Parser {
                 segments.append(segment)
                 position = Int(segment.range.end)
             } else {
-                let (text, end) = try segmentText(at: position, isPartOfMatch: true)
-                segments.append(MatchSegment(kind: .text(text), range: SourceRange(position - 1, end)))
+                let (string, end) = try segmentString(at: position, isPartOfMatch: true)
+                segments.append(MatchSegment(kind: .string(string), range: SourceRange(position - 1, end)))
                 position = end
             }
             next = slash(after: position)
@@ -76,8 +76,8 @@ extension Parser {
                 guard isAt(.rightBrace) else { throw unexpected() }
                 position = Int(token.range.end)
             default:
-                let (text, end) = try segmentText(at: position, isPartOfMatch: false)
-                parts.append(.text(text))
+                let (string, end) = try segmentString(at: position, isPartOfMatch: false)
+                parts.append(.string(string))
                 position = end
             }
             next = slash(after: position)
@@ -106,14 +106,14 @@ extension Parser {
         return Self.isSegmentByte(byte, isPartOfMatch: false)
     }
 
-    /// Where `(text)` ends.
+    /// Where `(string)` ends.
     private func parenthesized(_ position: Int) -> Int? {
         var end = position + 1
         while Self.isSegmentByte(lexer.byte(end), isPartOfMatch: false) { end += 1 }
         return lexer.byte(end) == UInt8(ascii: ")") && end > position + 1 ? end + 1 : nil
     }
 
-    private mutating func segmentText(at position: Int, isPartOfMatch: Bool) throws(Failure) -> (String, end: Int) {
+    private mutating func segmentString(at position: Int, isPartOfMatch: Bool) throws(Failure) -> (String, end: Int) {
         var end = position
         if lexer.byte(position) == UInt8(ascii: "("), let closed = parenthesized(position) {
             end = closed
@@ -135,7 +135,7 @@ extension Parser {
             moveTo(position)
             throw Failure()
         }
-        return (lexer.text(SourceRange(position, end)), end)
+        return (lexer.string(SourceRange(position, end)), end)
     }
 
     /// A path of an expression ends at an operator; one of a match has none.

@@ -1,22 +1,22 @@
 /// Writes a tree as a source that parses to the same tree.
 package struct Printer {
-    private(set) var text = ""
+    private(set) var string = ""
     private var depth = 0
 
     package static func print(_ file: SourceFile) -> String {
         var printer = Printer()
         printer.file(file)
-        return printer.text
+        return printer.string
     }
 
     static func print(_ expression: Expression) -> String {
         var printer = Printer()
         printer.expression(expression)
-        return printer.text
+        return printer.string
     }
 
     private mutating func line(_ content: String) {
-        text += String(repeating: "  ", count: depth) + content + "\n"
+        string += String(repeating: "  ", count: depth) + content + "\n"
     }
 
     private mutating func block(_ head: String, _ body: (inout Printer) -> Void) {
@@ -43,7 +43,7 @@ package struct Printer {
     private mutating func match(_ match: MatchDeclaration) {
         let path = match.path.map { segment in
             switch segment.kind {
-            case .text(let text): "/" + text
+            case .string(let string): "/" + string
             case .capture(let name): "/{\(name)}"
             case .glob(let name): "/{\(name)=**}"
             }
@@ -77,33 +77,33 @@ package struct Printer {
 
     private mutating func expression(_ expression: Expression) {
         switch expression.kind {
-        case .null: text += "null"
-        case .boolean(let value): text += value ? "true" : "false"
-        case .integer(let value): text += String(value)
-        case .float(let value): text += Self.float(value)
-        case .string(let value): text += Self.quoted(value)
-        case .bytes(let value): text += Self.quoted(value)
-        case .variable(let name): text += name
+        case .null: string += "null"
+        case .boolean(let value): string += value ? "true" : "false"
+        case .integer(let value): string += String(value)
+        case .float(let value): string += Self.float(value)
+        case .string(let value): string += Self.quoted(value)
+        case .bytes(let value): string += Self.quoted(value)
+        case .variable(let name): string += name
         case .list(let elements):
-            text += "["
+            string += "["
             list(elements)
-            text += "]"
+            string += "]"
         case .map(let entries): map(entries)
         case .path(let parts): path(parts)
         case .group(let inner): surround("(", inner, ")")
         case .unary(let symbol, let operand):
-            text += symbol.rawValue
+            string += symbol.rawValue
             // `--` would be an operator of its own, and the least integer is written with a sign.
-            if symbol == .negate, case .unary(.negate, _) = operand.kind { text += " " }
-            if symbol == .negate, case .integer(.min) = operand.kind { text += " " }
+            if symbol == .negate, case .unary(.negate, _) = operand.kind { string += " " }
+            if symbol == .negate, case .integer(.min) = operand.kind { string += " " }
             self.expression(operand)
         case .binary(let symbol, let left, let right):
             self.expression(left)
-            text += " \(symbol.rawValue) "
+            string += " \(symbol.rawValue) "
             self.expression(right)
         case .isType(let value, let type):
             self.expression(value)
-            text += " is \(type)"
+            string += " is \(type)"
         case .conditional(let condition, let first, let second):
             self.expression(condition)
             surround(" ? ", first, " : ")
@@ -116,26 +116,26 @@ package struct Printer {
         switch kind {
         case .member(let receiver, let name):
             self.receiver(receiver)
-            text += ".\(name)"
+            string += ".\(name)"
         case .index(let receiver, let index):
             expression(receiver)
             surround("[", index, "]")
         case .slice(let receiver, let from, let to):
             expression(receiver)
-            text += "["
+            string += "["
             if let from { expression(from) }
-            text += ":"
+            string += ":"
             if let to { expression(to) }
-            text += "]"
+            string += "]"
         case .call(let name, let arguments):
-            text += name + "("
+            string += name + "("
             list(arguments)
-            text += ")"
+            string += ")"
         case .method(let receiver, let name, let arguments):
             self.receiver(receiver)
-            text += ".\(name)("
+            string += ".\(name)("
             list(arguments)
-            text += ")"
+            string += ")"
         default: break
         }
     }
@@ -144,41 +144,41 @@ package struct Printer {
     private mutating func receiver(_ receiver: Expression) {
         expression(receiver)
         switch receiver.kind {
-        case .integer: text += " "
-        case .path(let parts): if case .text = parts.last { text += " " }
+        case .integer: string += " "
+        case .path(let parts): if case .string = parts.last { string += " " }
         default: break
         }
     }
 
     private mutating func surround(_ open: String, _ inner: Expression, _ close: String) {
-        text += open
+        string += open
         expression(inner)
-        text += close
+        string += close
     }
 
     private mutating func list(_ expressions: [Expression]) {
         for (index, element) in expressions.enumerated() {
-            if index > 0 { text += ", " }
+            if index > 0 { string += ", " }
             expression(element)
         }
     }
 
     private mutating func map(_ entries: [MapEntry]) {
-        text += "{"
+        string += "{"
         for (index, entry) in entries.enumerated() {
-            if index > 0 { text += ", " }
+            if index > 0 { string += ", " }
             surround("", entry.key, ": ")
             expression(entry.value)
         }
-        text += "}"
+        string += "}"
     }
 
     private mutating func path(_ parts: [PathPart]) {
         for part in parts {
             switch part {
-            case .text(let segment): text += "/" + segment
+            case .string(let segment): string += "/" + segment
             case .interpolation(let value): surround("/$(", value, ")")
-            case .placeholder(let name, _): text += "/{\(name)}"
+            case .placeholder(let name, _): string += "/{\(name)}"
             }
         }
     }
@@ -192,28 +192,28 @@ package struct Printer {
     }
 
     private static func quoted(_ value: String) -> String {
-        var text = "'"
+        var string = "'"
         for scalar in value.unicodeScalars {
             switch scalar {
-            case "'": text += "\\'"
-            case "\\": text += "\\\\"
-            case "\n": text += "\\n"
-            case "\r": text += "\\r"
-            default: text.unicodeScalars.append(scalar)
+            case "'": string += "\\'"
+            case "\\": string += "\\\\"
+            case "\n": string += "\\n"
+            case "\r": string += "\\r"
+            default: string.unicodeScalars.append(scalar)
             }
         }
-        return text + "'"
+        return string + "'"
     }
 
     private static func quoted(_ value: [UInt8]) -> String {
-        var text = "b'"
+        var string = "b'"
         for byte in value {
             switch byte {
-            case UInt8(ascii: "'"), UInt8(ascii: "\\"): text += "\\" + String(Unicode.Scalar(byte))
-            case 0x20...0x7E: text.unicodeScalars.append(Unicode.Scalar(byte))
-            default: text += "\\x" + Hexadecimal.digits(byte, uppercase: false)
+            case UInt8(ascii: "'"), UInt8(ascii: "\\"): string += "\\" + String(Unicode.Scalar(byte))
+            case 0x20...0x7E: string.unicodeScalars.append(Unicode.Scalar(byte))
+            default: string += "\\x" + Hexadecimal.digits(byte, uppercase: false)
             }
         }
-        return text + "'"
+        return string + "'"
     }
 }

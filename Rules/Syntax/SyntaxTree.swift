@@ -32,7 +32,7 @@ enum MatchItem: Sendable, Equatable {
 /// One part of a match path.
 struct MatchSegment: Sendable {
     enum Kind: Sendable, Equatable {
-        case text(String)
+        case string(String)
         /// `{name}`: one segment.
         case capture(String)
         /// `{name=**}`: several.
@@ -118,7 +118,7 @@ struct MapEntry: Sendable, Equatable {
 
 /// One part of a path in an expression.
 enum PathPart: Sendable, Equatable {
-    case text(String)
+    case string(String)
     /// `$(expression)`
     case interpolation(Expression)
     /// `{name}`
@@ -126,7 +126,7 @@ enum PathPart: Sendable, Equatable {
 
     static func == (lhs: PathPart, rhs: PathPart) -> Bool {
         switch (lhs, rhs) {
-        case (.text(let left), .text(let right)): left == right
+        case (.string(let left), .string(let right)): left == right
         case (.interpolation(let left), .interpolation(let right)): left == right
         case (.placeholder(let left, _), .placeholder(let right, _)): left == right
         default: false

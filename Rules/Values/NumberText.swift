@@ -1,11 +1,11 @@
 /// Digits of bytes.
 enum Hexadecimal {
     static func digits(_ byte: UInt8, uppercase: Bool) -> String {
-        let text = String(byte, radix: 16, uppercase: uppercase)
-        return byte < 16 ? "0" + text : text
+        let string = String(byte, radix: 16, uppercase: uppercase)
+        return byte < 16 ? "0" + string : string
     }
 
-    static func text(_ bytes: [UInt8]) -> String {
+    static func string(_ bytes: [UInt8]) -> String {
         bytes.map { digits($0, uppercase: true) }.joined()
     }
 }
@@ -14,8 +14,8 @@ enum Hexadecimal {
 enum Decimal {
     /// The shortest digits that mean this number, and the exponent: value = 0.digits × 10^exponent.
     private static func parts(_ value: Double) -> (digits: [Character], exponent: Int) {
-        let text = value.magnitude.description
-        let halves = text.split(separator: "e", maxSplits: 1)
+        let string = value.magnitude.description
+        let halves = string.split(separator: "e", maxSplits: 1)
         let mantissa = halves.first ?? "0"
         var exponent = halves.count > 1 ? Int(halves[1]) ?? 0 : 0
         let numbers = mantissa.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)

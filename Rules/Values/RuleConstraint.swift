@@ -33,7 +33,7 @@ final class RuleConstraint {
     /// first bytes are EE and above. NaN is in no order for rules, and has a place among a filter's numbers.
     private static func isOrderedAsFiltered(_ value: RuleValue) -> Bool {
         switch value {
-        case .string(let text): !text.utf8.contains { $0 >= 0xEE }
+        case .string(let string): !string.utf8.contains { $0 >= 0xEE }
         case .float(let number): !number.isNaN
         default: true
         }

@@ -99,7 +99,7 @@ extension Evaluation {
             hasher.combine(value.seconds)
             hasher.combine(value.nanoseconds)
         case .latlng(let value): hasher.combine(value.point)
-        case .path(let value): UTF8Order.hash(value.text, into: &hasher)
+        case .path(let value): UTF8Order.hash(value.string, into: &hasher)
         case .vector(let value): hasher.combine(value)
         case .list(let list):
             hasher.combine(list.count)

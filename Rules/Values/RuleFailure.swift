@@ -29,7 +29,7 @@ final class RuleFailure: Sendable {
     }
 
     /// Google's text; nil where its emulator has none.
-    var text: String? {
+    var string: String? {
         switch reason {
         case .undefinedProperty(let name): "Property \(name) is undefined on object."
         case .nullValue: "Null value error."
@@ -48,7 +48,7 @@ final class RuleFailure: Sendable {
         case .serviceCall(let function, let argument):
             "Service call error. Function: [\(function)], Argument: [\(argument)]."
         case .invalidPattern(let pattern): "Invalid regular expression pattern. Pattern: \(pattern)."
-        case .other(let text): text
+        case .other(let string): string
         case .unprovable: nil
         case .exhausted:
             "Unable to evaluate the expression as the maximum of \(RulesLimits.evaluationsMax) expressions to evaluate "

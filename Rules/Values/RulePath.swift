@@ -3,7 +3,7 @@ import HearthModel
 /// A path: segments, of which some may have a name and no text yet.
 final class RulePath: Sendable {
     enum Segment: Sendable, Equatable {
-        case text(String)
+        case string(String)
         /// `{name}`, not bound. The segments that a query doesn't know have no name.
         case open(String)
     }
@@ -14,7 +14,7 @@ final class RulePath: Sendable {
 
     struct Binding: Sendable {
         var name: String
-        var text: String
+        var string: String
     }
 
     init(_ segments: [Segment], bound: [Binding] = []) {
@@ -22,8 +22,8 @@ final class RulePath: Sendable {
         self.bound = bound
     }
 
-    convenience init(texts: some Sequence<String>) {
-        self.init(texts.map { .text($0) })
+    convenience init(strings: some Sequence<String>) {
+        self.init(strings.map { .string($0) })
     }
 
     /// `projects/P/databases/D/documents/…` is `/databases/D/documents/…` to rules.
@@ -31,12 +31,12 @@ final class RulePath: Sendable {
         var segments = reference.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(Substring($0)) }
         if segments.count >= 2, segments[0] == "projects" { segments.removeFirst(2) }
-        self.init(texts: segments)
+        self.init(strings: segments)
     }
 
     /// `/databases/D/documents/…`
     convenience init(database: String, path: [String]) {
-        self.init(texts: ["databases", database, "documents"] + path)
+        self.init(strings: ["databases", database, "documents"] + path)
     }
 
     /// The first name without a text.
@@ -45,10 +45,10 @@ final class RulePath: Sendable {
         return nil
     }
 
-    var text: String {
+    var string: String {
         segments.map { segment in
             switch segment {
-            case .text(let text): "/" + text
+            case .string(let string): "/" + string
             case .open(let name): "/{\(name)}"
             }
         }.joined()
@@ -59,7 +59,7 @@ final class RulePath: Sendable {
         lhs.segments.count == rhs.segments.count
             && zip(lhs.segments, rhs.segments).allSatisfy { left, right in
                 switch (left, right) {
-                case (.text(let left), .text(let right)): UTF8Order.equal(left, right)
+                case (.string(let left), .string(let right)): UTF8Order.equal(left, right)
                 default: false
                 }
             }

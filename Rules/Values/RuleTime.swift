@@ -61,8 +61,8 @@ struct RuleTime: Equatable, Comparable, Sendable {
 
 extension RuleTime {
     /// The instant of `2020-02-29T12:30:00.5+01:00`, as in RFC 3339; nil when the text is none.
-    init?(parsing text: String) {
-        var rest = Array(text.utf8)[...]
+    init?(parsing string: String) {
+        var rest = Array(string.utf8)[...]
         func digits(_ count: Int) -> Int64? {
             var number: Int64 = 0
             for _ in 0..<count {

@@ -32,6 +32,6 @@ struct MetricsHTTP: HTTPExtension {
 
     private func answer(_ exchange: HTTPExchange) {
         exchange.respond(
-            status: 200, headers: [HTTPHeader("content-type", MetricsText.contentType)], body: metrics.text())
+            status: 200, headers: [HTTPHeader("content-type", MetricsWriter.contentType)], body: metrics.string())
     }
 }

@@ -64,10 +64,10 @@ package final class Server: Sendable {
     private let clock = SteadyClock()
     private let log: Log
     let realtime: RealtimeService
-    private let bundles: BundleKeeper
+    private let bundles: BundleCache
     private let readiness: Readiness
     private let lifecycle: LifecycleThreads
-    private let room: StoreRoom
+    private let openStores: OpenStores
     private let upkeep = LifecycleThreads(threadsMax: 1, name: "hearth-upkeep")
     private let ticks = Slot<Periodic>()
     /// What takes routes, by name, for the tests that hold each of them to account.
@@ -93,11 +93,11 @@ package final class Server: Sendable {
         }
         memory = ServerMemory()
         lifecycle = LifecycleThreads()
-        room = StoreRoom(StoreRoom.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
+        openStores = OpenStores(OpenStores.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
         let indexes = configuration.indexes
         self.log = log
         registry = DatabaseRegistry(
-            provider: provider, threads: lifecycle, room: room, clock: clock,
+            provider: provider, threads: lifecycle, openStores: openStores, clock: clock,
             allowsClockSkew: configuration.allowsClockSkew, memory: memory.databases,
             prepare: { database, done in
                 ClockReport.opened(database, log)
@@ -106,8 +106,8 @@ package final class Server: Sendable {
                     done()
                     guard case .failure(let status) = result else { return }
                     log.error(
-                        "indexes could not be built", ("database", .text(database.name.text)),
-                        ("reason", .text(status.message)))
+                        "indexes could not be built", ("database", .string(database.name.string)),
+                        ("reason", .string(status.message)))
                 }
             })
         let shortWorkersMax = max(1, configuration.workersMax / 2)
@@ -121,7 +121,7 @@ package final class Server: Sendable {
         let authenticator = Authenticator(
             isEmulator: configuration.isEmulator, configuration.identity, clock: clock)
         realtime = try Self.realtime(
-            configuration, authenticator, pool, memory, longReads, (lifecycle, room), health, clock)
+            configuration, authenticator, pool, memory, longReads, (lifecycle, openStores), health, clock)
         let service = FirestoreService(
             registry: registry, pool: pool, memory: memory, longReads: longReads, options: configuration.firestore,
             authenticator: authenticator,
@@ -139,7 +139,7 @@ package final class Server: Sendable {
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let requests = RequestMetrics(
             loopCount: configuration.network.loopCount > 0 ? configuration.network.loopCount : cores)
-        bundles = BundleKeeper(
+        bundles = BundleCache(
             folder: configuration.dataFolder ?? SpillFile.temporaryFolder,
             requireIndexes: configuration.firestore.requireIndexes)
         let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
@@ -186,7 +186,7 @@ package final class Server: Sendable {
         if !SQLiteLibrary.hasLogResetDefect { return }
         log.warning(
             "this SQLite has the WAL-reset defect; Hearth never makes the checkpoint that it needs, but an update is advised",
-            ("version", .text(SQLiteLibrary.version)), ("corrected", .text("3.51.3, 3.50.7, 3.44.6")))
+            ("version", .string(SQLiteLibrary.version)), ("corrected", .string("3.51.3, 3.50.7, 3.44.6")))
     }
 
     /// Whose pages are served; nil for any.
@@ -203,7 +203,8 @@ package final class Server: Sendable {
 
     private static func realtime(
         _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool, _ memory: ServerMemory,
-        _ longReads: LongReads, _ lifecycle: (threads: LifecycleThreads, room: StoreRoom), _ health: StorageHealth,
+        _ longReads: LongReads, _ lifecycle: (threads: LifecycleThreads, openStores: OpenStores),
+        _ health: StorageHealth,
         _ clock: any Clock
     ) throws(Status) -> RealtimeService {
         let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
@@ -247,7 +248,7 @@ package final class Server: Sendable {
     package func start() throws {
         try network.start()
         let upkeep = Upkeep(
-            registry: registry, realtime: realtime, rules: rulesFiles, room: room, threads: self.upkeep)
+            registry: registry, realtime: realtime, rules: rulesFiles, openStores: openStores, threads: self.upkeep)
         let (clock, log, registry) = (clock, log, registry)
         let pressure = CachePressure(memory.pool)
         ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { count in

@@ -20,20 +20,20 @@ final class Upkeep: Sendable {
     private let registry: DatabaseRegistry
     private let realtime: RealtimeService
     private let rules: RulesFiles
-    private let room: StoreRoom
+    private let openStores: OpenStores
     private let threads: LifecycleThreads
     private let clock: any Clock
     private let isRunning = Atomic(false)
     private let isCollectionDue = Atomic(false)
 
     init(
-        registry: DatabaseRegistry, realtime: RealtimeService, rules: RulesFiles, room: StoreRoom,
+        registry: DatabaseRegistry, realtime: RealtimeService, rules: RulesFiles, openStores: OpenStores,
         threads: LifecycleThreads, clock: any Clock = SystemClock()
     ) {
         self.registry = registry
         self.realtime = realtime
         self.rules = rules
-        self.room = room
+        self.openStores = openStores
         self.threads = threads
         self.clock = clock
     }
@@ -69,7 +69,7 @@ final class Upkeep: Sendable {
     }
 
     private func closeUnused(existing: Bool, at now: UInt64, idleNanoseconds: UInt64) {
-        if now > idleNanoseconds { room.closeUnused(existing: existing, before: now - idleNanoseconds) }
+        if now > idleNanoseconds { openStores.closeUnused(existing: existing, before: now - idleNanoseconds) }
     }
 
     private static func collectGarbage(_ database: Database) {

@@ -26,26 +26,27 @@ package final class DatabaseRegistry: Sendable {
     ) {
         let threads = LifecycleThreads()
         self.init(
-            provider: provider, threads: threads, room: StoreRoom(threads: threads), ownsThreads: true, clock: clock,
+            provider: provider, threads: threads, openStores: OpenStores(threads: threads), ownsThreads: true,
+            clock: clock,
             allowsClockSkew: allowsClockSkew, prepare: prepare)
     }
 
     /// - Parameter memory: for what transactions have read, and commits that wait.
     package init(
-        provider: any StoreProvider, threads: LifecycleThreads, room: StoreRoom, ownsThreads: Bool = false,
+        provider: any StoreProvider, threads: LifecycleThreads, openStores: OpenStores, ownsThreads: Bool = false,
         clock: any Clock = SystemClock(), allowsClockSkew: Bool = false,
         memory: DatabaseMemory = DatabaseMemory(), prepare: Preparation? = nil
     ) {
         self.provider = provider
         ownThreads = ownsThreads ? threads : nil
         registry = Registry(
-            threads: threads, room: room, clock: clock,
+            threads: threads, openStores: openStores, clock: clock,
             open: { name throws(Status) in
                 let make: @Sendable () throws(Status) -> any Store = { () throws(Status) in
-                    try room.enter { () throws(Status) in try provider.open(name) }
+                    try openStores.enter { () throws(Status) in try provider.open(name) }
                 }
                 if try provider.contains(name) {
-                    return try Self.open(name, try make(), room, clock, allowsClockSkew, memory, prepare)
+                    return try Self.open(name, try make(), openStores, clock, allowsClockSkew, memory, prepare)
                 }
                 return try Self.openDeferred(name, make, clock, memory, prepare)
             },
@@ -53,7 +54,7 @@ package final class DatabaseRegistry: Sendable {
     }
 
     private static func open(
-        _ name: DatabaseName, _ store: any Store, _ room: StoreRoom, _ clock: any Clock, _ allowsClockSkew: Bool,
+        _ name: DatabaseName, _ store: any Store, _ openStores: OpenStores, _ clock: any Clock, _ allowsClockSkew: Bool,
         _ memory: DatabaseMemory, _ prepare: Preparation?
     ) throws(Status) -> Database {
         do throws(Status) {
@@ -64,7 +65,7 @@ package final class DatabaseRegistry: Sendable {
             return database
         } catch {
             store.close()
-            room.leave()
+            openStores.leave()
             throw error
         }
     }

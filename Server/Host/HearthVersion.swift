@@ -1,4 +1,4 @@
 /// The program's version.
 package enum HearthVersion {
-    package static let text = "0.1.0"
+    package static let string = "0.1.0"
 }

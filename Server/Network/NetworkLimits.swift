@@ -39,7 +39,7 @@ package struct NetworkLimits: Sendable {
 
     /// What one connection may have done in one turn of its loop: a peer that sends thousands of requests in one piece
     /// waits with the rest of them until the others on the loop have had their turn.
-    package var turnMicroseconds = 1_000
+    package var tickMicroseconds = 1_000
 
     // MARK: Sizes
 

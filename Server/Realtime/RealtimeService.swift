@@ -61,7 +61,7 @@ package final class RealtimeService: Sendable {
     package init(
         _ configuration: Configuration, provider: any StoreProvider, authenticator: Authenticator, pool: WorkerPool,
         memory: ServerMemory = ServerMemory(), longReads: LongReads = LongReads(),
-        lifecycle: (threads: LifecycleThreads, room: StoreRoom)? = nil, clock: any Clock = SystemClock()
+        lifecycle: (threads: LifecycleThreads, openStores: OpenStores)? = nil, clock: any Clock = SystemClock()
     ) throws(Status) {
         isEmulator = configuration.isEmulator
         project = configuration.project
@@ -77,15 +77,15 @@ package final class RealtimeService: Sendable {
         store = RealtimeRulesStore(folder: configuration.folder)
         spoolFolder = configuration.folder ?? SpillFile.temporaryFolder
         let threads = lifecycle?.threads ?? LifecycleThreads()
-        let room = lifecycle?.room ?? StoreRoom(threads: threads)
+        let openStores = lifecycle?.openStores ?? OpenStores(threads: threads)
         ownThreads = lifecycle == nil ? threads : nil
         let itself = WeakService()
         self.itself = itself
         registry = Registry(
-            threads: threads, room: room, clock: clock,
+            threads: threads, openStores: openStores, clock: clock,
             open: { name throws(Status) in
                 guard let service = itself.service else { throw Registry<String, RealtimeNamespace>.shutdown }
-                return try service.open(name, room)
+                return try service.open(name, openStores)
             },
             remove: { name throws(Status) in try provider.delete(Self.stored(name)) })
         itself.service = self
@@ -105,10 +105,10 @@ package final class RealtimeService: Sendable {
     /// Runs `body` on a worker, when there is memory for what the text becomes; what it throws is the answer.
     /// - Parameter body: given that memory, which counts as used as long as anybody holds it.
     func decode(
-        _ text: [UInt8], _ call: RealtimeCall, _ body: @escaping @Sendable (WorkingShare) throws(Status) -> Void
+        _ string: [UInt8], _ call: RealtimeCall, _ body: @escaping @Sendable (WorkingShare) throws(Status) -> Void
     ) {
         large.run(
-            text, isJSON: true, for: call.requester, cancellation: call.cancellation,
+            string, isJSON: true, for: call.requester, cancellation: call.cancellation,
             refused: { status in call.onLoop { call.fail(status) } }
         ) { share in
             do throws(Status) { try body(share) } catch { call.onLoop { call.fail(error) } }
@@ -116,8 +116,8 @@ package final class RealtimeService: Sendable {
     }
 
     /// - Throws: RESOURCE_EXHAUSTED for more than a client's write may become when it is decoded.
-    func checkSize(of text: [UInt8], _ identity: RealtimeIdentity) throws(Status) {
-        guard identity.scope == nil, ParsedSize.ofJSON(text) > Limits.realtimeClientParsedBytesMax else { return }
+    func checkSize(of string: [UInt8], _ identity: RealtimeIdentity) throws(Status) {
+        guard identity.scope == nil, ParsedSize.ofJSON(string) > Limits.realtimeClientParsedBytesMax else { return }
         throw .resourceExhausted("Data to write exceeds the maximum size that can be modified with a single request.")
     }
 
@@ -127,7 +127,7 @@ package final class RealtimeService: Sendable {
     }
 
     /// The same for one that gives way to others.
-    func answerInTurns(_ call: RealtimeCall, _ body: @escaping @Sendable (WorkerTurn) throws(Status) -> Void) {
+    func answerInSlices(_ call: RealtimeCall, _ body: @escaping @Sendable (WorkerSlice) throws(Status) -> Void) {
         run(.long, call, body)
     }
 
@@ -137,10 +137,10 @@ package final class RealtimeService: Sendable {
     }
 
     private func run(
-        _ kind: WorkerPool.Kind, _ call: RealtimeCall, _ body: @escaping @Sendable (WorkerTurn) throws(Status) -> Void
+        _ kind: WorkerPool.Kind, _ call: RealtimeCall, _ body: @escaping @Sendable (WorkerSlice) throws(Status) -> Void
     ) {
         let refused: @Sendable (Status) -> Void = { status in call.onLoop { call.fail(status) } }
-        pool.runInTurns(kind, for: call.requester, cancellation: call.cancellation, refused: refused) { turn in
+        pool.runInSlices(kind, for: call.requester, cancellation: call.cancellation, refused: refused) { turn in
             do throws(Status) { try body(turn) } catch { call.onLoop { call.fail(error) } }
         }
     }
@@ -186,10 +186,10 @@ package final class RealtimeService: Sendable {
     }
 
     /// On a thread of the registry.
-    private func open(_ name: String, _ room: StoreRoom) throws(Status) -> RealtimeNamespace {
+    private func open(_ name: String, _ openStores: OpenStores) throws(Status) -> RealtimeNamespace {
         let stored = Self.stored(name)
         let make: @Sendable () throws(Status) -> any Store = { [provider] () throws(Status) in
-            try room.enter { () throws(Status) in try provider.open(stored) }
+            try openStores.enter { () throws(Status) in try provider.open(stored) }
         }
         let rules = try rules(of: name)
         guard try provider.contains(stored) else {
@@ -216,7 +216,7 @@ package final class RealtimeService: Sendable {
             return namespace
         } catch {
             store.close()
-            room.leave()
+            openStores.leave()
             throw error
         }
     }
@@ -249,11 +249,11 @@ package final class RealtimeService: Sendable {
     /// The rules of a namespace that is being opened: those set over HTTP, unless the file has changed since; else the file's.
     private func rules(of name: String) throws(Status) -> TreeRuleset? {
         let file = rulesFiles.ruleset(of: name)
-        guard let stored = try store.load(name), stored.base == RealtimeRulesStore.digest(file?.text) else {
+        guard let stored = try store.load(name), stored.base == RealtimeRulesStore.digest(file?.string) else {
             return file
         }
         do throws(TreeRulesError) {
-            return try TreeRuleset.compile(stored.text)
+            return try TreeRuleset.compile(stored.string)
         } catch {
             throw .internalError("The stored rules of \(name) can't be read: \(error)")
         }
@@ -264,7 +264,7 @@ package final class RealtimeService: Sendable {
         let file = rulesFiles.ruleset(of: namespace.name)
         // Whoever sets rules of a namespace makes it.
         try namespace.database.makeStore()
-        try store.save(rules.text, base: RealtimeRulesStore.digest(file?.text), namespace.name)
+        try store.save(rules.string, base: RealtimeRulesStore.digest(file?.string), namespace.name)
         namespace.setRules(rules)
     }
 

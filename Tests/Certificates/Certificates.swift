@@ -110,11 +110,11 @@ private final class Certificate {
     func writeKey(_ path: String, password: String?) throws {
         guard let file = BIO_new_file(path, "w") else { throw Status.internalError("cannot write \(path)") }
         defer { BIO_free(file) }
-        let text = password.map { Array($0.utf8) } ?? []
+        let string = password.map { Array($0.utf8) } ?? []
         let cipher = password == nil ? nil : EVP_aes_128_cbc()
         guard
             PEM_write_bio_PKCS8PrivateKey(
-                file, key, cipher, text.map { CChar(bitPattern: $0) }, Int32(text.count), nil, nil) == 1
+                file, key, cipher, string.map { CChar(bitPattern: $0) }, Int32(string.count), nil, nil) == 1
         else { throw Status.internalError("cannot write \(path)") }
     }
 }

@@ -135,7 +135,7 @@ import Testing
         await #expect { try await bad.commit() } throws: { error in FirestoreErrorCode.notFound ~= error }
         for device in [one, two] {
             let snapshot = try await device.db.collection("c").getDocuments(source: .server)
-            #expect(Heard(snapshot: snapshot).text == "a=2 b=2")
+            #expect(Heard(snapshot: snapshot).string == "a=2 b=2")
         }
         await one.end()
         await two.end()
@@ -172,9 +172,9 @@ import Testing
         let other = one.database("other")
         try await one.db.document("c/a").setData(["n": 1])
         try await other.document("c/b").setData(["n": 2, "to": other.document("c/x")])
-        #expect(Heard(snapshot: try await two.db.collection("c").getDocuments(source: .server)).text == "a=1")
+        #expect(Heard(snapshot: try await two.db.collection("c").getDocuments(source: .server)).string == "a=1")
         let there = try await two.database("other").collection("c").getDocuments(source: .server)
-        #expect(Heard(snapshot: there).text == "b=2")
+        #expect(Heard(snapshot: there).string == "b=2")
         #expect((there.documents[0].get("to") as? DocumentReference)?.firestore === two.database("other"))
         await one.end()
         await two.end()

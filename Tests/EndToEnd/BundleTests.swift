@@ -127,7 +127,8 @@ import Testing
         #expect(progress.state == .success)
         try await device.restart()
         let query = try #require(await device.db.getQuery(named: "last"))
-        #expect(Heard(snapshot: try await query.getDocuments(source: .cache)).text == "298=298 299=500* pending cache")
+        #expect(
+            Heard(snapshot: try await query.getDocuments(source: .cache)).string == "298=298 299=500* pending cache")
         // The same once more is no change.
         #expect(try await device.db.loadBundle(bundle).state == .success)
         #expect(try await device.db.collection("c").getDocuments(source: .cache).count == Self.documentCount)

@@ -34,7 +34,7 @@ extension ConvergenceTests {
         let backend = try Backend()
         let (one, two) = (try Device(backend), try Device(backend))
         let (heard, registration) = one.db.collection("c").record()
-        try await heard.latest { $0.text == "" }
+        try await heard.latest { $0.string == "" }
         for round in 0..<40 {
             let (writes, deletions) = (one.db.batch(), (0..<8).map { _ in two.db.batch() })
             for n in 0..<8 {
@@ -50,8 +50,8 @@ extension ConvergenceTests {
             for device in [one, two] { try await device.db.waitForPendingWrites() }
         }
         try await two.db.document("c/last").setData(["n": 1])
-        let there = Heard(snapshot: try await two.db.collection("c").getDocuments(source: .server)).text
-        try await heard.latest { $0.text == there }
+        let there = Heard(snapshot: try await two.db.collection("c").getDocuments(source: .server)).string
+        try await heard.latest { $0.string == there }
         registration.remove()
         await one.end()
         await two.end()
@@ -336,7 +336,7 @@ private final class ConvergenceRun {
             for id in 0..<Self.documentCount {
                 let document = participant.query.firestore.document("c/\(id)")
                 let server = try await document.getDocument(source: .server)
-                let line = server.data().map { "\(id): \(Self.text($0))" }
+                let line = server.data().map { "\(id): \(Self.string($0))" }
                 #expect(
                     line == expected.first { $0.hasPrefix("\(id): ") },
                     "seed \(seed), device \(index), document \(id); \(log)")
@@ -369,17 +369,17 @@ private final class ConvergenceRun {
     }
 
     private static func lines(_ snapshot: QuerySnapshot) -> [String] {
-        snapshot.documents.map { "\($0.documentID): \(text($0.data()))" }
+        snapshot.documents.map { "\($0.documentID): \(string($0.data()))" }
     }
 
     /// A value in words that are equal for equal values only.
-    private static func text(_ value: Any) -> String {
+    private static func string(_ value: Any) -> String {
         switch value {
         case let map as [String: Any]:
-            "{" + map.sorted { $0.key < $1.key }.map { "\($0.key)=\(text($0.value))" }.joined(separator: ",") + "}"
-        case let list as [Any]: "[" + list.map { text($0) }.joined(separator: ",") + "]"
+            "{" + map.sorted { $0.key < $1.key }.map { "\($0.key)=\(string($0.value))" }.joined(separator: ",") + "}"
+        case let list as [Any]: "[" + list.map { string($0) }.joined(separator: ",") + "]"
         case let time as Timestamp: "@\(time.seconds).\(time.nanoseconds)"
-        case let text as String: "\"\(text)\""
+        case let string as String: "\"\(string)\""
         case let number as NSNumber: "\(number)"
         case is NSNull: "null"
         default: "?\(type(of: value))"

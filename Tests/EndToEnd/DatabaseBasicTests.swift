@@ -8,10 +8,10 @@ import Testing
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
         try await one.ref("users/ada").setValue(["name": "Ada", "born": 1815, "tags": ["x", "y"]] as [String: Any])
-        #expect(try await two.ref("users/ada").getData().text == "{born: 1815, name: Ada, tags: [x, y]}")
+        #expect(try await two.ref("users/ada").getData().string == "{born: 1815, name: Ada, tags: [x, y]}")
         try await two.ref("users/ada").updateChildValues(["born": 1816, "tags/0": NSNull(), "a/b": true])
         #expect(
-            try await one.ref("users").getData().text
+            try await one.ref("users").getData().string
                 == "{ada: {a: {b: true}, born: 1816, name: Ada, tags: [null, y]}}")
         try await one.ref("users/ada/a").removeValue()
         #expect(try await two.ref("users/ada/a").getData().exists() == false)
@@ -19,7 +19,7 @@ import Testing
         #expect(try await two.ref("users/ada").getData().priority as? Int == 3)
         try await one.ref("users/ada").setValue("x", andPriority: "p")
         let snapshot = try await two.ref("users/ada").getData()
-        #expect(snapshot.text == "x" && snapshot.priority as? String == "p" && snapshot.key == "ada")
+        #expect(snapshot.string == "x" && snapshot.priority as? String == "p" && snapshot.key == "ada")
         #expect(try await two.ref("nothing").getData().value is NSNull)
         await one.end()
         await two.end()
@@ -31,7 +31,7 @@ import Testing
         let heard = Recorder<String>()
         let ref = device.ref("a")
         plainly {
-            ref.observe(.value) { heard.append("value \($0.text)") }
+            ref.observe(.value) { heard.append("value \($0.string)") }
             ref.setValue(1) { error, ref in heard.append("done \(error == nil) \(ref.key ?? "")") }
         }
         try await heard.latest { $0 == "done true a" }
@@ -61,7 +61,7 @@ import Testing
         children.stop()
         let count = value.recorder.all.count
         try await one.ref("list").setValue(1)
-        #expect(try await two.ref("list").getData().text == "1")
+        #expect(try await two.ref("list").getData().string == "1")
         #expect(value.recorder.all.count == count && children.recorder.all.count == 9)
         await one.end()
         await two.end()
@@ -84,7 +84,7 @@ import Testing
         #expect(keys == keys.sorted())
         let shown = "{title: first, uid: eva}"
         try await feed.recorder.first { $0 == "-\(keys[0]): \(shown)" }
-        #expect(try await two.ref("posts/\(keys[0])").getData().text == shown)
+        #expect(try await two.ref("posts/\(keys[0])").getData().string == shown)
         await one.end()
         await two.end()
     }
@@ -106,10 +106,10 @@ import Testing
         try await one.ref("scores/cy").removeValue()
         try await heard.recorder.latest { $0 == "scores: {ann: {points: 7}, bob: {points: 9}}" }
         #expect(
-            try await two.ref("scores").queryOrdered(byChild: "points").queryStarting(atValue: 8).getData().text
+            try await two.ref("scores").queryOrdered(byChild: "points").queryStarting(atValue: 8).getData().string
                 == "{bob: {points: 9}}")
         #expect(
-            try await two.ref("scores").queryOrderedByKey().queryEnding(atValue: "b").getData().text
+            try await two.ref("scores").queryOrderedByKey().queryEnding(atValue: "b").getData().string
                 == "{ann: {points: 7}}")
         await one.end()
         await two.end()
@@ -144,9 +144,9 @@ import Testing
     @Test func largeAndStrangeData() async throws {
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
-        let text = String(repeating: "x€😀\"\\\n", count: 60_000)
-        try await one.ref("big/text").setValue(text)
-        #expect(try await two.ref("big/text").getData().value as? String == text)
+        let string = String(repeating: "x€😀\"\\\n", count: 60_000)
+        try await one.ref("big/text").setValue(string)
+        #expect(try await two.ref("big/text").getData().value as? String == string)
         var children: [String: Any] = [:]
         for index in 0..<5_000 { children["k\(index)"] = ["n": index, "t": "ä\(index)"] as [String: Any] }
         try await one.ref("big/list").setValue(children)
@@ -172,17 +172,17 @@ import Testing
 
     @Test func codable() async throws {
         struct Line: Codable, Equatable {
-            var text: String
+            var string: String
             var likes: [String: Bool]?
             @ServerTimestamp var at: Date?
         }
         let backend = try Backend()
         let device = try DatabaseDevice(backend)
         let done = Recorder<Bool>()
-        try device.ref("line").setValue(from: Line(text: "hi", likes: ["ada": true])) { done.append($0 == nil) }
+        try device.ref("line").setValue(from: Line(string: "hi", likes: ["ada": true])) { done.append($0 == nil) }
         #expect(try await done.first(1) == [true])
         let line = try await device.ref("line").getData().data(as: Line.self)
-        #expect(line.text == "hi" && line.likes == ["ada": true])
+        #expect(line.string == "hi" && line.likes == ["ada": true])
         #expect(abs(try #require(line.at).timeIntervalSinceNow) < 60)
         #expect(try await device.ref("nothing").getData().data(as: Line?.self) == nil)
         await device.end()
@@ -195,7 +195,7 @@ import Testing
         let (snapshot, previous) = try await device.ref("x").queryLimited(toLast: 1)
             .observeSingleEventAndPreviousSiblingKey(of: .childAdded)
         #expect(snapshot.key == "b" && previous == nil)
-        #expect(try await device.ref("x/a").observeSingleEvent(of: .value).text == "1")
+        #expect(try await device.ref("x/a").observeSingleEvent(of: .value).string == "1")
         await device.end()
     }
 

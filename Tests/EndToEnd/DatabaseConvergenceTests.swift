@@ -207,7 +207,7 @@ private final class DatabaseConvergenceRun {
                 try await Waiting.until(
                     "client \(index), query \(number): \(witness.value ?? "nothing") in place of \(expected); \(log)"
                 ) {
-                    expected = EventWitness.text(try await place.getData().valueInExportFormat())
+                    expected = EventWitness.string(try await place.getData().valueInExportFormat())
                     return witness.value == expected
                 }
             }

@@ -45,12 +45,12 @@ import Testing
         try await one.waitUntil(connected: false)
         try await two.ref("x").setValue(2)
         plainly { one.ref("y").setValue(3) }
-        #expect(try await one.ref("y").observeSingleEvent(of: .value).text == "3")
-        #expect(try await one.ref("x").getData().text == "1", "an observer has it, stale as it is")
+        #expect(try await one.ref("y").observeSingleEvent(of: .value).string == "3")
+        #expect(try await one.ref("x").getData().string == "1", "an observer has it, stale as it is")
         await #expect(throws: NSError.self) { _ = try await one.ref("z").getData() }
         one.db.goOnline()
         try await heard.recorder.latest { $0 == "x: 2" }
-        try await Waiting.until("y arrives") { try await two.ref("y").getData().text == "3" }
+        try await Waiting.until("y arrives") { try await two.ref("y").getData().string == "3" }
         await one.end()
         await two.end()
     }
@@ -65,7 +65,7 @@ import Testing
         plainly { device.ref("x").setValue(2) }
         try await backend.restart()
         try await device.waitUntil(connected: true)
-        try await Waiting.until("x is 2") { try await device.ref("x").getData().text == "2" }
+        try await Waiting.until("x is 2") { try await device.ref("x").getData().string == "2" }
         #expect(!heard.recorder.all.dropFirst().contains("x: null"), "it doesn't flicker: \(heard.recorder.all)")
         await device.end()
     }
@@ -113,12 +113,12 @@ import Testing
         let second = try DatabaseDevice(backend, name: name, folder: folder)
         let again = second.ref("x").record(.value)
         #expect(try await again.recorder.first(1) == ["x: {a: 1, b: 2, c: 3}"], "without any network")
-        #expect(try await second.ref("x/b").getData().text == "2")
+        #expect(try await second.ref("x/b").getData().string == "2")
         backend.network.restore()
         let other = try DatabaseDevice(backend)
         let seen = other.ref("y").record(.value)
         try await seen.recorder.latest { $0 == "y: 4" }
-        try await Waiting.until("x/c") { try await other.ref("x/c").getData().text == "3" }
+        try await Waiting.until("x/c") { try await other.ref("x/c").getData().string == "3" }
         await second.end()
         await other.end()
     }
@@ -129,12 +129,12 @@ import Testing
         let (one, two) = (try DatabaseDevice(backend, folder: folder), try DatabaseDevice(backend))
         try await two.ref("x").setValue(1)
         one.ref("x").keepSynced(true)
-        try await Waiting.until("the first value") { try await one.ref("x").getData().text == "1" }
+        try await Waiting.until("the first value") { try await one.ref("x").getData().string == "1" }
         try await two.ref("x").setValue(2)
         try await one.ref("marker").setValue(1)
         one.db.goOffline()
         try await one.waitUntil(connected: false)
-        #expect(try await one.ref("x").observeSingleEvent(of: .value).text == "2")
+        #expect(try await one.ref("x").observeSingleEvent(of: .value).string == "2")
         await one.end()
         await two.end()
     }
@@ -154,7 +154,7 @@ import Testing
         try await heard.recorder.latest { $0 == "x: 1" }
         device.db.goOnline()
         try await device.waitUntil(connected: true)
-        #expect(try await device.ref("x").getData().text == "1")
+        #expect(try await device.ref("x").getData().string == "1")
         await device.end()
     }
 
@@ -217,7 +217,7 @@ import Testing
             device.ref("x").setValue(1) { error, _ in done.append(error == nil) }
             device.ref("n").setValue(ServerValue.increment(1)) { error, _ in done.append(error == nil) }
         }
-        #expect(try await device.ref("x").observeSingleEvent(of: .value).text == "1")
+        #expect(try await device.ref("x").observeSingleEvent(of: .value).string == "1")
         DiskFaults.plant(DiskFaults.Plan(folder: folder.path, code: ENOSPC) { _ in true })
         backend.network.thaw()
         #expect(try await done.first(2) == [true, true])
@@ -227,7 +227,7 @@ import Testing
         await device.end()
         let again = try DatabaseDevice(backend, name: "full", folder: folder)
         try await again.ref("marker").setValue(1)
-        #expect(try await other.ref().getData().text == "{marker: 1, n: 1, x: 3, y: 2}")
+        #expect(try await other.ref().getData().string == "{marker: 1, n: 1, x: 3, y: 2}")
         await again.end()
         await other.end()
     }
@@ -239,7 +239,7 @@ import Testing
         let device = try DatabaseDevice(backend, name: "damaged", folder: folder)
         device.db.goOffline()
         plainly { for name in ["a", "b", "c"] { device.ref(name).setValue(1) } }
-        #expect(try await device.ref("c").observeSingleEvent(of: .value).text == "1")
+        #expect(try await device.ref("c").observeSingleEvent(of: .value).string == "1")
         await device.end()
         let files = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sqlite") }
         var file: OpaquePointer?
@@ -250,7 +250,7 @@ import Testing
         let again = try DatabaseDevice(backend, name: "damaged", folder: folder)
         for n in 1...3 { try await again.ref("later/\(n)").setValue(n) }
         let other = try DatabaseDevice(backend)
-        #expect(try await other.ref().getData().text == "{a: 1, c: 1, later: [null, 1, 2, 3]}")
+        #expect(try await other.ref().getData().string == "{a: 1, c: 1, later: [null, 1, 2, 3]}")
         await again.end()
         await other.end()
     }

@@ -42,7 +42,7 @@ import Testing
         let seen = Recorder<String>()
         plainly {
             let ref = device.ref("public/x")
-            ref.observe(.value) { seen.append("value \($0.text)") }
+            ref.observe(.value) { seen.append("value \($0.string)") }
         }
         try await seen.latest { $0 == "value null" }
         // One path of two is refused: nothing is written.
@@ -75,7 +75,7 @@ import Testing
         try await heard.recorder.latest { $0 == "error 1" }
         #expect(await code { try await ada.ref("users/ada").setValue(["name": "x"]) } == 1)
         try await ada.signIn("ada")
-        #expect(try await ada.ref("users/ada/name").getData().text == "Ada")
+        #expect(try await ada.ref("users/ada/name").getData().string == "Ada")
         await ada.end()
         await bob.end()
     }
@@ -93,7 +93,7 @@ import Testing
         try await owner.ref("users/ada").setValue(["name": "Ada"])
         try await refreshes.first(1)
         try await owner.ref("users/ada").setValue(["name": "Ada II"])
-        #expect(try await owner.ref("users/ada/name").getData().text == "Ada II")
+        #expect(try await owner.ref("users/ada/name").getData().string == "Ada II")
         await owner.end()
     }
 
@@ -102,7 +102,7 @@ import Testing
         let device = try DatabaseDevice(backend)
         try await device.ref("public").setValue(["a": ["n": 2, "m": 1], "b": ["n": 1, "m": 2]])
         #expect(
-            try await device.ref("public").queryOrdered(byChild: "n").queryLimited(toFirst: 1).getData().text
+            try await device.ref("public").queryOrdered(byChild: "n").queryLimited(toFirst: 1).getData().string
                 == "{b: {m: 2, n: 1}}")
         // Without an index: observers work, single reads are refused.
         let heard = device.ref("public").queryOrdered(byChild: "m").queryLimited(toFirst: 1).record(.value)

@@ -26,10 +26,10 @@ import Testing
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
         try await one.ref("post").setValue(["title": "x"])
         let (isCommitted, snapshot) = try await two.ref("post").runTransactionBlock { star("ada", $0) }
-        #expect(isCommitted && snapshot.text == "{starCount: 1, stars: {ada: true}, title: x}")
+        #expect(isCommitted && snapshot.string == "{starCount: 1, stars: {ada: true}, title: x}")
         try await one.ref("post").runTransactionBlock { star("bob", $0) }
         try await two.ref("post").runTransactionBlock { star("ada", $0) }
-        #expect(try await one.ref("post").getData().text == "{starCount: 1, stars: {bob: true}, title: x}")
+        #expect(try await one.ref("post").getData().string == "{starCount: 1, stars: {bob: true}, title: x}")
         await one.end()
         await two.end()
     }
@@ -88,10 +88,10 @@ import Testing
             }) { error, isCommitted, _ in heard.append(error == nil ? "\(isCommitted)" : "error") }
             device.ref("x").setValue(1) { _, _ in heard.append("set") }
         }
-        #expect(try await device.ref("x").observeSingleEvent(of: .value).text == "1")
+        #expect(try await device.ref("x").observeSingleEvent(of: .value).string == "1")
         device.db.goOnline()
         #expect(try await heard.first(2).last == "set")
-        #expect(try await device.ref("x").getData().text == "1")
+        #expect(try await device.ref("x").getData().string == "1")
         #expect(heard.all.count == 2)
         await device.end()
     }
@@ -147,7 +147,7 @@ import Testing
             }
             device.db.goOnline()
             #expect(try await ended.first(depths.count).allSatisfy { $0 })
-            let result = try await other.ref("t").getData().text
+            let result = try await other.ref("t").getData().string
             #expect(result == (isEmpty ? "{a: {n: \(depths.count)}}" : "{a: {n: \(5 + depths.count)}, z: 1}"))
             heard?.stop()
             await device.end()

@@ -15,7 +15,7 @@ import Testing
         let folder = try #require(device.folder).path
         let (heard, registration) = device.db.collection("c").record()
         try await device.db.document("c/a").setData(["n": 1])
-        try await heard.latest { $0.text == "a=1" }
+        try await heard.latest { $0.string == "a=1" }
 
         DiskFaults.plant(DiskFaults.Plan(folder: folder, code: ENOSPC) { _ in true })
         await #expect {
@@ -24,15 +24,15 @@ import Testing
         // What needs nothing of the disk goes on; what the server says can't be taken.
         #expect(try await device.db.document("c/a").getDocument(source: .cache).get("n") as? Int == 1)
         try await other.db.document("c/a").setData(["n": 3])
-        try await heard.latest { $0.text == "a=1 cache" }
+        try await heard.latest { $0.string == "a=1 cache" }
         await #expect {
             try await device.db.collection("d").getDocuments(source: .server)
         } throws: { FirestoreErrorCode.resourceExhausted ~= $0 }
 
         DiskFaults.remove(from: folder)
-        try await heard.latest { $0.text == "a=3" }
+        try await heard.latest { $0.string == "a=3" }
         try await device.db.document("c/b").setData(["n": 4])
-        try await heard.latest { $0.text == "a=3 b=4" }
+        try await heard.latest { $0.string == "a=3 b=4" }
         #expect(try await device.db.collection("d").getDocuments(source: .server).isEmpty)
         registration.remove()
         await device.end()
@@ -52,7 +52,7 @@ import Testing
         let document = device.db.document("c/a")
         try await document.setData(["n": 0])
         let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.text == "a=0" }
+        try await heard.latest { $0.string == "a=0" }
 
         // The first transactions are the write's own; whatever comes then fails for a while.
         try await device.db.disableNetwork()
@@ -62,7 +62,7 @@ import Testing
                 told.append($0 == nil ? "made" : "refused")
             }
         }
-        try await heard.latest { $0.text.hasPrefix(isAllowed ? "a=5*" : "a=1004*") }
+        try await heard.latest { $0.string.hasPrefix(isAllowed ? "a=5*" : "a=1004*") }
         DiskFaults.plant(DiskFaults.Plan(folder: folder, code: EIO) { _ in true })
         device.db.enableNetwork { _ in }
         try await told.first(1)
@@ -71,7 +71,7 @@ import Testing
         try await told.first(5)
         let count = isAllowed ? 5 : 4
         #expect(told.all.count { $0 == "made" } == count)
-        try await heard.latest { $0.text == "a=\(count)" }
+        try await heard.latest { $0.string == "a=\(count)" }
         #expect(try await document.getDocument(source: .server).get("n") as? Int == count)
         registration.remove()
         await device.end()
@@ -114,10 +114,10 @@ import Testing
         try await device.signIn("alice")
         try await device.db.document("c/a").setData(["by": "alice", "n": 1])
         let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.text == "a=1" }
+        try await heard.latest { $0.string == "a=1" }
         try await device.db.disableNetwork()
         device.db.document("c/secret").setData(["by": "alice", "n": 7]) { _ in }
-        try await heard.latest { $0.text == "a=1 secret=7* pending cache" }
+        try await heard.latest { $0.string == "a=1 secret=7* pending cache" }
         DiskFaults.plant(DiskFaults.Plan(folder: folder, code: ENOSPC) { _ in true })
         device.db.enableNetwork { _ in }
         try await other.db.document("c/x").setData(["by": "owner", "n": 3])
@@ -126,14 +126,14 @@ import Testing
         }
         try await device.signIn("bob")
         // The server has made alice's write; its answer waits for the cache.
-        try await heard.latest { !$0.text.contains("secret=7*") }
+        try await heard.latest { !$0.string.contains("secret=7*") }
         DiskFaults.remove(from: folder)
         try await device.db.document("c/b").setData(["by": "bob", "n": 2])
-        try await heard.latest { $0.text == "a=1 b=2 secret=7 x=3" }
+        try await heard.latest { $0.string == "a=1 b=2 secret=7 x=3" }
         // Nothing waits in alice's queue any more, and nothing of bob's is in it.
         try await device.signIn("alice")
         try await device.db.waitForPendingWrites()
-        try await heard.latest { $0.text == "a=1 b=2 secret=7 x=3" }
+        try await heard.latest { $0.string == "a=1 b=2 secret=7 x=3" }
         registration.remove()
         await device.end()
         await other.end()
@@ -173,7 +173,7 @@ import Testing
         let (device, other) = (try Device(backend, isPersistent: true), try Device(backend))
         let folder = try #require(device.folder).path
         let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.text == "" }
+        try await heard.latest { $0.string == "" }
         let made = Mutex(Set<Int>())
         let failed = Mutex(Set<Int>())
         let answers = Recorder<Int>()
@@ -216,7 +216,7 @@ import Testing
             }
         }
         try await heard.latest {
-            $0.snapshot?.metadata.isFromCache == false && $0.text.contains("last=1") && !$0.text.contains("pending")
+            $0.snapshot?.metadata.isFromCache == false && $0.string.contains("last=1") && !$0.string.contains("pending")
         }
         let expected = try await state(fresh, .server)
         #expect(try await state(device, .cache) == expected, "seed \(seed)")

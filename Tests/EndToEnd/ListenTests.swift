@@ -12,24 +12,24 @@ import Testing
         let query = two.db.collection("c").whereField("n", isLessThan: 10).order(by: "n")
         let (heard, registration) = query.record()
         try await heard.first(1)
-        try await heard.latest { $0.text == "a=1" }
+        try await heard.latest { $0.string == "a=1" }
         try await one.db.document("c/b").setData(["n": 0])
-        #expect(try await heard.latest { $0.text == "b=0 a=1" }.changes == "+b")
+        #expect(try await heard.latest { $0.string == "b=0 a=1" }.changes == "+b")
         try await one.db.document("c/b").updateData(["n": 2])
-        #expect(try await heard.latest { $0.text == "a=1 b=2" }.changes == "~b")
+        #expect(try await heard.latest { $0.string == "a=1 b=2" }.changes == "~b")
         // Comes into the result, leaves it, is deleted.
         try await one.db.document("c/x").updateData(["n": 3])
-        #expect(try await heard.latest { $0.text == "a=1 b=2 x=3" }.changes == "+x")
+        #expect(try await heard.latest { $0.string == "a=1 b=2 x=3" }.changes == "+x")
         try await one.db.document("c/a").updateData(["n": 11])
-        #expect(try await heard.latest { $0.text == "b=2 x=3" }.changes == "-a")
+        #expect(try await heard.latest { $0.string == "b=2 x=3" }.changes == "-a")
         try await one.db.document("c/b").delete()
-        #expect(try await heard.latest { $0.text == "x=3" }.changes == "-b")
+        #expect(try await heard.latest { $0.string == "x=3" }.changes == "-b")
 
         registration.remove()
         let count = heard.all.count
         let (other, otherRegistration) = query.record()
         try await one.db.document("c/x").delete()
-        try await other.latest { $0.text.isEmpty }
+        try await other.latest { $0.string.isEmpty }
         #expect(heard.all.count == count, "a removed listener hears nothing")
         otherRegistration.remove()
         await one.end()
@@ -42,11 +42,11 @@ import Testing
         let device = try Device(backend)
         try await device.db.document("c/a").setData(["n": 1])
         let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.text == "a=1" }
+        try await heard.latest { $0.string == "a=1" }
         let known = heard.all.count
         try await device.db.document("c/b").setData(["n": 2])
         let events = try await heard.first(known + 2).dropFirst(known)
-        #expect(events.map(\.text) == ["a=1 b=2* pending", "a=1 b=2"])
+        #expect(events.map(\.string) == ["a=1 b=2* pending", "a=1 b=2"])
         #expect(events.first?.changes == "+b")
         // The confirmation is a change of metadata only.
         #expect(events.last?.changes == "")
@@ -63,8 +63,8 @@ import Testing
         try await heard.first(1)
         try await device.db.document("c/a").setData(["n": 1])
         try await other.db.document("c/b").setData(["n": 2])
-        try await heard.latest { $0.text == "a=1 b=2" }
-        #expect(heard.all.map(\.text) == ["", "a=1* pending", "a=1 b=2"])
+        try await heard.latest { $0.string == "a=1 b=2" }
+        #expect(heard.all.map(\.string) == ["", "a=1* pending", "a=1 b=2"])
         registration.remove()
         await device.end()
         await other.end()
@@ -75,7 +75,7 @@ import Testing
         let device = try Device(backend)
         let (heard, registration) = device.db.collection("nothing").record()
         let first = try #require(try await heard.first(1).first)
-        #expect(first.text == "")
+        #expect(first.string == "")
         let document = Recorder<String>()
         let other = device.db.document("nothing/here").addSnapshotListener(includeMetadataChanges: true) {
             snapshot, _ in document.append("\(snapshot?.exists ?? true) \(snapshot?.metadata.isFromCache ?? true)")
@@ -123,11 +123,11 @@ import Testing
         let c = device.db.collection("c")
         for id in ["x", "y"] { try await c.document(id).setData(["at": FieldValue.serverTimestamp(), "n": 1]) }
         let (heard, registration) = c.order(by: "at").record()
-        try await heard.latest { $0.text == "x=1 y=1" }
+        try await heard.latest { $0.string == "x=1 y=1" }
         let known = heard.all.count
         try await c.document("x").updateData(["at": FieldValue.serverTimestamp(), "n": 2])
         let events = try await heard.first(known + 2).dropFirst(known)
-        #expect(events.map(\.text) == ["y=1 x=2* pending", "y=1 x=2"])
+        #expect(events.map(\.string) == ["y=1 x=2* pending", "y=1 x=2"])
         registration.remove()
         await device.end()
     }
@@ -137,14 +137,14 @@ import Testing
         let (one, two) = (try Device(backend), try Device(backend))
         for n in 1...5 { try await one.db.document("c/\(n)").setData(["n": n]) }
         let (heard, registration) = two.db.collection("c").order(by: "n").limit(to: 2).record()
-        try await heard.latest { $0.text == "1=1 2=2" }
+        try await heard.latest { $0.string == "1=1 2=2" }
         try await one.db.document("c/1").delete()
-        #expect(try await heard.latest { $0.text == "2=2 3=3" }.changes == "-1 +3")
+        #expect(try await heard.latest { $0.string == "2=2 3=3" }.changes == "-1 +3")
         // By this device's own write, too: the cache doesn't know what comes next.
         try await two.db.document("c/2").updateData(["n": 9])
-        try await heard.latest { $0.text == "3=3 4=4" }
+        try await heard.latest { $0.string == "3=3 4=4" }
         try await one.db.document("c/0").setData(["n": 0])
-        #expect(try await heard.latest { $0.text == "0=0 3=3" }.changes == "-4 +0")
+        #expect(try await heard.latest { $0.string == "0=0 3=3" }.changes == "-4 +0")
         registration.remove()
         await one.end()
         await two.end()
@@ -155,13 +155,13 @@ import Testing
         let (one, two) = (try Device(backend), try Device(backend))
         let sequence = two.db.collection("c").snapshots
         let seen = Task {
-            var texts: [String] = []
+            var strings: [String] = []
             for try await snapshot in sequence {
-                texts.append(Heard(snapshot: snapshot).text)
+                strings.append(Heard(snapshot: snapshot).string)
                 if snapshot.count == 2 { break }
                 try await one.db.document("c/\(snapshot.count)").setData(["n": snapshot.count])
             }
-            return texts
+            return strings
         }
         #expect(try await seen.value == ["", "0=0", "0=0 1=1"])
         await one.end()
@@ -179,7 +179,7 @@ import Testing
         try await part.first(1)
         let marks = Recorder<String>()
         let third = two.db.addSnapshotsInSyncListener {
-            marks.append("\(whole.all.last?.text ?? "")|\(part.all.last?.text ?? "")")
+            marks.append("\(whole.all.last?.string ?? "")|\(part.all.last?.string ?? "")")
         }
         try await marks.first(1)
         try await one.db.document("c/a").setData(["n": 7])

@@ -107,11 +107,11 @@ import Testing
         let device = try Device(backend, isPersistent: isPersistent)
         try await device.db.document("c/a").setData(["n": 1])
         let (good, goodRegistration) = device.db.collection("c").record()
-        try await good.latest { $0.text == "a=1" }
+        try await good.latest { $0.string == "a=1" }
         var n = 1
         for (name, query) in Self.queries(device.db) {
             let (heard, registration) = query.record()
-            #expect(try await heard.first(1).map(\.text) == ["error 3"], "\(name)")
+            #expect(try await heard.first(1).map(\.string) == ["error 3"], "\(name)")
             await #expect("\(name)") {
                 try await query.getDocuments()
             } throws: { FirestoreErrorCode.invalidArgument ~= $0 }
@@ -121,7 +121,7 @@ import Testing
             // The good one isn't disturbed.
             n += 1
             try await device.db.document("c/a").setData(["n": n])
-            try await good.latest { $0.text == "a=\(n)" }
+            try await good.latest { $0.string == "a=\(n)" }
             #expect(heard.all.count == 1, "\(name)")
             registration.remove()
         }
@@ -134,7 +134,8 @@ import Testing
         if isPersistent {
             try await device.restart()
             #expect(
-                Heard(snapshot: try await device.db.collection("c").getDocuments(source: .cache)).text == "a=\(n) cache"
+                Heard(snapshot: try await device.db.collection("c").getDocuments(source: .cache)).string
+                    == "a=\(n) cache"
             )
         }
         await device.end()

@@ -12,21 +12,21 @@ import Testing
         for device in devices {
             let (heard, registration) = device.db.collection("c").record()
             listeners.append((heard, registration))
-            try await heard.latest { $0.text == "a=1" }
+            try await heard.latest { $0.string == "a=1" }
         }
         backend.stop()
-        for listener in listeners { try await listener.heard.latest { $0.text == "a=1 cache" } }
+        for listener in listeners { try await listener.heard.latest { $0.string == "a=1 cache" } }
         let answers = Recorder<Bool>()
         devices[0].db.document("c/b").setData(["n": 2]) { answers.append($0 == nil) }
         devices[1].db.document("c/a").updateData(["n": FieldValue.increment(Int64(10))]) { answers.append($0 == nil) }
-        try await listeners[0].heard.latest { $0.text == "a=1 b=2* pending cache" }
-        try await listeners[1].heard.latest { $0.text == "a=11* pending cache" }
+        try await listeners[0].heard.latest { $0.string == "a=1 b=2* pending cache" }
+        try await listeners[1].heard.latest { $0.string == "a=11* pending cache" }
         #expect(answers.all.isEmpty)
 
         try await backend.restart()
         #expect(try await answers.first(2) == [true, true])
         for listener in listeners {
-            try await listener.heard.latest { $0.text == "a=11 b=2" }
+            try await listener.heard.latest { $0.string == "a=11 b=2" }
             // What was there before isn't taken away and brought again.
             #expect(!listener.heard.all.contains { $0.changes.contains("-") }, "\(listener.heard.all)")
             listener.registration.remove()
@@ -63,7 +63,7 @@ import Testing
         let (device, other) = (try Device(backend), try Device(backend))
         for n in 0..<6 { try await other.db.document("c/\(n)").setData(["n": n]) }
         let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.text == "0=0 1=1 2=2 3=3 4=4 5=5" }
+        try await heard.latest { $0.string == "0=0 1=1 2=2 3=3 4=4 5=5" }
         try await device.db.disableNetwork()
         for n in [0, 3, 5] { try await other.db.document("c/\(n)").delete() }
         try await other.db.document("c/1").updateData(["n": 11])
@@ -71,9 +71,9 @@ import Testing
         backend.stop()
         try await backend.restart()
         try await device.db.enableNetwork()
-        try await heard.latest { $0.text == "1=11 2=2 4=4" }
+        try await heard.latest { $0.string == "1=11 2=2 4=4" }
         let cached = try await device.db.collection("c").getDocuments(source: .cache)
-        #expect(Heard(snapshot: cached).text == "1=11 2=2 4=4 cache")
+        #expect(Heard(snapshot: cached).string == "1=11 2=2 4=4 cache")
         registration.remove()
         await device.end()
         await other.end()
@@ -95,7 +95,7 @@ import Testing
         try await writer.db.waitForPendingWrites()
         #expect(try await answers.first(60) == Array(0..<60))
         let snapshot = try await reader.db.collection("c").getDocuments(source: .server)
-        #expect(Heard(snapshot: snapshot).text == "d0=56 d1=57 d2=58 d3=59")
+        #expect(Heard(snapshot: snapshot).string == "d0=56 d1=57 d2=58 d3=59")
         await writer.end()
         await reader.end()
     }
@@ -109,15 +109,15 @@ import Testing
         try await device.restart()
         backend.network.freeze()
         let (heard, registration) = device.db.collection("c").record()
-        #expect(try await heard.first(1).map(\.text) == ["a=1 cache"])
+        #expect(try await heard.first(1).map(\.string) == ["a=1 cache"])
         // Waits for the server, but not for ever.
         let snapshot = try await device.db.collection("c").whereField("n", isLessThan: 5).getDocuments()
-        #expect(Heard(snapshot: snapshot).text == "a=1 cache")
+        #expect(Heard(snapshot: snapshot).string == "a=1 cache")
         await #expect { try await device.db.document("c/b").getDocument() } throws: {
             FirestoreErrorCode.unavailable ~= $0
         }
         backend.network.thaw()
-        try await heard.latest { $0.text == "a=1" }
+        try await heard.latest { $0.string == "a=1" }
         #expect(try await device.db.document("c/b").getDocument().exists == false)
         registration.remove()
         await device.end()
@@ -129,12 +129,12 @@ import Testing
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))
         let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.text == "" }
+        try await heard.latest { $0.string == "" }
         backend.network.freeze()
-        try await heard.latest { $0.text == "cache" }
+        try await heard.latest { $0.string == "cache" }
         backend.network.thaw()
         try await other.db.document("c/a").setData(["n": 1])
-        try await heard.latest { $0.text == "a=1" }
+        try await heard.latest { $0.string == "a=1" }
         registration.remove()
         await device.end()
         await other.end()

@@ -43,7 +43,7 @@ import Testing
         let notes = eva.db.collection("notes")
         await #expect { try await notes.getDocuments(source: .server) } throws: { isDenied($0) }
         let own = notes.whereField("owner", isEqualTo: "eva")
-        #expect(Heard(snapshot: try await own.getDocuments(source: .server)).text == "1=1")
+        #expect(Heard(snapshot: try await own.getDocuments(source: .server)).string == "1=1")
         #expect(try await own.count.getAggregation(source: .server).count == 1)
         await #expect { try await notes.count.getAggregation(source: .server) } throws: { isDenied($0) }
         let db = ben.db
@@ -70,12 +70,12 @@ import Testing
         let count = refused.all.count
         // Others on the same stream go on, and a new one of the same query may succeed.
         let (posts, second) = device.db.collection("posts").record()
-        try await posts.latest { $0.text == "" }
+        try await posts.latest { $0.string == "" }
         try await device.signIn("eva")
         let (allowed, third) = query.record()
-        try await allowed.latest { $0.text == "" }
+        try await allowed.latest { $0.string == "" }
         try await device.db.document("notes/a").setData(["owner": "eva", "n": 1])
-        try await allowed.latest { $0.text == "a=1" }
+        try await allowed.latest { $0.string == "a=1" }
         #expect(refused.all.count == count)
         for registration in [first, second, third] { registration.remove() }
         await device.end()
@@ -88,16 +88,16 @@ import Testing
         let posts = device.db.collection("posts")
         try await posts.document("a").setData(["owner": "eva", "n": 1])
         let (heard, registration) = posts.record()
-        try await heard.latest { $0.text == "a=1" }
+        try await heard.latest { $0.string == "a=1" }
         let known = heard.all.count
         await #expect { try await posts.document("a").updateData(["n": 100]) } throws: { isDenied($0) }
         let events = try await heard.first(known + 2).dropFirst(known)
-        #expect(events.map(\.text) == ["a=100* pending", "a=1"])
+        #expect(events.map(\.string) == ["a=100* pending", "a=1"])
         #expect(events.map(\.changes) == ["~a", "~a"])
 
         // Offline the whole row shows; the server picks.
         try await device.db.disableNetwork()
-        try await heard.latest { $0.text == "a=1 cache" }
+        try await heard.latest { $0.string == "a=1 cache" }
         let answers = Recorder<String>()
         posts.document("b").setData(["owner": "eva", "n": 2]) {
             answers.append("b \($0.map { isDenied($0) } ?? false)")
@@ -110,13 +110,13 @@ import Testing
         batch.setData(["owner": "ben"], forDocument: posts.document("d"))
         batch.commit { answers.append("batch \($0.map { isDenied($0) } ?? false)") }
         posts.document("b").updateData(["n": 4]) { answers.append("b2 \($0.map { isDenied($0) } ?? false)") }
-        try await heard.latest { $0.text == "b=4* c=3* d=-* pending cache" }
+        try await heard.latest { $0.string == "b=4* c=3* d=-* pending cache" }
         try await device.db.enableNetwork()
         try await device.db.waitForPendingWrites()
         #expect(try await answers.first(4) == ["b false", "c true", "batch true", "b2 false"])
-        try await heard.latest { $0.text == "a=1 b=4" }
-        #expect(Heard(snapshot: try await posts.getDocuments(source: .server)).text == "a=1 b=4")
-        #expect(Heard(snapshot: try await posts.getDocuments(source: .cache)).text == "a=1 b=4 cache")
+        try await heard.latest { $0.string == "a=1 b=4" }
+        #expect(Heard(snapshot: try await posts.getDocuments(source: .server)).string == "a=1 b=4")
+        #expect(Heard(snapshot: try await posts.getDocuments(source: .cache)).string == "a=1 b=4 cache")
         registration.remove()
         await device.end()
     }
@@ -126,10 +126,10 @@ import Testing
         let device = try Device(backend, isPersistent: true)
         let witness = try Device(backend, provider: OwnerToken())
         func there() async throws -> String {
-            Heard(snapshot: try await witness.db.collection("posts").getDocuments(source: .server)).text
+            Heard(snapshot: try await witness.db.collection("posts").getDocuments(source: .server)).string
         }
         func here() async throws -> String {
-            Heard(snapshot: try await device.db.collection("posts").getDocuments(source: .cache)).text
+            Heard(snapshot: try await device.db.collection("posts").getDocuments(source: .cache)).string
         }
         try await device.signIn("eva")
         try await device.db.disableNetwork()
@@ -151,7 +151,7 @@ import Testing
         try await device.db.waitForPendingWrites()
         #expect(try await there() == "b=2 e=1")
         let posts = device.db.collection("posts")
-        #expect(Heard(snapshot: try await posts.getDocuments(source: .server)).text == "b=2 e=1")
+        #expect(Heard(snapshot: try await posts.getDocuments(source: .server)).string == "b=2 e=1")
         // Sent as Eva: Ben may not change it.
         try await device.signIn("ben")
         await #expect { try await posts.document("e").updateData(["n": 5]) } throws: { isDenied($0) }
@@ -168,16 +168,16 @@ import Testing
         try await device.signIn("eva")
         let (heard, registration) = device.db.collection("posts").record()
         try await device.db.document("posts/e").setData(["owner": "eva", "n": 1])
-        try await heard.latest { $0.text == "e=1" }
+        try await heard.latest { $0.string == "e=1" }
         try await device.db.disableNetwork()
         device.db.document("posts/e").updateData(["n": 2], completion: nil)
-        try await heard.latest { $0.text == "e=2* pending cache" }
+        try await heard.latest { $0.string == "e=2* pending cache" }
         try await device.signIn("ben")
-        try await heard.latest { $0.text == "e=1 cache" }
+        try await heard.latest { $0.string == "e=1 cache" }
         try await device.signIn("eva")
-        try await heard.latest { $0.text == "e=2* pending cache" }
+        try await heard.latest { $0.string == "e=2* pending cache" }
         try await device.db.enableNetwork()
-        try await heard.latest { $0.text == "e=2" }
+        try await heard.latest { $0.string == "e=2" }
         registration.remove()
         await device.end()
     }
@@ -195,7 +195,7 @@ import Testing
         try await auth.signIn(withCustomToken: try backend.token(of: "eva", seconds: 3600))
         try await posts.document("a").setData(["owner": "eva", "n": 1])
         let (heard, registration) = posts.record()
-        try await heard.latest { $0.text == "a=1" }
+        try await heard.latest { $0.string == "a=1" }
 
         let refreshes = Recorder<String>()
         auth.setTokenRefresh {
@@ -204,7 +204,7 @@ import Testing
         }
         try await auth.signIn(withCustomToken: try backend.token(of: "eva", seconds: -7200))
         try await posts.document("b").setData(["owner": "eva", "n": 2])
-        try await heard.latest { $0.text == "a=1 b=2" }
+        try await heard.latest { $0.string == "a=1 b=2" }
         #expect(!refreshes.all.isEmpty)
         #expect(try await posts.count.getAggregation(source: .server).count == 2)
         #expect(!heard.all.contains { $0.error != nil }, "\(heard.all)")

@@ -23,15 +23,15 @@ import Testing
         try await heard.first(1)
         for n in 2...5 {
             try await other.db.document("c/a").updateData(["n": n])
-            #expect(Heard(snapshot: try await c.getDocuments(source: .server)).text == "a=\(n)")
+            #expect(Heard(snapshot: try await c.getDocuments(source: .server)).string == "a=\(n)")
             try await other.db.document("c/a").updateData(["n": 10 * n])
-            #expect(Heard(snapshot: try await c.getDocuments()).text == "a=\(10 * n)")
+            #expect(Heard(snapshot: try await c.getDocuments()).string == "a=\(10 * n)")
             try await other.db.document("c/a").updateData(["n": 100 * n])
             let document = try await c.document("a").getDocument(source: .server)
             #expect(document.get("n") as? Int == 100 * n && !document.metadata.isFromCache)
         }
         // It hears what reads have brought, and is the cache's again when they have gone.
-        try await heard.latest { $0.text == "a=500 cache" }
+        try await heard.latest { $0.string == "a=500 cache" }
         registration.remove()
         await device.end()
         await other.end()
@@ -72,16 +72,16 @@ import Testing
         let (heard, registration) = first.record()
         let (heardLast, lastRegistration) = last.record()
         let (cached, cachedRegistration) = Self.cached(first)
-        try await heardLast.latest { $0.text == "d2=2 d3=3" }
+        try await heardLast.latest { $0.string == "d2=2 d3=3" }
         // The first has a listener to the cache left; the second goes on.
         registration.remove()
         try await other.db.document("c/d4").setData(["n": 4])
-        try await heardLast.latest { $0.text == "d3=3 d4=4" }
-        try await cached.latest { $0.text == "d4=4 d3=3" }
+        try await heardLast.latest { $0.string == "d3=3 d4=4" }
+        try await cached.latest { $0.string == "d4=4 d3=3" }
         #expect(!heard.all.isEmpty)
         // Nobody asks the server any more; the first is the cache's.
         lastRegistration.remove()
-        try await cached.latest { $0.text == "d4=4 d3=3 cache" }
+        try await cached.latest { $0.string == "d4=4 d3=3 cache" }
         cachedRegistration.remove()
         await device.end()
         await other.end()
@@ -94,13 +94,13 @@ import Testing
         let (first, last) = Self.twins(device)
         let (heard, registration) = first.record()
         let (cached, cachedRegistration) = Self.cached(last)
-        try await heard.latest { $0.text == "d1=1" }
-        try await cached.latest { $0.text == "d1=1" }
+        try await heard.latest { $0.string == "d1=1" }
+        try await cached.latest { $0.string == "d1=1" }
         registration.remove()
         cachedRegistration.remove()
         try await other.db.document("c/d2").setData(["n": 2])
         let (again, againRegistration) = last.record()
-        try await again.latest { $0.text == "d1=1 d2=2" }
+        try await again.latest { $0.string == "d1=1 d2=2" }
         againRegistration.remove()
         await device.end()
         await other.end()
@@ -112,20 +112,20 @@ import Testing
         let c = device.db.collection("c")
         let (heard, registration) = Self.cached(c)
         try await c.document("a").setData(["n": 1])
-        try await heard.latest { $0.text == "a=1 cache" }
+        try await heard.latest { $0.string == "a=1 cache" }
         try await c.document("a").updateData(["n": FieldValue.increment(Int64(4))])
-        try await heard.latest { $0.text == "a=5 cache" }
-        #expect(heard.all.map(\.text).contains("a=5* pending cache"))
+        try await heard.latest { $0.string == "a=5 cache" }
+        #expect(heard.all.map(\.string).contains("a=5* pending cache"))
         // Nor does one wait for it whose server isn't listened to any more when the answer comes.
         let (listening, listeningRegistration) = c.record()
-        try await listening.latest { $0.text == "a=5" }
+        try await listening.latest { $0.string == "a=5" }
         try await device.db.disableNetwork()
         c.document("a").updateData(["n": 9]) { _ in }
-        try await listening.latest { $0.text == "a=9* pending cache" }
+        try await listening.latest { $0.string == "a=9* pending cache" }
         listeningRegistration.remove()
         try await device.db.enableNetwork()
         try await device.db.waitForPendingWrites()
-        try await heard.latest { $0.text == "a=9 cache" }
+        try await heard.latest { $0.string == "a=9 cache" }
         registration.remove()
         await device.end()
     }
@@ -138,13 +138,13 @@ import Testing
         try await other.db.document("c/a").setData(["n": 1])
         try await other.db.document("c/gone").setData(["n": 7])
         let (early, earlyRegistration) = c.record()
-        try await early.latest { $0.text == "a=1 gone=7" }
+        try await early.latest { $0.string == "a=1 gone=7" }
         let copy = try await backend.backUp()
         // What will be lost.
         try await other.db.document("c/a").setData(["n": 2])
         try await other.db.document("c/b").setData(["n": 2])
         try await other.db.document("c/gone").delete()
-        try await early.latest { $0.text == "a=2 b=2" }
+        try await early.latest { $0.string == "a=2 b=2" }
         earlyRegistration.remove()
         if isPersistent { try await device.restart() } else { try await device.db.disableNetwork() }
         try await backend.restore(copy)
@@ -153,9 +153,9 @@ import Testing
         try await device.db.enableNetwork()
         let all = device.db.collection("c")
         let (heard, registration) = all.record()
-        try await heard.latest { $0.text == "a=1 d=4 gone=7" }
+        try await heard.latest { $0.string == "a=1 d=4 gone=7" }
         let (filtered, filteredRegistration) = all.whereField("n", isEqualTo: 2).record()
-        try await filtered.latest { $0.text == "" }
+        try await filtered.latest { $0.string == "" }
         #expect(try await device.db.document("c/b").getDocument(source: .server).exists == false)
         registration.remove()
         filteredRegistration.remove()

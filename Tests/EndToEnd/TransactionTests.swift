@@ -47,7 +47,7 @@ import Testing
                 try await device.db.document("c/counter").getDocument(source: .server).get("n") as? Int == 2 * eachCount
             )
         }
-        let last = try await seen.latest { $0.text == "counter=\(2 * eachCount)" }
+        let last = try await seen.latest { $0.string == "counter=\(2 * eachCount)" }
         #expect(last.error == nil)
         let numbers = seen.all.compactMap { $0.snapshot?.documents.first?.get("n") as? Int }
         #expect(numbers == numbers.sorted())
@@ -94,7 +94,7 @@ import Testing
             return nil
         }
         let snapshot = try await two.db.collection("accounts").getDocuments(source: .server)
-        #expect(Heard(snapshot: snapshot).text == "a=0 b=10 c=5")
+        #expect(Heard(snapshot: snapshot).string == "a=0 b=10 c=5")
         await one.end()
         await two.end()
     }

@@ -76,8 +76,8 @@ struct BuilderConformanceTests {
         try builder.add(EncodedDocument(message), readTime: readTime, query: query)
     }
 
-    private func time(_ text: Any?) throws -> TimestampMessage {
-        let instant = try #require(RFC3339.parse(text as? String ?? ""))
+    private func time(_ string: Any?) throws -> TimestampMessage {
+        let instant = try #require(RFC3339.parse(string as? String ?? ""))
         return TimestampMessage(seconds: instant.seconds, nanos: instant.nanoseconds)
     }
 }
@@ -98,9 +98,9 @@ struct BuilderConformanceTests {
         ])
         try builder.add(Self.document("c/d", fields), readTime: Self.now)
         try builder.add(Self.document("c/e"), readTime: Self.now)
-        let text = String(decoding: try builder.build(), as: UTF8.self)
-        #expect(text.contains(#""a":{"arrayValue":{"values":[]}},"m":{"mapValue":{"fields":{}}}"#))
-        #expect(text.contains(#"/c/e","fields":{},"#))
+        let string = String(decoding: try builder.build(), as: UTF8.self)
+        #expect(string.contains(#""a":{"arrayValue":{"values":[]}},"m":{"mapValue":{"fields":{}}}"#))
+        #expect(string.contains(#"/c/e","fields":{},"#))
     }
 
     @Test func whatNoClientCanLoadIsRefused() throws {
@@ -152,9 +152,9 @@ struct BuilderConformanceTests {
         let cuts = (0..<20).map { _ in Int.random(in: 0...bytes.count, using: &random) }.sorted()
         let reading = Reading(bytes, cuts: cuts)
         #expect(reading.failure == nil, "seed \(seed)")
-        #expect(reading.documents.map(\.name.path.text) == order, "seed \(seed)")
+        #expect(reading.documents.map(\.name.path.string) == order, "seed \(seed)")
         for document in reading.documents {
-            let state = try #require(expected[document.name.path.text])
+            let state = try #require(expected[document.name.path.string])
             #expect(document.contents?.fields["n"] == state.number.map { .integer($0) }, "seed \(seed)")
         }
         #expect(reading.reader.bytesRead == reading.reader.metadata?.totalBytes)

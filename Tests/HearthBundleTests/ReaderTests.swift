@@ -33,9 +33,9 @@ struct ReaderConformanceTests {
         #expect(updates.count - 1 == reading.progress.count, "\(name)")
 
         let documents = try #require(test["documents"] as? [String: [String: Any]])
-        #expect(Set(reading.documents.map(\.name.path.text)) == Set(documents.keys), "\(name)")
+        #expect(Set(reading.documents.map(\.name.path.string)) == Set(documents.keys), "\(name)")
         for document in reading.documents {
-            let expected = try #require(documents[document.name.path.text])
+            let expected = try #require(documents[document.name.path.string])
             #expect(document.exists == expected["exists"] as? Bool, "\(name)")
             let version = try time(expected["version"])
             #expect(document.version == version, "\(name)")
@@ -48,13 +48,13 @@ struct ReaderConformanceTests {
             let readTime = try time(expected["readTime"])
             #expect(query.readTime == readTime, "\(name)")
             #expect((query.limitType == .last ? "LAST" : "FIRST") == expected["limitType"] as? String, "\(name)")
-            let keys = reading.documents.filter { $0.exists && $0.queries.contains(query.name) }.map(\.name.path.text)
+            let keys = reading.documents.filter { $0.exists && $0.queries.contains(query.name) }.map(\.name.path.string)
             #expect(Set(keys) == Set(expected["keys"] as? [String] ?? []), "\(name)")
         }
     }
 
-    private func time(_ text: Any?) throws -> Timestamp {
-        let instant = try #require(RFC3339.parse(text as? String ?? ""))
+    private func time(_ string: Any?) throws -> Timestamp {
+        let instant = try #require(RFC3339.parse(string as? String ?? ""))
         return try #require(Timestamp(seconds: instant.seconds, nanoseconds: Int64(instant.nanoseconds)))
     }
 
@@ -115,8 +115,8 @@ struct ReaderConformanceTests {
     }
 
     @Test(arguments: ["x", "12 {}", "-1{}", "+1{}", "1.5{}", "0x1{}", "1234567890123456{}", " 2{}", "\n", "{}", "é{}"])
-    func lengthsAreDigits(_ text: String) throws {
-        let failure = try #require(Reading(Array(text.utf8)).failure)
+    func lengthsAreDigits(_ string: String) throws {
+        let failure = try #require(Reading(Array(string.utf8)).failure)
         #expect(failure.code == .dataLoss)
     }
 
@@ -180,11 +180,11 @@ struct ReaderConformanceTests {
     }
 
     @Test func objectFormsAreTakenOnlyInBundles() throws {
-        let text = #"{"timestampValue":{"seconds":"7","nanos":5000}}"#
-        let elements = found("a/b", fields: #"{"t":\#(text)}"#)
+        let string = #"{"timestampValue":{"seconds":"7","nanos":5000}}"#
+        let elements = found("a/b", fields: #"{"t":\#(string)}"#)
         let reading = Reading(bundle(metadata(documents: 1), elements[0], elements[1]))
         #expect(reading.documents.first?.contents?.fields["t"] == .timestamp(Timestamp(microseconds: 7_000_005)))
-        #expect(throws: Status.self) { try CursorMessage(json: #"{"values":[\#(text)]}"#) }
+        #expect(throws: Status.self) { try CursorMessage(json: #"{"values":[\#(string)]}"#) }
         #expect(throws: Status.self) { try StructuredQueryMessage(json: #"{"limit":{"value":2}}"#) }
         let limit = Array(#"{"limit":{"value":"2"}}"#.utf8)
         let query = try limit.withUnsafeBytes { try StructuredQueryMessage(json: $0, forms: .bundle) }
@@ -221,7 +221,7 @@ struct ReaderConformanceTests {
         let query = try #require(reading.queries.first)
         #expect(query.query.start == nil)
         #expect(query.query.scope == .collectionGroup("c"))
-        #expect(query.query.parent.path.text == "a/b")
+        #expect(query.query.parent.path.string == "a/b")
         #expect(query.query.limit == 3)
         #expect(query.limitType == .last)
     }

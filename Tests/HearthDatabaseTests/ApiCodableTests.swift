@@ -155,15 +155,15 @@ struct ApiCodableTests {
         }
         struct Informed: Codable, Equatable {
             static let key = CodingUserInfoKey(rawValue: "info")!
-            var text: String
-            init(text: String) { self.text = text }
-            init(from decoder: any Swift.Decoder) throws { text = decoder.userInfo[Self.key] as? String ?? "-" }
+            var string: String
+            init(string: String) { self.string = string }
+            init(from decoder: any Swift.Decoder) throws { string = decoder.userInfo[Self.key] as? String ?? "-" }
             func encode(to encoder: any Swift.Encoder) throws {
                 try (encoder.userInfo[Self.key] as? String ?? "-").encode(to: encoder)
             }
         }
-        #expect(try encode(Informed(text: "")) { $0.userInfo[Informed.key] = "i" }["v"] as? String == "i")
-        #expect(try decode(Informed.self, 1) { $0.userInfo[Informed.key] = "i" }.text == "i")
+        #expect(try encode(Informed(string: "")) { $0.userInfo[Informed.key] = "i" }["v"] as? String == "i")
+        #expect(try decode(Informed.self, 1) { $0.userInfo[Informed.key] = "i" }.string == "i")
     }
 
     @Test func serverTimestamps() throws {

@@ -8,9 +8,9 @@ import Testing
 /// throw; here is that the public calls stand on them.
 struct ApiMisuseTests {
     private func expect(_ result: ExitTest.Result?, _ message: String) {
-        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("FirebaseDatabase: "), "\(text)")
-        #expect(text.contains(message), "\(text)")
+        let string = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(string.contains("FirebaseDatabase: "), "\(string)")
+        #expect(string.contains(message), "\(string)")
     }
 
     @Test func value() async {

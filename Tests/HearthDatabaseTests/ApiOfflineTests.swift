@@ -16,7 +16,7 @@ struct ApiOfflineTests {
         root = bench.database.reference()
     }
 
-    private func note(_ text: String) { log.with { $0.append(text) } }
+    private func note(_ string: String) { log.with { $0.append(string) } }
 
     private func noted() async -> [String] {
         await bench.settle()

@@ -78,11 +78,11 @@ struct ApiQueryTests {
             ("queryOrderedByValue", { try plain.ordered(byChild: "$value") }),
             ("needs bounds that are texts", { try plain.bounded(.endingAt, 1, childKey: nil).ordered(by: .key, "x") }),
         ]
-        for (text, body) in cases {
+        for (string, body) in cases {
             do {
-                Issue.record("\(text): \(try body())")
+                Issue.record("\(string): \(try body())")
             } catch let status as Status {
-                #expect(status.message.contains(text), "\(status.message)")
+                #expect(status.message.contains(string), "\(status.message)")
             }
         }
     }

@@ -193,7 +193,7 @@ enum ApiSurface {
 
     static func coding(_ ref: DatabaseReference) throws {
         struct Line: Codable, Hashable {
-            var text: String
+            var string: String
             @ServerTimestamp var at: Date?
         }
         let encoder = Database.Encoder()
@@ -210,9 +210,9 @@ enum ApiSurface {
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         decoder.userInfo = [:]
         decoder.passthroughTypeResolver = nil
-        try ref.setValue(from: Line(text: "hi"))
-        try ref.setValue(from: Line(text: "hi"), encoder: encoder) { error in print(error as Any) }
-        let any: Any = try encoder.encode(Line(text: "hi"))
+        try ref.setValue(from: Line(string: "hi"))
+        try ref.setValue(from: Line(string: "hi"), encoder: encoder) { error in print(error as Any) }
+        let any: Any = try encoder.encode(Line(string: "hi"))
         let _: Line = try decoder.decode(Line.self, from: any)
     }
 

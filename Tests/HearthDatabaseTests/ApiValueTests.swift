@@ -161,15 +161,15 @@ struct ApiValueTests {
     /// The table of rtdb-protocol §1.4.
     @Test func arrays() throws {
         func plain(_ json: String) throws -> Any { ValueWriter.plain(try TreeJSON.node(Array(json.utf8))) }
-        func texts(_ value: Any) -> [String]? { (value as? [Any])?.map { $0 is NSNull ? "-" : "\($0)" } }
-        #expect(texts(try plain(#"{"0":"a","1":"b","2":"c"}"#)) == ["a", "b", "c"])
-        #expect(texts(try plain(#"{"0":"a","2":"c"}"#)) == ["a", "-", "c"])
-        #expect(texts(try plain(#"{"1":"x"}"#)) == ["-", "x"])
-        #expect(texts(try plain(#"{"1":"x","3":"y"}"#)) == ["-", "x", "-", "y"])
+        func strings(_ value: Any) -> [String]? { (value as? [Any])?.map { $0 is NSNull ? "-" : "\($0)" } }
+        #expect(strings(try plain(#"{"0":"a","1":"b","2":"c"}"#)) == ["a", "b", "c"])
+        #expect(strings(try plain(#"{"0":"a","2":"c"}"#)) == ["a", "-", "c"])
+        #expect(strings(try plain(#"{"1":"x"}"#)) == ["-", "x"])
+        #expect(strings(try plain(#"{"1":"x","3":"y"}"#)) == ["-", "x", "-", "y"])
         for object in [#"{"2":"x"}"#, #"{"01":1,"1":2}"#, #"{"-1":1,"0":2}"#, #"{"0":1,"a":2}"#] {
             #expect(try plain(object) is [String: Any], "\(object)")
         }
-        #expect(texts(try plain(#"{"0":{".value":"a",".priority":1},".priority":2}"#)) == ["a"])
+        #expect(strings(try plain(#"{"0":{".value":"a",".priority":1},".priority":2}"#)) == ["a"])
     }
 
     @Test func export() throws {

@@ -30,7 +30,7 @@ final class ConnectionBench: WireDriver {
             log("data \(path) \(tag.map { "#\($0)" } ?? "")")
         }
         func connectionDidReceive(merge members: [(path: TreePath, node: Node)], at path: TreePath, tag: Int?) {
-            log("merge \(path) \(members.map(\.path.text))")
+            log("merge \(path) \(members.map(\.path.string))")
         }
         func connectionDidReceive(ranges: [ListenRange], at path: TreePath, tag: Int?) { log("ranges \(path)") }
         func connectionDidUnlisten(at path: TreePath, query: TreeQuery?) {
@@ -59,11 +59,11 @@ final class ConnectionBench: WireDriver {
     }
 
     func send(frame: [UInt8]) {
-        let text = String(decoding: frame, as: UTF8.self)
+        let string = String(decoding: frame, as: UTF8.self)
         guard let message = try? TreeJSON.value(frame)["d"], let number = message["r"]?.integer,
             let action = message["a"]?.string
         else {
-            log.append("send \(text)")
+            log.append("send \(string)")
             return
         }
         let body = message["b"] ?? .null
@@ -119,8 +119,8 @@ final class ConnectionBench: WireDriver {
 
     var asksForToken: Bool { !tokenRequests.isEmpty }
 
-    func say(_ text: String) {
-        machine.didReceive(frame: Array(text.utf8), attempt: attempt)
+    func say(_ string: String) {
+        machine.didReceive(frame: Array(string.utf8), attempt: attempt)
         settle()
     }
 

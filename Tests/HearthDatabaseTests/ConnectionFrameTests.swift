@@ -11,8 +11,8 @@ struct ConnectionFrameTests {
     }
 
     @Test func shortMessagesAreOneFrame() {
-        let text = [UInt8](repeating: UInt8(ascii: "x"), count: 16_384)
-        #expect(WireFrames.frames(of: text) == [text])
+        let string = [UInt8](repeating: UInt8(ascii: "x"), count: 16_384)
+        #expect(WireFrames.frames(of: string) == [string])
         // 16 384 units of two bytes each.
         let umlauts = Array(String(repeating: "ä", count: 16_384).utf8)
         #expect(WireFrames.frames(of: umlauts) == [umlauts])
@@ -20,8 +20,8 @@ struct ConnectionFrameTests {
 
     @Test(arguments: ["x", "ä", "€", "😀", "x😀", "€x😀ä"])
     func longMessagesAreCutAtUnits(_ part: String) {
-        let text = String(repeating: part, count: 50_000)
-        let frames = WireFrames.frames(of: Array(text.utf8))
+        let string = String(repeating: part, count: 50_000)
+        let frames = WireFrames.frames(of: Array(string.utf8))
         #expect(String(decoding: frames[0], as: UTF8.self) == "\(frames.count - 1)")
         for frame in frames.dropFirst() {
             let piece = String(validating: frame, as: UTF8.self)
@@ -30,7 +30,7 @@ struct ConnectionFrameTests {
         }
         let outcomes = join(frames)
         #expect(outcomes.dropLast().allSatisfy { $0 == .incomplete })
-        #expect(outcomes.last == .message(Array(text.utf8)))
+        #expect(outcomes.last == .message(Array(string.utf8)))
     }
 
     @Test func numbersAreCountsOnlyBeforeMessages() {

@@ -5,9 +5,9 @@ import Testing
 
 /// What the server's messages mean, and how requests look.
 struct ConnectionMessageTests {
-    private func message(_ text: String) throws -> WireMessage { try WireMessage(Array(text.utf8)) }
+    private func message(_ string: String) throws -> WireMessage { try WireMessage(Array(string.utf8)) }
 
-    private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+    private func string(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
     @Test func control() throws {
         let greeting = #"{"t":"c","d":{"t":"h","d":{"ts":1700000000000,"v":"5","h":"localhost:9000","s":"kS8"}}}"#
@@ -33,8 +33,8 @@ struct ConnectionMessageTests {
     }
 
     @Test func replies() throws {
-        func reply(_ text: String) throws -> WireReply {
-            guard case .reply(let reply) = try message(text) else { throw TreeDataError("no reply") }
+        func reply(_ string: String) throws -> WireReply {
+            guard case .reply(let reply) = try message(string) else { throw TreeDataError("no reply") }
             return reply
         }
         let ok = try reply(#"{"t":"d","d":{"r":7,"b":{"s":"ok","d":{"a":{".value":1,".priority":2}}}}}"#)
@@ -104,43 +104,45 @@ struct ConnectionMessageTests {
         #"{"t":"d","d":{"a":"m","b":{"p":"a","d":1}}}"#, #"{"t":"d","d":{"a":"rm","b":{"p":"a","d":{}}}}"#,
         #"{"t":"d","d":{"a":"d","b":{"p":"a","d":{"a.b":1}}}}"#,
     ])
-    func refuses(_ text: String) {
-        #expect(throws: TreeDataError.self) { try message(text) }
+    func refuses(_ string: String) {
+        #expect(throws: TreeDataError.self) { try message(string) }
     }
 
     @Test func requests() throws {
         #expect(
-            text(WireRequest.listen(2, "counter", nil, tag: nil, ListenHash(simple: "")))
+            string(WireRequest.listen(2, "counter", nil, tag: nil, ListenHash(simple: "")))
                 == #"{"t":"d","d":{"r":2,"a":"q","b":{"p":"/counter","h":""}}}"#)
         var query = TreeQuery()
         query.index = .child("points")
         query.limit = 2
         query.isLimitedToLast = true
-        let listen = text(WireRequest.listen(4, "scores", query, tag: 1, ListenHash(simple: "x=")))
+        let listen = string(WireRequest.listen(4, "scores", query, tag: 1, ListenHash(simple: "x=")))
         let sent = try TreeJSON.value(Array(listen.utf8))["d"]?["b"]
         #expect(sent?["p"] == "/scores" && sent?["t"] == 1 && sent?["h"] == "x=")
         #expect(try TreeQuery(wire: try #require(sent?["q"])) == query)
         let compound = ListenHash(
             simple: "s", compound: CompoundListenHash(hashes: ["a", "b", ""], paths: ["x/y", "/"]))
         #expect(
-            text(WireRequest.listen(1, "/", nil, tag: nil, compound))
+            string(WireRequest.listen(1, "/", nil, tag: nil, compound))
                 == #"{"t":"d","d":{"r":1,"a":"q","b":{"p":"/","h":"s","ch":{"hs":["a","b",""],"ps":["x/y","/"]}}}}"#)
         #expect(
-            text(WireRequest.unlisten(5, "a", nil, tag: nil)) == #"{"t":"d","d":{"r":5,"a":"n","b":{"p":"/a"}}}"#)
-        #expect(text(WireRequest.get(6, "a", nil)) == #"{"t":"d","d":{"r":6,"a":"g","b":{"p":"/a","q":{}}}}"#)
+            string(WireRequest.unlisten(5, "a", nil, tag: nil)) == #"{"t":"d","d":{"r":5,"a":"n","b":{"p":"/a"}}}"#)
+        #expect(string(WireRequest.get(6, "a", nil)) == #"{"t":"d","d":{"r":6,"a":"g","b":{"p":"/a","q":{}}}}"#)
         #expect(
-            text(WireRequest.put(3, "p", "a/b", Node("ä\"", priority: 1), hash: "h"))
+            string(WireRequest.put(3, "p", "a/b", Node("ä\"", priority: 1), hash: "h"))
                 == #"{"t":"d","d":{"r":3,"a":"p","b":{"p":"/a/b","d":{".value":"ä\"",".priority":1},"h":"h"}}}"#)
         #expect(
-            text(WireRequest.put(3, "o", "a/.priority", .empty, hash: nil))
+            string(WireRequest.put(3, "o", "a/.priority", .empty, hash: nil))
                 == #"{"t":"d","d":{"r":3,"a":"o","b":{"p":"/a/.priority","d":null}}}"#)
         #expect(
-            text(WireRequest.merge(3, "m", "/", [("a/b", Node(.deferred(.timestamp))), ("c", .empty)]))
+            string(WireRequest.merge(3, "m", "/", [("a/b", Node(.deferred(.timestamp))), ("c", .empty)]))
                 == #"{"t":"d","d":{"r":3,"a":"m","b":{"p":"/","d":{"a/b":{".sv":"timestamp"},"c":null}}}}"#)
         #expect(
-            text(WireRequest.onDisconnectCancel(8, "a")) == #"{"t":"d","d":{"r":8,"a":"oc","b":{"p":"/a","d":null}}}"#)
-        #expect(text(WireRequest.auth(1, token: "x.y.z")) == #"{"t":"d","d":{"r":1,"a":"auth","b":{"cred":"x.y.z"}}}"#)
-        #expect(text(WireRequest.unauth(1)) == #"{"t":"d","d":{"r":1,"a":"unauth","b":{}}}"#)
+            string(WireRequest.onDisconnectCancel(8, "a")) == #"{"t":"d","d":{"r":8,"a":"oc","b":{"p":"/a","d":null}}}"#
+        )
+        #expect(
+            string(WireRequest.auth(1, token: "x.y.z")) == #"{"t":"d","d":{"r":1,"a":"auth","b":{"cred":"x.y.z"}}}"#)
+        #expect(string(WireRequest.unauth(1)) == #"{"t":"d","d":{"r":1,"a":"unauth","b":{}}}"#)
     }
 
     @Test func backoff() {

@@ -11,14 +11,14 @@ struct ChangeHubTests {
         let events = Mutex<[String]>([])
 
         func receive(_ event: ChangeEvent) {
-            let text =
+            let string =
                 switch event {
                 case .committed(let set, _):
-                    set.changes.compactMap { DocumentKey.decode($0.key)?.text }.sorted().joined(separator: " ")
+                    set.changes.compactMap { DocumentKey.decode($0.key)?.string }.sorted().joined(separator: " ")
                 case .cleared: "cleared"
                 case .closed: "closed"
                 }
-            events.withLock { $0.append(text) }
+            events.withLock { $0.append(string) }
         }
 
         func take() -> [String] {

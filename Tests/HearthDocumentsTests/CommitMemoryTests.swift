@@ -46,7 +46,7 @@ import Testing
 
     /// 30,000 elements, which are a megabyte and were 120 KB on the wire.
     private func commit(_ database: Database, _ requester: Requester, _ answers: Answers) throws {
-        let name = try ResourceName(document: database.name.text + "/documents/c/a")
+        let name = try ResourceName(document: database.name.string + "/documents/c/a")
         let write = Write(
             document: name,
             operation: .update(fields: map(("a", .array(Array(repeating: .null, count: 30_000)))), mask: nil))

@@ -320,19 +320,19 @@ import Testing
 
     @Test func sizesOfIndexEntriesAreBounded() throws {
         let collection = String(repeating: "c", count: 1400)
-        let text = (0..<4).map { _ in String(repeating: "d", count: 1400) }.joined(separator: "/")
+        let string = (0..<4).map { _ in String(repeating: "d", count: 1400) }.joined(separator: "/")
         // 19,000 entries with a name of 7 KB each.
         let elements = (0..<19_000).map { Value.integer($0) }
         #expect(
             statusOf { () throws(Status) in
-                try database.commit([.set("\(text)", map(("a", .array(elements))))])
+                try database.commit([.set("\(string)", map(("a", .array(elements))))])
             }?.message.contains("larger than 8388608 bytes") == true)
         // One entry: a long name and a long path and a long value.
         let path = FieldPath(String(repeating: "f", count: 1400))
         #expect(
             statusOf { () throws(Status) in
                 try database.commit([
-                    .set("\(text)", MapValue([.init(name: path.text, value: .string(collection))]))
+                    .set("\(string)", MapValue([.init(name: path.string, value: .string(collection))]))
                 ])
             } == .invalidArgument("Index entry is too large."))
         #expect(try IntegrityCheck.run(database).isSound)

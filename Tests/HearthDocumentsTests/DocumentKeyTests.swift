@@ -37,7 +37,7 @@ import Testing
         for _ in 0..<(20_000 * TestRun.effort) {
             let left = randomPath(&random)
             let right = random.chance(20) ? ResourcePath(left.segments + ["a", "b"]) : randomPath(&random)
-            let expected = ValueOrder.compareNames(left.text, right.text).signum()
+            let expected = ValueOrder.compareNames(left.string, right.string).signum()
             let order = UTF8Order.compare(DocumentKey.encodePath(left), DocumentKey.encodePath(right)).signum()
             #expect(order == expected, "seed \(random.seed): \(left) and \(right)")
         }
@@ -54,8 +54,8 @@ import Testing
         for (index, left) in Self.ascending.enumerated() {
             for right in Self.ascending[(index + 1)...] {
                 #expect(ValueOrder.compareNames(left, right) < 0, "\(left) and \(right)")
-                let keys = [left, right].map { text in
-                    DocumentKey.encodePath(ResourcePath(text.split(separator: "/").map(String.init)))
+                let keys = [left, right].map { string in
+                    DocumentKey.encodePath(ResourcePath(string.split(separator: "/").map(String.init)))
                 }
                 #expect(UTF8Order.compare(keys[0], keys[1]) < 0, "\(left) and \(right)")
             }

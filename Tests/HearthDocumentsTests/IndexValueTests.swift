@@ -31,9 +31,9 @@ import Testing
 
     private func hexText(_ bytes: [UInt8]) -> String {
         let digits = Array("0123456789ABCDEF")
-        return bytes.reduce(into: "") { text, byte in
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
+        return bytes.reduce(into: "") { string, byte in
+            string.append(digits[Int(byte >> 4)])
+            string.append(digits[Int(byte & 15)])
         }
     }
 

@@ -313,7 +313,7 @@ private final class InterleavedWorld: @unchecked Sendable {
                     var reads: [Read] = []
                     if isQuery {
                         reads.append(
-                            .atLeast(least, try grant.view.results(query).map { DocumentKey.decode($0.key)!.text }))
+                            .atLeast(least, try grant.view.results(query).map { DocumentKey.decode($0.key)!.string }))
                     } else {
                         for name in names {
                             let document = try grant.view.document(resource(name).path)
@@ -415,7 +415,7 @@ private final class InterleavedWorld: @unchecked Sendable {
             }
             if let event = events.removeValue(forKey: set.version) { apply(event, to: &state) }
             for change in set.changes {
-                let name = DocumentKey.decode(change.key)!.text
+                let name = DocumentKey.decode(change.key)!.string
                 let after = try change.after.map(Self.number)
                 #expect(state[name] == after, "seed \(seed): \(name) at \(set.version)")
                 state[name] = after

@@ -138,8 +138,8 @@ struct QueryChecker {
     }
 
     /// NUL bytes would end the line in what shows the message.
-    private func report(_ text: String) {
-        Issue.record("\(text.replacing("\u{0}", with: "␀"))")
+    private func report(_ string: String) {
+        Issue.record("\(string.replacing("\u{0}", with: "␀"))")
     }
 
     /// What is wrong with the answer to a query; nil when nothing is.
@@ -161,9 +161,9 @@ struct QueryChecker {
     }
 
     private func compare(_ results: [QueryResult], _ expected: [NaiveDocument]) -> String? {
-        let names = results.map { DocumentKey.decode($0.key)?.text ?? "?" }
-        if names.map({ Array($0.utf8) }) != expected.map({ Array($0.path.text.utf8) }) {
-            return "results are \(names) instead of \(expected.map(\.path.text))"
+        let names = results.map { DocumentKey.decode($0.key)?.string ?? "?" }
+        if names.map({ Array($0.utf8) }) != expected.map({ Array($0.path.string.utf8) }) {
+            return "results are \(names) instead of \(expected.map(\.path.string))"
         }
         for (result, document) in zip(results, expected) {
             if result.document.fields != FieldsCodec.encode(document.fields)

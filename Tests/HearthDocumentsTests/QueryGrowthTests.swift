@@ -30,7 +30,7 @@ import Testing
             let meter = WorkMeter()
             let execution = try QueryExecution(try NormalizedQuery(query), view: try database.view(), meter: meter)
             var results: [String] = []
-            while let result = try execution.next() { results.append(DocumentKey.decode(result.key)?.text ?? "?") }
+            while let result = try execution.next() { results.append(DocumentKey.decode(result.key)?.string ?? "?") }
             #expect(results == (0..<10).reversed().map { "c/d\($0)" })
             // Each entry and each document once, whether by a scan or by a join and a sort; some documents are read again
             // when they are sent.

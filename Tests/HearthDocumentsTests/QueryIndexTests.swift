@@ -21,7 +21,7 @@ import Testing
     @Test func nothingIsMissed() throws {
         var random = SeededRandom(TestRun.seed())
         var matches = 0
-        var looked = 0
+        var visited = 0
         var present = 0
         for _ in 0..<(30 * TestRun.effort) {
             var twin = try RandomDatabase(SeededRandom(random.next()))
@@ -61,7 +61,7 @@ import Testing
                             #expect(found.contains { $0 === watcher }, "\(watcher.live.query.query)")
                         }
                     }
-                    looked += found.count
+                    visited += found.count
                     present += inserted.count
                 }
             }
@@ -70,7 +70,7 @@ import Testing
         }
         #expect(matches > 1000)
         // Operands are taken from few values, so much does match; still the index has to leave much out.
-        #expect(looked * 10 < present * 9)
+        #expect(visited * 10 < present * 9)
     }
 
     private func live(_ filter: Filter) throws -> LiveQuery {
@@ -171,7 +171,7 @@ import Testing
     /// The nodes that a look-up visits grow with the logarithm of the ranges.
     @Test func intervalsAreFoundWithoutALookAtOthers() {
         final class Item {}
-        var looked: [Int] = []
+        var visited: [Int] = []
         for count in [1000, 10_000] {
             var index = IntervalIndex<Item>()
             for number in 0..<count {
@@ -186,9 +186,9 @@ import Testing
                 most = max(most, index.forEach(containing: key) { _ in found += 1 })
                 #expect(found == 1)
             }
-            looked.append(most)
+            visited.append(most)
         }
-        #expect(looked[1] < 2 * looked[0] && looked[1] < 250, "\(looked)")
+        #expect(visited[1] < 2 * visited[0] && visited[1] < 250, "\(visited)")
     }
 
     /// Against a look at every range.

@@ -142,8 +142,8 @@ import Testing
     @Test func commitsCountAsWhatTheyHold() throws {
         let nulls = Write.set("c/nulls", map(("a", .array(Array(repeating: .null, count: 100_000)))))
         #expect(CommitCost.measure([nulls]).bytes >= 100_000 * MemoryLayout<Value>.stride)
-        let text = Write.set("c/text", map(("a", .string(String(repeating: "x", count: 100_000)))))
-        #expect(CommitCost.measure([text]).bytes < 110_000)
+        let string = Write.set("c/text", map(("a", .string(String(repeating: "x", count: 100_000)))))
+        #expect(CommitCost.measure([string]).bytes < 110_000)
         let admission = CommitAdmission()
         var entered = 0
         while entered < 100 {

@@ -134,8 +134,8 @@ import Testing
                 database.tick()
                 _ = try other.wait().get()
             }
-            let text = String(repeating: "x", count: 900_000)
-            for number in 0..<20 { try database.commit([.set("large/\(number)", map(("text", .string(text))))]) }
+            let string = String(repeating: "x", count: 900_000)
+            for number in 0..<20 { try database.commit([.set("large/\(number)", map(("text", .string(string))))]) }
             #expect(!database.recent.reaches(try database.view().version - 20))
             let result = database.submit([set("c/b", 7)], in: transaction).wait()
             switch result {

@@ -80,12 +80,12 @@ struct AggregateTests {
     @Test func cachedLimitsCountDocumentsWithTheField() async throws {
         let limited = query.whereField("k", isGreaterThan: 0).limit(to: 1)
         let local = limited.aggregate([.sum("n")]).localQuery
-        #expect(local.orders.map(\.field.text) == ["k", "n"])
+        #expect(local.orders.map(\.field.string) == ["k", "n"])
         #expect(limited.count.localQuery == limited.model)
         // Whatever the order in which they are asked for: the server sorts by their names.
         let several = limited.aggregate([.average("w"), .sum("n"), .sum("w")]).localQuery
         #expect(several == limited.aggregate([.sum("n"), .average("w")]).localQuery)
-        #expect(several.orders.suffix(2).map(\.field.text) == ["n", "w"])
+        #expect(several.orders.suffix(2).map(\.field.string) == ["n", "w"])
         #expect(local.limit == 1)
     }
 

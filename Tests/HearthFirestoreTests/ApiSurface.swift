@@ -387,10 +387,10 @@ func handle(_ error: Error) {
   _ = nsError.code == FirestoreErrorCode.aborted.rawValue
   if let failure = error as? FirestoreDecodingError {
     switch failure {
-    case .decodingIsNotSupported(let text), .fieldNameConflict(let text): _ = text
+    case .decodingIsNotSupported(let string), .fieldNameConflict(let string): _ = string
     }
   }
-  if case FirestoreEncodingError.encodingIsNotSupported(let text) = error { _ = text }
+  if case FirestoreEncodingError.encodingIsNotSupported(let string) = error { _ = string }
 }
 
 func catching(_ ref: DocumentReference) async {

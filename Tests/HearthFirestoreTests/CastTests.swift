@@ -101,7 +101,7 @@ struct CastTests {
         }
         switch data["t"]! {
         case is NSNumber: Issue.record("a text is no number")
-        case let text as String: #expect(text == "x")
+        case let string as String: #expect(string == "x")
         default: Issue.record("a text must match String")
         }
     }

@@ -55,7 +55,7 @@ struct ConformanceTests {
         let bench = try Bench()
         let call = try Vectors.call(name)
         let key = Vectors.key(call["docRefPath"])
-        try await bench.firestore.document(key.text).delete()
+        try await bench.firestore.document(key.string).delete()
         let write = try #require(bench.engine.state.with { $0.writes }.first?.first)
         try Vectors.check(name, call) { () throws(Status) in write }
     }
@@ -119,8 +119,8 @@ enum Vectors {
         return test.first { $0.value is [String: Any] }!.value as! [String: Any]
     }
 
-    static func json(_ text: Any?) -> Any {
-        try! JSONSerialization.jsonObject(with: Data((text as! String).utf8), options: [.fragmentsAllowed])
+    static func json(_ string: Any?) -> Any {
+        try! JSONSerialization.jsonObject(with: Data((string as! String).utf8), options: [.fragmentsAllowed])
     }
 
     static func key(_ name: Any?) -> ResourcePath {
@@ -130,9 +130,9 @@ enum Vectors {
     /// Texts that stand for sentinels, as sentinels.
     static func sentinels(_ value: Any) -> Any {
         switch value {
-        case let text as String where text == "Delete": return FieldValue.delete()
-        case let text as String where text == "ServerTimestamp": return FieldValue.serverTimestamp()
-        case let text as String where text == "NaN": return Double.nan
+        case let string as String where string == "Delete": return FieldValue.delete()
+        case let string as String where string == "ServerTimestamp": return FieldValue.serverTimestamp()
+        case let string as String where string == "NaN": return Double.nan
         case let map as [String: Any]: return map.mapValues { sentinels($0) }
         case let array as [Any]:
             let rest = array.dropFirst().map { sentinels($0) }
@@ -202,7 +202,7 @@ enum Vectors {
 /// Query vectors.
 enum QueryVector {
     static func build(_ call: [String: Any], _ bench: Bench) throws(Status) -> Query {
-        var query: Query = bench.firestore.collection(Vectors.key(call["collPath"]).text)
+        var query: Query = bench.firestore.collection(Vectors.key(call["collPath"]).string)
         for clause in call["clauses"] as! [[String: Any]] {
             let (name, content) = clause.first!
             query = try add(name, content, to: query, bench)
@@ -236,7 +236,7 @@ enum QueryVector {
         }
         let data = Vectors.json(snapshot["jsonData"]) as! [String: Any]
         let fields = try bench.firestore.reader.set(data).fields
-        return try query.values(of: bench.snapshot(Vectors.key(snapshot["path"]).text, fields.fields))
+        return try query.values(of: bench.snapshot(Vectors.key(snapshot["path"]).string, fields.fields))
     }
 
     private static func path(_ map: [String: Any]) throws(Status) -> HearthModel.FieldPath {

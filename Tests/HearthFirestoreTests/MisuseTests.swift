@@ -7,8 +7,8 @@ import Testing
 /// throw; here is that the public calls stand on them.
 struct MisuseTests {
     private func expectMessage(_ result: ExitTest.Result?, _ message: String) {
-        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains(message), "\(text)")
+        let string = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(string.contains(message), "\(string)")
     }
 
     @Test func data() async {

@@ -253,8 +253,8 @@ struct SettingsTests {
 
 @Suite struct AddressTests {
     @Test func hosts() throws {
-        func check(_ text: String, _ isSSL: Bool, _ host: String, _ port: Int) throws {
-            let address = try NetworkDatastore.address(host: text, isSSLEnabled: isSSL)
+        func check(_ string: String, _ isSSL: Bool, _ host: String, _ port: Int) throws {
+            let address = try NetworkDatastore.address(host: string, isSSLEnabled: isSSL)
             #expect(address.host == host)
             #expect(address.port == port)
             if case .tls = address.security { #expect(isSSL) } else { #expect(!isSSL) }

@@ -51,7 +51,7 @@ struct TransactionTests {
         }
         #expect(result as? Int == 5)
         let commit = try #require(commits.first)
-        #expect(commit.map(\.key.text) == ["c/counter", "c/new", "c/counter", "c/missing", "c/other"])
+        #expect(commit.map(\.key.string) == ["c/counter", "c/new", "c/counter", "c/missing", "c/other"])
         let none = Precondition.none
         #expect(
             commit.map(\.precondition) == [

@@ -189,8 +189,8 @@ struct UserDataTests {
             "a": ["b": 1, "c": FieldValue.delete(), "e": [String: Any](), "t": FieldValue.serverTimestamp()],
             "l": [["x": 1]], "n": NSNull(),
         ])
-        #expect(parsed.mask.map(\.text).sorted() == ["a.b", "a.c", "a.e", "l", "n"])
-        #expect(parsed.transforms.map(\.path.text) == ["a.t"])
+        #expect(parsed.mask.map(\.string).sorted() == ["a.b", "a.c", "a.e", "l", "n"])
+        #expect(parsed.transforms.map(\.path.string) == ["a.t"])
     }
 
     @Test func fieldPathsAndPointsAndTimes() {
@@ -207,8 +207,8 @@ struct UserDataTests {
 
     @Test func paths() throws {
         let root = ResourcePath()
-        #expect(try Paths.collection("/a/b/c/", below: root).text == "a/b/c")
-        #expect(try Paths.document("a/b", below: root).text == "a/b")
+        #expect(try Paths.collection("/a/b/c/", below: root).string == "a/b/c")
+        #expect(try Paths.document("a/b", below: root).string == "a/b")
         expectRefused("must not contain //") { () throws(Status) in _ = try Paths.collection("a//b", below: root) }
         expectRefused("cannot be empty") { () throws(Status) in _ = try Paths.document("", below: root) }
         expectRefused("odd number of segments") { () throws(Status) in _ = try Paths.collection("a/b", below: root) }

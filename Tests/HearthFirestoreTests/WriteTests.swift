@@ -22,7 +22,7 @@ struct WriteTests {
             .deleteDocument(db.document("c/5"))
         try await batch.commit()
         let mutations = try #require(writes.first)
-        #expect(mutations.map(\.key.text) == ["c/1", "c/2", "c/3", "c/4", "c/5"])
+        #expect(mutations.map(\.key.string) == ["c/1", "c/2", "c/3", "c/4", "c/5"])
         #expect(mutations.map(\.precondition) == [.none, .none, .none, .exists(true), .none])
         guard case .set = mutations[0].kind, case .patch(_, let mask) = mutations[2].kind,
             case .delete = mutations[4].kind
@@ -30,7 +30,7 @@ struct WriteTests {
             Issue.record("kinds")
             return
         }
-        #expect(mask.map(\.text) == ["a"])
+        #expect(mask.map(\.string) == ["a"])
     }
 
     @Test func emptyBatchesSucceedAtOnce() async throws {
@@ -93,7 +93,7 @@ struct WriteTests {
                 "hi": FieldValue.maximum(2.5), "u": FieldValue.arrayUnion([1, "a"]), "r": FieldValue.arrayRemove([1]),
                 "t": FieldValue.serverTimestamp(),
             ], key)
-        let operations = Dictionary(uniqueKeysWithValues: mutation.transforms.map { ($0.path.text, $0.operation) })
+        let operations = Dictionary(uniqueKeysWithValues: mutation.transforms.map { ($0.path.string, $0.operation) })
         #expect(operations.count == 7)
         if case .increment(.integer(2))? = operations["i"], case .increment(.double(0.5))? = operations["d"],
             case .minimum(.integer(1))? = operations["lo"], case .maximum(.double(2.5))? = operations["hi"],

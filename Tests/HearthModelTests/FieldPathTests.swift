@@ -2,7 +2,7 @@ import HearthModel
 import Testing
 
 @Suite struct FieldPathTests {
-    static let valid: [(text: String, segments: [String])] = [
+    static let valid: [(string: String, segments: [String])] = [
         ("a", ["a"]),
         ("_", ["_"]),
         ("a1_B", ["a1_B"]),
@@ -21,10 +21,10 @@ import Testing
         ("`a\u{0}b`", ["a\u{0}b"]),
     ]
 
-    @Test(arguments: valid) func parses(_ text: String, _ segments: [String]) throws {
-        let path = try FieldPath(parsing: text)
+    @Test(arguments: valid) func parses(_ string: String, _ segments: [String]) throws {
+        let path = try FieldPath(parsing: string)
         #expect(path == FieldPath(segments: segments))
-        #expect(try FieldPath(parsing: path.text) == path)
+        #expect(try FieldPath(parsing: path.string) == path)
     }
 
     static let malformed = [
@@ -32,11 +32,11 @@ import Testing
         "*",
     ]
 
-    @Test(arguments: malformed) func refusesWhatIsMalformed(_ text: String) {
+    @Test(arguments: malformed) func refusesWhatIsMalformed(_ string: String) {
         expectInvalid(
-            "Invalid property path \"\(text)\". Unquoted property paths must match regex ([a-zA-Z_][a-zA-Z_0-9]*), and "
+            "Invalid property path \"\(string)\". Unquoted property paths must match regex ([a-zA-Z_][a-zA-Z_0-9]*), and "
                 + #"quoted property paths must match regex (`(?:[^`\\]|(?:\\.))+`)"#
-        ) { () throws(Status) in _ = try FieldPath(parsing: text) }
+        ) { () throws(Status) in _ = try FieldPath(parsing: string) }
     }
 
     @Test func refusesTheEmptyText() {
@@ -44,10 +44,10 @@ import Testing
     }
 
     @Test(arguments: ["__x__", "a.__x__", "__name__.a", "a.__name__", "_____", "`__é__`", "`__\u{301}__`"])
-    func refusesReservedNames(_ text: String) throws {
-        let name = try #require(text.split(separator: ".").first { $0.contains("__") }).filter { $0 != "`" }
+    func refusesReservedNames(_ string: String) throws {
+        let name = try #require(string.split(separator: ".").first { $0.contains("__") }).filter { $0 != "`" }
         expectInvalid("Invalid reserved name in field path \(name)") { () throws(Status) in
-            _ = try FieldPath(parsing: text)
+            _ = try FieldPath(parsing: string)
         }
     }
 

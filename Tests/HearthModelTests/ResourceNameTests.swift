@@ -19,11 +19,11 @@ import Testing
     @Test(arguments: documents) func parsesDocuments(_ suffix: String, _ segments: [String]) throws {
         let name = try ResourceName(document: Self.root + suffix)
         #expect(name.path == ResourcePath(segments))
-        #expect(name.text == Self.root + suffix)
+        #expect(name.string == Self.root + suffix)
         #expect(name.database == DatabaseName(project: "p"))
     }
 
-    static let refused: [(text: String, message: String)] = [
+    static let refused: [(string: String, message: String)] = [
         ("foo", "Document name \"foo\" lacks \"projects\" at index 0."),
         ("projects/p", "Document name \"projects/p\" lacks \"databases\" at index 10."),
         (
@@ -57,8 +57,8 @@ import Testing
         ),
     ]
 
-    @Test(arguments: refused) func refuses(_ text: String, _ message: String) {
-        expectInvalid(message) { () throws(Status) in _ = try ResourceName(document: text) }
+    @Test(arguments: refused) func refuses(_ string: String, _ message: String) {
+        expectInvalid(message) { () throws(Status) in _ = try ResourceName(document: string) }
     }
 
     @Test func acceptsTheLargestNames() throws {
@@ -106,12 +106,12 @@ import Testing
 
     @Test func parsesDatabases() throws {
         #expect(try DatabaseName(parsing: "projects/p/databases/d") == DatabaseName(project: "p", database: "d"))
-        for text in [
+        for string in [
             "projects/p", "projects//databases/d", "projects/p/databases/", "p/p/databases/d",
             "projects/p/databases/d/x",
         ] {
-            expectInvalid("Invalid database name \"\(text)\": expected projects/{project}/databases/{database}.") {
-                () throws(Status) in _ = try DatabaseName(parsing: text)
+            expectInvalid("Invalid database name \"\(string)\": expected projects/{project}/databases/{database}.") {
+                () throws(Status) in _ = try DatabaseName(parsing: string)
             }
         }
     }

@@ -354,7 +354,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
                 if now == 8_000 { isDone.set(true) }
             }
         }
-        try await withServer(limits: limits { $0.turnMicroseconds = 0 }, grpc: counting) { server in
+        try await withServer(limits: limits { $0.tickMicroseconds = 0 }, grpc: counting) { server in
             let connection = try RawConnection(port: server.port)
             let messages = (0..<1_000).flatMap { _ in [0, 0, 0, 0, 1, 7] as [UInt8] }
             let frames = (0..<8).flatMap { _ in RawHTTP2.frame(type: 0, stream: 1, payload: messages) }

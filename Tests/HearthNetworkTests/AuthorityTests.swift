@@ -15,9 +15,9 @@ import Testing
         "ä", "a\\b", "a\"b", "<a>",
     ]
 
-    @Test(arguments: wellFormed) func valid(_ text: String) { #expect(Authority.isValid(text)) }
+    @Test(arguments: wellFormed) func valid(_ string: String) { #expect(Authority.isValid(string)) }
 
-    @Test(arguments: malformed) func invalid(_ text: String) { #expect(!Authority.isValid(text)) }
+    @Test(arguments: malformed) func invalid(_ string: String) { #expect(!Authority.isValid(string)) }
 
     @Test(arguments: ["a b", "a/b", "user@a", "a:b", "[::1"])
     func aMalformedHostIsRefused(_ host: String) async throws {

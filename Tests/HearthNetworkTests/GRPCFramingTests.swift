@@ -88,16 +88,16 @@ private func deframe(_ bytes: [UInt8], pieceBytes: Int, messageBytesMax: Int = 1
             ("1x", nil),
             ("123456789S", nil), ("-1S", nil), ("1.5S", nil), (" 1S", nil),
         ] as [(String, UInt64?)])
-    func readsTimeouts(text: String, nanoseconds: UInt64?) {
-        #expect(GRPCTimeout.nanoseconds(text) == nanoseconds)
+    func readsTimeouts(string: String, nanoseconds: UInt64?) {
+        #expect(GRPCTimeout.nanoseconds(string) == nanoseconds)
     }
 
     @Test func hoursDoNotOverflow() { #expect(GRPCTimeout.nanoseconds("99999999H") != nil) }
 
     @Test func percentEncodesMessages() {
-        let text = "100% ü\r\n"
-        #expect(String(decoding: GRPCStatusFields.percentEncoded(text), as: UTF8.self) == "100%25 %C3%BC%0D%0A")
-        #expect(GRPCStatusFields.percentDecoded("100%25 %C3%BC%0D%0A") == text)
+        let string = "100% ü\r\n"
+        #expect(String(decoding: GRPCStatusFields.percentEncoded(string), as: UTF8.self) == "100%25 %C3%BC%0D%0A")
+        #expect(GRPCStatusFields.percentDecoded("100%25 %C3%BC%0D%0A") == string)
         #expect(GRPCStatusFields.percentDecoded("%zz%4") == "%zz%4")
     }
 
@@ -105,7 +105,7 @@ private func deframe(_ bytes: [UInt8], pieceBytes: Int, messageBytesMax: Int = 1
         ("application/grpc", true), ("application/grpc+proto", true), ("Application/gRPC; a=b", true),
         ("application/grpc-web", false), ("application/grp", false), ("application/json", false), ("", false),
     ])
-    func knowsItsContentType(text: String, isGRPC: Bool) { #expect(GRPCContentType.matches(text) == isGRPC) }
+    func knowsItsContentType(string: String, isGRPC: Bool) { #expect(GRPCContentType.matches(string) == isGRPC) }
 
     @Test func prefixHasTheHighByteFirst() {
         GRPCPrefix(isCompressed: true, messageBytes: 0x0102_0304).withBytes { #expect(Array($0) == [1, 1, 2, 3, 4]) }

@@ -42,20 +42,20 @@ import Testing
     }
 
     @Test func statusMessagesKeepTheirCharacters() async throws {
-        let text = "no \"Dokument\" \u{1F525} 100%\r\nsecond line"
-        try await withServer(grpc: { call in call.unary { _ in call.finish(.notFound(text)) } }) { server in
+        let string = "no \"Dokument\" \u{1F525} 100%\r\nsecond line"
+        try await withServer(grpc: { call in call.unary { _ in call.finish(.notFound(string)) } }) { server in
             let client = try await connect(server)
-            #expect(await call(client, "/a/b", messages: [[1]]).status == .notFound(text))
+            #expect(await call(client, "/a/b", messages: [[1]]).status == .notFound(string))
         }
         let afterMessages: @Sendable (GRPCCall) -> Void = { call in
             call.send([1])
-            call.finish(.aborted(text), trailers: [HTTPHeader("x-more", "v")])
+            call.finish(.aborted(string), trailers: [HTTPHeader("x-more", "v")])
             call.finish(.ok)
             #expect(!call.send([2]))
         }
         try await withServer(grpc: afterMessages) { server in
             let result = await call(try await connect(server), "/a/b", messages: [[1]])
-            #expect(result.status == .aborted(text))
+            #expect(result.status == .aborted(string))
             #expect(result.messages == [[1]])
             #expect(result.trailers.firstValue("x-more") == "v")
         }

@@ -10,10 +10,10 @@ private struct Parsed: Equatable {
     var failure: Int?
 }
 
-private func parse(_ text: String, pieceBytes: Int = .max, limits: NetworkLimits = NetworkLimits()) -> Parsed {
+private func parse(_ string: String, pieceBytes: Int = .max, limits: NetworkLimits = NetworkLimits()) -> Parsed {
     var parser = HTTP1Parser(limits: limits)
     var parsed = Parsed()
-    let bytes = Array(text.utf8)
+    let bytes = Array(string.utf8)
     var start = 0
     while start < bytes.count {
         let end = pieceBytes < bytes.count - start ? start + pieceBytes : bytes.count
@@ -69,14 +69,14 @@ private func parse(_ text: String, pieceBytes: Int = .max, limits: NetworkLimits
 
     @Test(arguments: 1...40)
     func theSplitOfTheInputDoesNotMatter(pieceBytes: Int) {
-        let text =
+        let string =
             "\r\n\r\nPOST /1?q HTTP/1.1\r\nHost: h\r\nContent-Length: 12\r\nExpect: 100-continue\r\n\r\nhello\r\nworld"
             + "PUT /2 HTTP/1.1\r\nhost:h\r\ntransfer-encoding: Chunked\r\nConnection: foo, Close\r\n\r\n"
             + "3\r\nabc\r\n0010;x\r\n0123456789abcdef\r\n000\r\nA: b\r\nC: d\r\n\r\n"
-        let whole = parse(text)
+        let whole = parse(string)
         #expect(whole.failure == nil)
         #expect(whole.bodies == ["hello\r\nworld", "abc0123456789abcdef"])
-        #expect(parse(text, pieceBytes: pieceBytes) == whole)
+        #expect(parse(string, pieceBytes: pieceBytes) == whole)
     }
 
     @Test(arguments: [

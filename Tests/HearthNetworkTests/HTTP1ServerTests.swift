@@ -23,7 +23,7 @@ import Testing
                 connection.send("POST /\(number) HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nab")
                 let answer = try await connection.readAnswer()
                 #expect(answer.status == 200)
-                #expect(answer.text == "POST /\(number) ab")
+                #expect(answer.string == "POST /\(number) ab")
                 #expect(answer.headers["date"] != nil)
                 #expect(answer.headers["connection"] == nil)
             }
@@ -36,7 +36,7 @@ import Testing
             for byte in "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n".utf8 {
                 connection.send([byte])
             }
-            #expect(try await connection.readAnswer().text == "POST /x abc")
+            #expect(try await connection.readAnswer().string == "POST /x abc")
         }
     }
 
@@ -54,7 +54,7 @@ import Testing
             let count = 2_000
             connection.send(
                 (0..<count).map { "GET /\($0) HTTP/1.1\r\nHost: h\r\n\r\n" }.joined())
-            for number in 0..<count { #expect(try await connection.readAnswer().text == "GET /\(number) ") }
+            for number in 0..<count { #expect(try await connection.readAnswer().string == "GET /\(number) ") }
         }
     }
 
@@ -64,7 +64,7 @@ import Testing
             connection.send("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n")
             let head = try await connection.readAnswer(hasBody: false)
             #expect(head.headers["content-length"] == "8")
-            #expect(try await connection.readAnswer().text == "GET /b ")
+            #expect(try await connection.readAnswer().string == "GET /b ")
         }
     }
 
@@ -74,7 +74,7 @@ import Testing
             connection.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
             #expect(try await connection.readAnswer().status == 100)
             connection.send("ab")
-            #expect(try await connection.readAnswer().text == "POST / ab")
+            #expect(try await connection.readAnswer().string == "POST / ab")
         }
     }
 
@@ -82,9 +82,9 @@ import Testing
         try await withServer { server in
             let connection = try RawConnection(port: server.port)
             connection.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
-            let text = try await connection.readTextToEnd()
-            #expect(text.hasPrefix("HTTP/1.1 404 "))
-            #expect(text.contains("connection: close"))
+            let string = try await connection.readTextToEnd()
+            #expect(string.hasPrefix("HTTP/1.1 404 "))
+            #expect(string.contains("connection: close"))
         }
     }
 
@@ -98,13 +98,13 @@ import Testing
             let connection = try RawConnection(port: server.port)
             connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             let answer = try await connection.readAnswer()
-            #expect(answer.text == "part 0;part 1;part 2;")
+            #expect(answer.string == "part 0;part 1;part 2;")
             #expect(answer.headers["transfer-encoding"] == "chunked")
             let old = try RawConnection(port: server.port)
             old.send("GET / HTTP/1.0\r\n\r\n")
-            let text = try await old.readTextToEnd()
-            #expect(text.hasSuffix("\r\n\r\npart 0;part 1;part 2;"))
-            #expect(!text.contains("chunked"))
+            let string = try await old.readTextToEnd()
+            #expect(string.hasSuffix("\r\n\r\npart 0;part 1;part 2;"))
+            #expect(!string.contains("chunked"))
         }
     }
 
@@ -125,10 +125,10 @@ import Testing
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n",
         "GET / HTTP/1.1\nHost: h\n\n", "nonsense\r\n\r\n", "\u{1}\u{2}\r\n\r\n",
     ])
-    func badRequestsAreAnsweredAndClosed(text: String) async throws {
+    func badRequestsAreAnsweredAndClosed(string: String) async throws {
         try await withServer(http: { _ in Issue.record("must not come through") }) { server in
             let connection = try RawConnection(port: server.port)
-            connection.send(text)
+            connection.send(string)
             let answer = try await connection.readTextToEnd()
             #expect(answer.hasPrefix("HTTP/1.1 400 "))
             #expect(answer.contains("connection: close"))

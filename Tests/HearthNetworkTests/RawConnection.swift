@@ -14,7 +14,7 @@ final class RawConnection: @unchecked Sendable {
     private let descriptor: Int32
     private var buffered: [UInt8] = []
 
-    struct Failure: Error { var text: String }
+    struct Failure: Error { var string: String }
 
     init(port: Int, timeoutSeconds: Int = 10) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -31,12 +31,12 @@ final class RawConnection: @unchecked Sendable {
                 Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        guard result == 0 else { throw Failure(text: "connect: \(errno)") }
+        guard result == 0 else { throw Failure(string: "connect: \(errno)") }
     }
 
     deinit { close(descriptor) }
 
-    func send(_ text: String) { send(Array(text.utf8)) }
+    func send(_ string: String) { send(Array(string.utf8)) }
 
     /// A connection that the server has closed swallows the bytes: that is what the tests then look at.
     func send(_ bytes: [UInt8]) {
@@ -58,7 +58,7 @@ final class RawConnection: @unchecked Sendable {
         let count = recv(descriptor, &chunk, chunk.count, 0)
         if count < 0 {
             if errno == ECONNRESET { return [] }
-            throw Failure(text: "nothing came in time; so far: \(String(decoding: buffered, as: UTF8.self))")
+            throw Failure(string: "nothing came in time; so far: \(String(decoding: buffered, as: UTF8.self))")
         }
         return Array(chunk[..<count])
     }
@@ -69,7 +69,7 @@ final class RawConnection: @unchecked Sendable {
         try await blocking {
             let bytes = self.buffered.isEmpty ? try self.receive() : self.buffered
             self.buffered = []
-            if bytes.isEmpty { throw Failure(text: "the connection ended") }
+            if bytes.isEmpty { throw Failure(string: "the connection ended") }
             return bytes
         }
     }
@@ -84,7 +84,7 @@ final class RawConnection: @unchecked Sendable {
     private func readNow(_ count: Int) throws -> [UInt8] {
         while buffered.count < count {
             let more = try receive()
-            if more.isEmpty { throw Failure(text: "the connection ended early") }
+            if more.isEmpty { throw Failure(string: "the connection ended early") }
             buffered += more
         }
         defer { buffered.removeFirst(count) }
@@ -111,7 +111,7 @@ final class RawConnection: @unchecked Sendable {
         var status: Int
         var headers: [String: String]
         var body: [UInt8]
-        var text: String { String(decoding: body, as: UTF8.self) }
+        var string: String { String(decoding: body, as: UTF8.self) }
     }
 
     private func readAnswerNow(hasBody: Bool) throws -> Answer {

@@ -83,9 +83,9 @@ private let certificate: TLSConfiguration? = {
         try await withServer(tls: certificate) { server in
             let connection = try RawConnection(port: server.port)
             connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-            let text = try await connection.readTextToEnd()
-            #expect(text.hasPrefix("HTTP/1.1 400 "))
-            #expect(text.contains("TLS"))
+            let string = try await connection.readTextToEnd()
+            #expect(string.hasPrefix("HTTP/1.1 400 "))
+            #expect(string.contains("TLS"))
             #expect(server.statistics.connectionsRefused == 1)
         }
     }

@@ -83,18 +83,18 @@ import Testing
         let highest = Mutex(0)
         let handler: @Sendable (HTTPExchange) -> Void = { exchange in
             guard let channel = exchange.upgradeToWebSocket() else { return }
-            channel.onText = { [unowned channel] text in
-                channel.send(text: text)
+            channel.onText = { [unowned channel] string in
+                channel.send(string: string)
                 highest.withLock { $0 = max($0, channel.queuedBytes) }
             }
         }
         try await withServer(limits: limits, http: handler) { server in
             let peer = try await WebSocketPeer(server)
-            let text = String(repeating: "x", count: 10_000)
+            let string = String(repeating: "x", count: 10_000)
             let connection = peer.connection
             async let sending: Void = blocking {
                 let codec = WebSocketConnection(role: .client)
-                for _ in 0..<2_000 { connection.send(codec.send(text: Array(text.utf8))) }
+                for _ in 0..<2_000 { connection.send(codec.send(string: Array(string.utf8))) }
             }
             // Until the server has stopped taking them.
             var before = -1
@@ -103,7 +103,7 @@ import Testing
                 try await Task.sleep(for: .milliseconds(100))
             }
             #expect(server.statistics.webSocketMessagesReceived < 1_500)
-            for _ in 0..<2_000 { #expect(try await peer.nextText() == text) }
+            for _ in 0..<2_000 { #expect(try await peer.nextText() == string) }
             try await sending
             #expect(highest.withLock { $0 } < 64 * 1024 + 10_100)
         }
@@ -119,7 +119,7 @@ import Testing
             @Sendable func fill() {
                 while sent < 400 {
                     sent += 1
-                    if !channel.send(text: message) {
+                    if !channel.send(string: message) {
                         if refused.current == nil { refused.set(channel.queuedBytes) }
                         return
                     }
@@ -131,10 +131,10 @@ import Testing
         }
         try await withServer(http: handler) { server in
             let peer = try await WebSocketPeer(server)
-            peer.send(text: "go")
+            peer.send(string: "go")
             let queued = await refused.value()
             #expect(queued >= 256 * 1024 && queued < 256 * 1024 + 51_000)
-            for _ in 0..<400 { #expect(try await peer.next() == .text(message)) }
+            for _ in 0..<400 { #expect(try await peer.next() == .string(message)) }
             #expect(try await peer.next() == .close(.normal, reason: ""))
         }
     }
@@ -144,9 +144,9 @@ import Testing
         let handler: @Sendable (HTTPExchange) -> Void = { exchange in
             guard let channel = exchange.upgradeToWebSocket() else { return }
             nonisolated(unsafe) var isPaused = false
-            channel.onText = { [unowned channel] text in
+            channel.onText = { [unowned channel] string in
                 if isPaused { tooEarly.withLock { $0 += 1 } }
-                channel.send(text: text)
+                channel.send(string: string)
                 isPaused = true
                 channel.pauseReading()
                 channel.loop.schedule(afterMilliseconds: 1) { [weak channel] in
@@ -157,7 +157,7 @@ import Testing
         }
         try await withServer(http: handler) { server in
             let peer = try await WebSocketPeer(server)
-            peer.send((0..<200).flatMap { peer.codec.send(text: Array(String($0).utf8)) })
+            peer.send((0..<200).flatMap { peer.codec.send(string: Array(String($0).utf8)) })
             for number in 0..<200 { #expect(try await peer.nextText() == String(number)) }
             #expect(tooEarly.withLock { $0 } == 0)
         }
@@ -169,17 +169,17 @@ import Testing
         try await withServer(limits: limits, http: echo()) { server in
             let first = try await WebSocketPeer(server)
             let second = try await WebSocketPeer(server)
-            let whole = first.codec.send(text: [UInt8](repeating: 65, count: 35_000))
+            let whole = first.codec.send(string: [UInt8](repeating: 65, count: 35_000))
             first.send(Array(whole[..<30_000]))
             while server.statistics.bytesReceived < 30_000 { try await Task.sleep(for: .milliseconds(1)) }
             second.send(Array(whole[..<30_000]))
             #expect(try await second.closeCode() == .tryAgainLater)
             first.send(Array(whole[30_000...]))
-            #expect(try await first.next() == .text([UInt8](repeating: 65, count: 35_000)))
+            #expect(try await first.next() == .string([UInt8](repeating: 65, count: 35_000)))
             // What is done counts no more.
             let third = try await WebSocketPeer(server)
             third.send(Array(whole))
-            #expect(try await third.next() == .text([UInt8](repeating: 65, count: 35_000)))
+            #expect(try await third.next() == .string([UInt8](repeating: 65, count: 35_000)))
         }
     }
 }

@@ -7,7 +7,7 @@ final class WebSocketPeer {
     let codec: WebSocketConnection
     private var events: [WebSocketConnection.Event] = []
 
-    struct Failure: Error { var text: String }
+    struct Failure: Error { var string: String }
 
     static let request = [
         "GET /echo HTTP/1.1", "host: h", "upgrade: websocket", "connection: Upgrade", "sec-websocket-version: 13",
@@ -23,14 +23,14 @@ final class WebSocketPeer {
         let lines = WebSocketPeer.request + (compresses ? [offer] : []) + more
         connection.send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + behind)
         let answer = try await connection.readAnswer(hasBody: false)
-        guard answer.status == 101 else { throw Failure(text: "status \(answer.status)") }
+        guard answer.status == 101 else { throw Failure(string: "status \(answer.status)") }
         let deflates = answer.headers["sec-websocket-extensions"] != nil
         codec = WebSocketConnection(
             role: .client, limits: WebSocketLimits(compressionThresholdBytes: 100),
             deflate: deflates ? WebSocketDeflate() : nil)
     }
 
-    func send(text: String) { connection.send(codec.send(text: Array(text.utf8))) }
+    func send(string: String) { connection.send(codec.send(string: Array(string.utf8))) }
 
     func send(_ bytes: [UInt8]) { connection.send(bytes) }
 
@@ -44,7 +44,7 @@ final class WebSocketPeer {
 
     func nextText() async throws -> String {
         let event = try await next()
-        guard case .text(let bytes) = event else { throw Failure(text: "\(event)") }
+        guard case .string(let bytes) = event else { throw Failure(string: "\(event)") }
         return String(decoding: bytes, as: UTF8.self)
     }
 
@@ -53,7 +53,9 @@ final class WebSocketPeer {
         while true {
             guard case .close(let code, _) = try await next() else { continue }
             connection.finishSending()
-            guard try await connection.readToEnd().isEmpty else { throw Failure(text: "bytes behind the close frame") }
+            guard try await connection.readToEnd().isEmpty else {
+                throw Failure(string: "bytes behind the close frame")
+            }
             return code
         }
     }

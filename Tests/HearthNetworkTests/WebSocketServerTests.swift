@@ -10,7 +10,7 @@ func echo(
 ) -> @Sendable (HTTPExchange) -> Void {
     { exchange in
         guard let channel = exchange.upgradeToWebSocket(options) else { return }
-        channel.onText = { [unowned channel] in channel.send(text: $0) }
+        channel.onText = { [unowned channel] in channel.send(string: $0) }
         channel.onClose = { ended.set($0) }
     }
 }
@@ -20,9 +20,9 @@ func echo(
         let ended = Box<WebSocketEnd>()
         try await withServer(http: echo(ended: ended)) { server in
             let peer = try await WebSocketPeer(server)
-            for text in ["a", "", "ä€😀", String(repeating: "x", count: 200_000)] {
-                peer.send(text: text)
-                #expect(try await peer.nextText() == text)
+            for string in ["a", "", "ä€😀", String(repeating: "x", count: 200_000)] {
+                peer.send(string: string)
+                #expect(try await peer.nextText() == string)
             }
             peer.send(peer.codec.ping([1, 2]))
             #expect(try await peer.next() == .pong([1, 2]))
@@ -39,7 +39,7 @@ func echo(
     @Test func messagesMayComeWithTheRequestAndInPieces() async throws {
         try await withServer(http: echo()) { server in
             let client = WebSocketConnection(role: .client)
-            let sent = (0..<100).flatMap { client.send(text: Array("message \($0)".utf8)) }
+            let sent = (0..<100).flatMap { client.send(string: Array("message \($0)".utf8)) }
             let peer = try await WebSocketPeer(server, behind: Array(sent[..<77]))
             for byte in sent[77...] { peer.send([byte]) }
             for number in 0..<100 { #expect(try await peer.nextText() == "message \(number)") }
@@ -55,23 +55,23 @@ func echo(
             let client = WebSocketConnection(role: .client)
             let connection = try RawConnection(port: server.port)
             let request = WebSocketPeer.request.joined(separator: "\r\n") + "\r\n\r\n"
-            connection.send(Array("GET /a HTTP/1.1\r\nhost: h\r\n\r\n\(request)".utf8) + client.send(text: [66]))
-            #expect(try await connection.readAnswer().text == "A")
+            connection.send(Array("GET /a HTTP/1.1\r\nhost: h\r\n\r\n\(request)".utf8) + client.send(string: [66]))
+            #expect(try await connection.readAnswer().string == "A")
             #expect(try await connection.readAnswer(hasBody: false).status == 101)
             #expect(try await connection.read(3) == [0x81, 1, 66])
         }
     }
 
     @Test func compressesWhenBothWantTo() async throws {
-        let text = String(repeating: "hearth ", count: 10_000)
+        let string = String(repeating: "hearth ", count: 10_000)
         try await withServer(http: echo(WebSocketOptions(compressionThresholdBytes: 1_000))) { server in
             for compresses in [true, false] {
                 let before = server.statistics.bytesSent
                 let peer = try await WebSocketPeer(server, compresses: compresses)
                 #expect((peer.codec.deflate != nil) == compresses)
                 for _ in 0..<3 {
-                    peer.send(text: text)
-                    #expect(try await peer.nextText() == text)
+                    peer.send(string: string)
+                    #expect(try await peer.nextText() == string)
                 }
                 #expect((server.statistics.bytesSent - before < 10_000) == compresses)
             }
@@ -125,7 +125,7 @@ func echo(
         let ended = Box<WebSocketEnd>()
         try await withServer(http: echo(WebSocketOptions(messageBytesMax: 1_000), ended: ended)) { server in
             let peer = try await WebSocketPeer(server)
-            peer.send(text: "before")
+            peer.send(string: "before")
             peer.send(input)
             #expect(try await peer.nextText() == "before")
             #expect(try await peer.closeCode() == code)
@@ -150,10 +150,10 @@ func echo(
         let ended = Box<WebSocketEnd>()
         let handler: @Sendable (HTTPExchange) -> Void = { exchange in
             guard let channel = exchange.upgradeToWebSocket() else { return }
-            channel.onText = { [unowned channel] text in
-                channel.send(text: text)
+            channel.onText = { [unowned channel] string in
+                channel.send(string: string)
                 channel.close(.policyViolation, reason: "enough")
-                #expect(!channel.isOpen && !channel.send(text: text))
+                #expect(!channel.isOpen && !channel.send(string: string))
                 #expect(ends.withLock { $0.isEmpty })
             }
             channel.onClose = { end in
@@ -163,8 +163,8 @@ func echo(
         }
         try await withServer(http: handler) { server in
             let peer = try await WebSocketPeer(server)
-            peer.send(text: "a")
-            peer.send(text: "b")
+            peer.send(string: "a")
+            peer.send(string: "b")
             #expect(try await peer.nextText() == "a")
             #expect(try await peer.next() == .close(.policyViolation, reason: "enough"))
             #expect(await ended.value() == .closed)
@@ -190,7 +190,7 @@ func echo(
         let ended = Box<WebSocketEnd>()
         try await withServer(http: echo(ended: ended)) { server in
             let peer = try await WebSocketPeer(server)
-            peer.send(text: "a")
+            peer.send(string: "a")
             #expect(try await peer.nextText() == "a")
             async let stopped: Void = stop(server, graceSeconds: 5)
             guard case .close(.goingAway, _) = try await peer.next() else {

@@ -16,8 +16,8 @@ import Testing
             })
     }
 
-    private func number(of answers: [String], containing text: String) -> Int {
-        answers.filter { $0.contains(text) }.count
+    private func number(of answers: [String], containing string: String) -> Int {
+        answers.filter { $0.contains(string) }.count
     }
 
     /// Before, queries and listens to them waited for the threads of long reads.

@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct DisconnectWritesTests {
     private func show(_ writes: DisconnectWrites) -> [String: Node] {
-        Dictionary(uniqueKeysWithValues: writes.changes.map { ($0.path.text, $0.node) })
+        Dictionary(uniqueKeysWithValues: writes.changes.map { ($0.path.string, $0.node) })
     }
 
     @Test func laterPutsReplaceOrAreFoldedIn() {
@@ -89,9 +89,9 @@ import Testing
             .impersonation(auth: nil, by: AdministratorScope()),
         ] {
             let places = writes.changes.map { change in
-                (entry: DisconnectRecord.entry(of: change.path), record: DisconnectRecord.text(of: change.node))
+                (entry: DisconnectRecord.entry(of: change.path), record: DisconnectRecord.string(of: change.node))
             }
-            let own = (entry: DisconnectRecord.identityEntry, record: DisconnectRecord.text(of: identity))
+            let own = (entry: DisconnectRecord.identityEntry, record: DisconnectRecord.string(of: identity))
             let read = try DisconnectRecord(JournalSession(session: "s", records: places + [own]))
             #expect(read.changes == writes.changes)
             switch (identity, read.identity) {
@@ -172,7 +172,7 @@ import Testing
             for number in 0..<count {
                 #expect(writes.attempt { $0.put(TreePath(keys: ["a", TreeKey(number)]), 1) } != nil)
                 for change in writes.takeChanges() {
-                    bytes += change.node.map { DisconnectRecord.text(of: $0).count } ?? 0
+                    bytes += change.node.map { DisconnectRecord.string(of: $0).count } ?? 0
                 }
             }
             return bytes
@@ -216,10 +216,10 @@ import Testing
         writes.put("a/.priority", 6)
         writes.put("b", 1)
         let records = writes.parts.map {
-            (entry: DisconnectRecord.entry(of: $0.path), record: DisconnectRecord.text(of: $0.node))
+            (entry: DisconnectRecord.entry(of: $0.path), record: DisconnectRecord.string(of: $0.node))
         }
         #expect(records.count == 6)
-        let own = (entry: DisconnectRecord.identityEntry, record: DisconnectRecord.text(of: .nobody))
+        let own = (entry: DisconnectRecord.identityEntry, record: DisconnectRecord.string(of: .nobody))
         let read = try DisconnectRecord(JournalSession(session: "s", records: records.shuffled() + [own]))
         #expect(read.changes == writes.changes)
         #expect(show(writes) == ["a": inner(["y": inner(["v": 5, "w": 3])], priority: 6), "b": 1])

@@ -4,18 +4,18 @@ import Testing
 @testable import HearthRealtimeServer
 
 @Suite struct FramesTests {
-    private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+    private func string(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
     @Test func joinsPiecesAndIgnoresKeepAlives() throws {
         var joiner = RealtimeFrameJoiner()
         #expect(try joiner.receive(Array("0".utf8)) == nil)
-        #expect(try joiner.receive(Array("{}".utf8)).flatMap(whole).map(text) == "{}")
+        #expect(try joiner.receive(Array("{}".utf8)).flatMap(whole).map(string) == "{}")
         #expect(try joiner.receive(Array("3".utf8)) == nil)
         #expect(try joiner.receive(Array("{\"a\"".utf8)) == nil)
         #expect(try joiner.receive(Array(":12".utf8)) == nil)
-        #expect(try joiner.receive(Array("3}".utf8)).flatMap(whole).map(text) == "{\"a\":123}")
+        #expect(try joiner.receive(Array("3}".utf8)).flatMap(whole).map(string) == "{\"a\":123}")
         #expect(try joiner.receive(Array("0".utf8)) == nil)
-        #expect(try joiner.receive(Array("{}".utf8)).flatMap(whole).map(text) == "{}")
+        #expect(try joiner.receive(Array("{}".utf8)).flatMap(whole).map(string) == "{}")
     }
 
     private func whole(_ received: RealtimeFrameJoiner.Received) -> [UInt8]? {
@@ -27,7 +27,7 @@ import Testing
         var joiner = RealtimeFrameJoiner()
         #expect(try joiner.receive(Array("2".utf8)) == nil)
         #expect(try joiner.receive(Array("0".utf8)) == nil)
-        #expect(try joiner.receive(Array("1".utf8)).flatMap(whole).map(text) == "01")
+        #expect(try joiner.receive(Array("1".utf8)).flatMap(whole).map(string) == "01")
     }
 
     @Test func refusesTooManyPiecesAndTooMuch() throws {
@@ -63,7 +63,7 @@ import Testing
             #expect(try joiner.receive(last) == .tooLarge(request: number))
             #expect(joiner.heldBytes == 0)
             // The next is read as if nothing had been.
-            #expect(try joiner.receive(Array("{}".utf8)).flatMap(whole).map(text) == "{}")
+            #expect(try joiner.receive(Array("{}".utf8)).flatMap(whole).map(string) == "{}")
         } else {
             #expect(throws: RealtimeFault.self) { try joiner.receive(last) }
         }
@@ -87,7 +87,7 @@ import Testing
                     #expect(frames == [message])
                     continue
                 }
-                #expect(text(frames[0]) == String(frames.count - 1))
+                #expect(string(frames[0]) == String(frames.count - 1))
                 #expect(Array(frames.dropFirst().joined()) == message)
                 for frame in frames.dropFirst() {
                     let piece = try #require(String(validating: frame, as: UTF8.self))

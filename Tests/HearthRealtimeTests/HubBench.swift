@@ -31,14 +31,14 @@ final class Mirror: ListenReceiver, @unchecked Sendable {
     private func load() {
         let target = target
         handle.load { view throws(Status) in
-            var text: [UInt8] = []
+            var string: [UInt8] = []
             if let query = target.query {
                 TreeJSON.append(
-                    try view.node(of: query, at: target.path, sizeBytesMax: .max) ?? .empty, to: &text, form: .export)
+                    try view.node(of: query, at: target.path, sizeBytesMax: .max) ?? .empty, to: &string, form: .export)
             } else {
-                try view.appendJSON(at: target.path, to: &text, form: .export)
+                try view.appendJSON(at: target.path, to: &string, form: .export)
             }
-            return text
+            return string
         } _: { [self] result in
             do {
                 node = try TreeJSON.node(try result.get())
@@ -204,9 +204,9 @@ final class Latch: Sendable {
 
 extension Bench {
     func json(_ node: Node) -> String {
-        var text: [UInt8] = []
-        TreeJSON.append(node, to: &text, form: .export)
-        return String(decoding: text, as: UTF8.self)
+        var string: [UInt8] = []
+        TreeJSON.append(node, to: &string, form: .export)
+        return String(decoding: string, as: UTF8.self)
     }
 
     func agrees(_ node: Node, _ target: RealtimeTarget, _ model: Node, _ place: String) -> Bool {

@@ -178,14 +178,14 @@ import Testing
         for count in [100, 1000, 10_000] {
             let bench = try Bench()
             defer { bench.close() }
-            let text = Node(.string(String(repeating: "x", count: isLarge ? 200_000 : 10)))
-            bench.write([TreeChange(path: "open/x", node: inner(["text": text, "k1": 1]))])
+            let string = Node(.string(String(repeating: "x", count: isLarge ? 200_000 : 10)))
+            bench.write([TreeChange(path: "open/x", node: inner(["text": string, "k1": 1]))])
             let mirrors = (0..<count).map { bench.listen(to: TreePath("open/x/k\($0)/y"), nil, on: $0 % 2) }
             bench.settle()
             let before = bench.hub.looks.visits
             for number in 0..<5 {
                 bench.write([
-                    TreeChange(path: "open/x", node: inner(["text": text, "k1": Node(.integer(Int64(number)))]))
+                    TreeChange(path: "open/x", node: inner(["text": string, "k1": Node(.integer(Int64(number)))]))
                 ])
             }
             bench.settle()
@@ -206,9 +206,9 @@ import Testing
         func content(_ changed: Range<Int>, _ value: Int64) -> Node {
             Node(
                 children: (0..<300).map { number in
-                    let text = Node(.string(String(repeating: "x", count: textBytes)))
+                    let string = Node(.string(String(repeating: "x", count: textBytes)))
                     let known: Int64 = changed.contains(number) ? value : 0
-                    return (TreeKey("k\(number)"), inner(["n": Node(.integer(known)), "text": text]))
+                    return (TreeKey("k\(number)"), inner(["n": Node(.integer(known)), "text": string]))
                 })
         }
         bench.write([TreeChange(path: "a", node: content(0..<0, 0))])

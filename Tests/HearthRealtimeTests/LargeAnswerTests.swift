@@ -36,13 +36,13 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
     @Test(arguments: [UInt64](1...40)) func aFileMakesAsManyFramesAsWereAnnounced(seed: UInt64) throws {
         var random = Seeded(seed)
         let letters = ["a", "é", "漢", "😀", "_", "\"__proto__\""]
-        var text = "\""
-        while text.utf8.count < random.next(200_000) { text += letters[random.next(random.next(2) == 0 ? 6 : 4)] }
-        text += "\""
-        let json = Array(text.utf8)
+        var string = "\""
+        while string.utf8.count < random.next(200_000) { string += letters[random.next(random.next(2) == 0 ? 6 : 4)] }
+        string += "\""
+        let json = Array(string.utf8)
         let data = try written(json, pieces: (0..<20).map { _ in random.next(9000) })
         guard case .file(let body) = data else { return #expect(json.isEmpty) }
-        #expect(body.namesPrototype == text.contains("\"__proto__\""), "seed \(seed)")
+        #expect(body.namesPrototype == string.contains("\"__proto__\""), "seed \(seed)")
         var framer = RealtimePieceFramer()
         var frames: [[UInt8]] = []
         var start = 0
@@ -73,8 +73,8 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
     @Test func aLargeChangeIsWrittenOnceForAll() throws {
         let site = try AnswerSite()
         defer { site.close() }
-        let text = String(repeating: "x", count: 1_000_000)
-        let push = RealtimePush(.put("a", Node(.string(text))))
+        let string = String(repeating: "x", count: 1_000_000)
+        let push = RealtimePush(.put("a", Node(.string(string))))
         let bodies: [LargeJSON] = try site.outboxes(100) { outboxes in
             for outbox in outboxes { #expect(outbox.add(push, tag: nil)) }
         } each: { outbox in
@@ -85,7 +85,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         }
         #expect(bodies.count == 100)
         #expect(bodies.allSatisfy { $0 === bodies[0] })
-        #expect(site.service.pushFiles.usedBytes == text.utf8.count + 2)
+        #expect(site.service.pushFiles.usedBytes == string.utf8.count + 2)
         #expect(site.service.large.memory.unread.usedBytes == 0)
     }
 
@@ -106,10 +106,10 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
             outbox.removeFirst()
             guard case .push = outbox.first else { return "no push" }
             outbox.removeFirst()
-            guard case .small(let text) = outbox.first else { return "no answer" }
+            guard case .small(let string) = outbox.first else { return "no answer" }
             outbox.removeFirst()
             #expect(outbox.isEmpty && outbox.memoryBytes == 0 && outbox.largeBytes == 0)
-            return String(decoding: text, as: UTF8.self)
+            return String(decoding: string, as: UTF8.self)
         }
         #expect(kinds == ["last"])
         #expect(site.service.large.memory.unread.usedBytes == 0)
@@ -130,10 +130,10 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
             #expect(outboxes[0].add(Array("answer".utf8)))
         } each: { outbox in
             if !isLost.withLock({ $0 }) { return nil }
-            guard case .small(let text) = outbox.first else { return "no answer" }
+            guard case .small(let string) = outbox.first else { return "no answer" }
             outbox.removeFirst()
             #expect(outbox.isEmpty && outbox.memoryBytes == 0 && outbox.largeBytes == 0)
-            return String(decoding: text, as: UTF8.self)
+            return String(decoding: string, as: UTF8.self)
         }
         #expect(left == ["answer"])
     }

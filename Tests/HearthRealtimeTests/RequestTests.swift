@@ -5,8 +5,8 @@ import Testing
 
 @Suite struct RequestTests {
     private func action(_ name: String, _ body: String) throws -> Result<RealtimeRequest.Action, RealtimeRefusal> {
-        let text = Array(#"{"t":"d","d":{"r":7,"a":"\#(name)","b":\#(body)}}"#.utf8)
-        guard case .request(let request) = try RealtimeMessage(text) else {
+        let string = Array(#"{"t":"d","d":{"r":7,"a":"\#(name)","b":\#(body)}}"#.utf8)
+        guard case .request(let request) = try RealtimeMessage(string) else {
             Issue.record("\(name) is no request")
             throw RealtimeFault(kind: .malformed, reason: "")
         }
@@ -63,18 +63,18 @@ import Testing
             ("p", "5", nil),
             ("nonsense", "{}", "Unknown action: nonsense"),
         ] as [(String, String, String?)])
-    func refusesWhatCannotBe(_ name: String, _ body: String, _ text: String?) throws {
+    func refusesWhatCannotBe(_ name: String, _ body: String, _ string: String?) throws {
         guard case .failure(let refusal) = try action(name, body) else { Issue.record("\(name) \(body)"); return }
         #expect(refusal.status == (name == "nonsense" ? .error : .failure))
-        if let text { #expect(refusal.text == text) }
+        if let string { #expect(refusal.string == string) }
     }
 
     @Test(arguments: [
         "", "[]", "5", "{", "{}", #"{"t":"x","d":{}}"#, #"{"t":"d"}"#, #"{"t":"d","d":5}"#, #"{"t":"d","d":{"r":1}}"#,
         #"{"t":"d","d":{"r":"x","a":"p"}}"#, #"{"t":"c","d":{}}"#, #"{"t":"d","d":{"r":1,"a":"p","b":{}}"#,
     ])
-    func breaksOffWhatIsNoMessage(_ text: String) {
-        #expect(throws: RealtimeFault.self) { try RealtimeMessage(Array(text.utf8)) }
+    func breaksOffWhatIsNoMessage(_ string: String) {
+        #expect(throws: RealtimeFault.self) { try RealtimeMessage(Array(string.utf8)) }
     }
 
     @Test func readsControlMessages() throws {

@@ -183,8 +183,8 @@ struct Client {
     let line: Line
     let session: RealtimeSession
 
-    func say(_ texts: String...) {
-        site.loop.execute { [session] in for text in texts { session.receive(Array(text.utf8)) } }
+    func say(_ strings: String...) {
+        site.loop.execute { [session] in for string in strings { session.receive(Array(string.utf8)) } }
     }
 
     func request(_ number: Int, _ action: String, _ body: String) {

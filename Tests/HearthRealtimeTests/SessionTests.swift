@@ -78,24 +78,24 @@ import Glibc
     @Test func largeAnswersAreMadeOneAtATime() throws {
         let site = try Site()
         defer { site.close() }
-        let text = String(repeating: "x", count: 300_000)
-        site.write("big", Node(.string(text)))
+        let string = String(repeating: "x", count: 300_000)
+        site.write("big", Node(.string(string)))
         let client = site.open()
         defer { client.end() }
         _ = client.take(1)
         client.block()
         for number in 1...6 { client.request(number, "g", #"{"p":"/big"}"#) }
         client.request(7, "q", #"{"p":"/big","h":""}"#)
-        let answer = { (number: Int) in #"{"t":"d","d":{"r":\#(number),"b":{"s":"ok","d":"\#(text)"}}}"# }
+        let answer = { (number: Int) in #"{"t":"d","d":{"r":\#(number),"b":{"s":"ok","d":"\#(string)"}}}"# }
         for number in 1...6 {
             #expect(client.take(1) == [answer(number)])
-            #expect(site.holds(text.utf8.count + 2))
+            #expect(site.holds(string.utf8.count + 2))
             #expect(client.sent.isEmpty)
             client.takeLarge()
         }
         #expect(
             client.take(2) == [
-                #"{"t":"d","d":{"a":"d","b":{"p":"big","d":"\#(text)"}}}"#,
+                #"{"t":"d","d":{"a":"d","b":{"p":"big","d":"\#(string)"}}}"#,
                 #"{"t":"d","d":{"r":7,"b":{"s":"ok","d":{}}}}"#,
             ])
         client.takeLarge()

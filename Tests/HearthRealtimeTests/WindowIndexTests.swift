@@ -22,7 +22,7 @@ import Testing
         var trees = WindowTrees(seed)
         let database = try TreeDatabase(name: "t", store: MemoryStore(), clock: SystemClock())
         defer { database.close() }
-        let place = HubPlace(path: path)
+        let place = HubLocation(path: path)
         var model = trees.children(60)
         write([TreeChange(path: path, node: model)], database)
         for step in 0..<80 {
@@ -92,7 +92,7 @@ import Testing
         while database.isBuilding {}
         let before = try database.view()
         defer { before.close() }
-        let place = HubPlace(path: path)
+        let place = HubLocation(path: path)
         for query in queries {
             let window = place.window(of: query)
             let reading = HubWindow.Reading(version: before.version, window: try HubWindow.read(query, path, before))

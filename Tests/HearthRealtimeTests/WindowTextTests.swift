@@ -29,12 +29,12 @@ import Glibc
             for form in [TreeJSON.Form.plain, .export] {
                 var wanted: [UInt8] = []
                 TreeJSON.append(node, to: &wanted, form: form)
-                var text: [UInt8] = []
+                var string: [UInt8] = []
                 try view.writeJSON(of: query, at: "a", form: form) { piece in
-                    text += piece
+                    string += piece
                     piece = []
                 }
-                #expect(String(decoding: text, as: UTF8.self) == String(decoding: wanted, as: UTF8.self), "\(seed)")
+                #expect(String(decoding: string, as: UTF8.self) == String(decoding: wanted, as: UTF8.self), "\(seed)")
                 var pieces: [UInt8] = []
                 TreeJSON.write(node, form: form) { piece in
                     pieces += piece

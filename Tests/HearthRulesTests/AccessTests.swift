@@ -41,7 +41,7 @@ import Testing
         let reader = FixedReader(["x/y": map(("a", .integer(1)))])
         let access = RulesAccess(total: 10)
         #expect(ruleset.decide(request(.get, "c/d"), reader, access).isAllowed)
-        #expect(reader.reads.map(\.path.text) == ["x/y", "x/y"])
+        #expect(reader.reads.map(\.path.string) == ["x/y", "x/y"])
         #expect(reader.reads.map(\.isAfter) == [false, true])
         // Before and after are one document.
         #expect(access.count == 1)

@@ -63,7 +63,7 @@ import Testing
         let denied = try verdict(rules: Array(repeating: rule, count: 7) + ["true"])
         #expect(!denied.isAllowed)
         #expect(denied.outcomes.count == 7)
-        #expect(denied.outcomes.last?.text.hasPrefix(exhausted) ?? false)
+        #expect(denied.outcomes.last?.string.hasPrefix(exhausted) ?? false)
     }
 
     @Test func noOperatorAbsorbsTheEnd() throws {

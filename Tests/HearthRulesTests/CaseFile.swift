@@ -4,7 +4,7 @@ import Glibc
 enum CaseFile {
     struct Line {
         var number: Int
-        var text: String
+        var string: String
     }
 
     static func lines(_ name: String, of file: String = #filePath) throws -> [Line] {
@@ -20,7 +20,7 @@ enum CaseFile {
             bytes += buffer[..<count]
         }
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
-            .enumerated().map { Line(number: $0.offset + 1, text: String($0.element)) }
+            .enumerated().map { Line(number: $0.offset + 1, string: String($0.element)) }
     }
 
     struct Missing: Error {

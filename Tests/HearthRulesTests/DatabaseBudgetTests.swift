@@ -7,8 +7,8 @@ import Testing
 /// Every bound of the Realtime Database's rules, and what lies beyond it.
 @Suite struct DatabaseBudgetTests {
     private static func refusal(of expression: String) -> String? {
-        databaseRefusal(#"{"rules":{".write":"# + quoted(expression) + "}}").map { text in
-            String(text.split(separator: " ", maxSplits: 1)[1])
+        databaseRefusal(#"{"rules":{".write":"# + quoted(expression) + "}}").map { string in
+            String(string.split(separator: " ", maxSplits: 1)[1])
         }
     }
 

@@ -14,7 +14,7 @@ import Testing
     ]
 
     private struct Wrong: Error {
-        var text: String
+        var string: String
     }
 
     /// A line: `allow` or `deny`, what is done, and by whom.
@@ -32,7 +32,7 @@ import Testing
                 line = line[..<range.lowerBound]
             }
             let words = line.split(separator: " ", maxSplits: 2).map(String.init)
-            guard words.count >= 2, words[0] == "allow" || words[0] == "deny" else { throw Wrong(text: String(line)) }
+            guard words.count >= 2, words[0] == "allow" || words[0] == "deny" else { throw Wrong(string: String(line)) }
             isAllowed = words[0] == "allow"
             action = words[1]
             let rest = words.count > 2 ? words[2] : ""
@@ -44,17 +44,17 @@ import Testing
             }
         }
 
-        private static func last(_ text: String, in line: Substring) -> Range<String.Index>? {
+        private static func last(_ string: String, in line: Substring) -> Range<String.Index>? {
             var index = line.endIndex
             while index > line.startIndex {
                 index = line.index(before: index)
-                if line[index...].hasPrefix(text) { return index..<line.index(index, offsetBy: text.count) }
+                if line[index...].hasPrefix(string) { return index..<line.index(index, offsetBy: string.count) }
             }
             return nil
         }
 
-        private static func auth(_ text: Substring) throws -> TreeAuth {
-            let parts = text.split(separator: " ", maxSplits: 1).map(String.init)
+        private static func auth(_ string: Substring) throws -> TreeAuth {
+            let parts = string.split(separator: " ", maxSplits: 1).map(String.init)
             let claims = parts.count > 1 ? try TreeJSON.value(Array(parts[1].utf8)).object ?? [] : []
             return databaseUser(parts[0], claims.map { ($0.name, $0.value) })
         }
@@ -75,7 +75,7 @@ import Testing
             case "update":
                 let update = try TreeJSON.merge(Array(rest.utf8), at: .root)
                 return try rules.mayWrite(update.changes, to: data, auth: auth).isAllowed
-            default: throw Wrong(text: action)
+            default: throw Wrong(string: action)
             }
         }
     }
@@ -83,15 +83,15 @@ import Testing
     @Test(arguments: names)
     func verdicts(_ name: String) throws {
         let lines = try CaseFile.lines("database/\(name).txt")
-        let dataAt = try #require(lines.firstIndex { $0.text == "--- data" })
-        let casesAt = try #require(lines.firstIndex { $0.text == "--- cases" })
-        let rules = try databaseRules(lines[..<dataAt].map(\.text).joined(separator: "\n"))
-        let data = try tree(lines[(dataAt + 1)..<casesAt].map(\.text).joined(separator: "\n"))
+        let dataAt = try #require(lines.firstIndex { $0.string == "--- data" })
+        let casesAt = try #require(lines.firstIndex { $0.string == "--- cases" })
+        let rules = try databaseRules(lines[..<dataAt].map(\.string).joined(separator: "\n"))
+        let data = try tree(lines[(dataAt + 1)..<casesAt].map(\.string).joined(separator: "\n"))
         var verdicts: Set<Bool> = []
-        for line in lines[(casesAt + 1)...] where !line.text.isEmpty {
-            let test = try Case(line.text)
+        for line in lines[(casesAt + 1)...] where !line.string.isEmpty {
+            let test = try Case(line.string)
             verdicts.insert(test.isAllowed)
-            #expect(try test.verdict(rules, data) == test.isAllowed, "\(name), line \(line.number): \(line.text)")
+            #expect(try test.verdict(rules, data) == test.isAllowed, "\(name), line \(line.number): \(line.string)")
         }
         #expect(verdicts.count == 2, "rules that only allow or only deny prove little")
     }

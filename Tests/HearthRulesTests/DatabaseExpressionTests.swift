@@ -161,8 +161,8 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func expression(_ text: String, _ outcome: Outcome) throws {
-        #expect(try Self.outcome(text) == outcome, "\(text)")
+    func expression(_ string: String, _ outcome: Outcome) throws {
+        #expect(try Self.outcome(string) == outcome, "\(string)")
     }
 
     static let signedOut: [(String, Outcome)] = [
@@ -174,7 +174,7 @@ import Testing
     ]
 
     @Test(arguments: signedOut)
-    func whenNobodyIsSignedIn(_ text: String, _ outcome: Outcome) throws {
-        #expect(try Self.outcome(text, auth: nil) == outcome, "\(text)")
+    func whenNobodyIsSignedIn(_ string: String, _ outcome: Outcome) throws {
+        #expect(try Self.outcome(string, auth: nil) == outcome, "\(string)")
     }
 }

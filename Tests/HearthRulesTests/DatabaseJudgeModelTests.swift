@@ -105,8 +105,8 @@ import Testing
         var source = Source(random: SeededGenerator(seed: seed))
         var counts = [true: 0, false: 0]
         for round in 0..<1000 {
-            let text = #"{"rules":"# + source.rules(3, []) + "}"
-            let rules = try databaseRules(text)
+            let string = #"{"rules":"# + source.rules(3, []) + "}"
+            let rules = try databaseRules(string)
             let before = source.node(4)
             let changes = source.changes()
             let auth: TreeAuth? = source.chance(2) ? nil : databaseUser("a")
@@ -114,7 +114,7 @@ import Testing
             let expected = try changes.allSatisfy(model.allows)
             counts[expected, default: 0] += 1
             let verdict = try rules.mayWrite(changes, to: before, auth: auth)
-            #expect(verdict.isAllowed == expected, "seed \(seed), round \(round): \(text) \(changes) \(verdict)")
+            #expect(verdict.isAllowed == expected, "seed \(seed), round \(round): \(string) \(changes) \(verdict)")
             if verdict.isAllowed != expected { return }
             // What may be written is never taken for impossible before its data is known.
             guard expected else { continue }
@@ -124,7 +124,7 @@ import Testing
                     scopes += [.child(of: parent), .below(parent)]
                 }
                 for scope in scopes {
-                    #expect(rules.mayGrantWrite(scope, auth: auth), "seed \(seed), round \(round): \(text) \(scope)")
+                    #expect(rules.mayGrantWrite(scope, auth: auth), "seed \(seed), round \(round): \(string) \(scope)")
                 }
             }
         }

@@ -30,8 +30,8 @@ import Testing
     ]
 
     @Test(arguments: matches)
-    func match(_ pattern: String, _ flags: String, _ text: String, _ isFound: Bool) throws {
-        #expect(try TreePattern(pattern, flags: flags, at: 0).isFound(in: text) == isFound, "/\(pattern)/\(flags)")
+    func match(_ pattern: String, _ flags: String, _ string: String, _ isFound: Bool) throws {
+        #expect(try TreePattern(pattern, flags: flags, at: 0).isFound(in: string) == isFound, "/\(pattern)/\(flags)")
     }
 
     static let refusals: [(String, Int, String)] = [

@@ -123,11 +123,11 @@ import Testing
     ]
 
     @Test(arguments: expressions)
-    func expression(_ text: String, _ column: Int, _ message: String) {
+    func expression(_ string: String, _ column: Int, _ message: String) {
         // Escapes in JSON would move what follows them.
         let prefix = #"{"rules":{"a":{"$sibling":{}},"b":{"$id":{".write":""#
-        let json = prefix + quoted(text).dropFirst() + "}}}}"
-        let escapes = text.utf8.prefix(max(column - 1, 0)).count { $0 == UInt8(ascii: "\\") }
+        let json = prefix + quoted(string).dropFirst() + "}}}}"
+        let escapes = string.utf8.prefix(max(column - 1, 0)).count { $0 == UInt8(ascii: "\\") }
         #expect(databaseRefusal(json) == "1:\(prefix.utf8.count + column + escapes): \(message)")
     }
 
@@ -199,14 +199,14 @@ import Testing
     ]
 
     @Test(arguments: documents)
-    func document(_ text: String, _ refusal: String) {
-        #expect(databaseRefusal(text) == refusal)
+    func document(_ string: String, _ refusal: String) {
+        #expect(databaseRefusal(string) == refusal)
     }
 
     @Test func errorsInExpressionsStandWhereTheyAreInTheDocument() {
         // Over lines, behind escapes and characters of several bytes, which are one column each.
-        let text = "// rules\n{ \"rules\": {\n  \".read\": \"auth != null\n    && 'ä\\u00e4\\\"' != foo\"\n} }"
-        #expect(databaseRefusal(text) == "4:23: Unknown variable 'foo'.")
+        let string = "// rules\n{ \"rules\": {\n  \".read\": \"auth != null\n    && 'ä\\u00e4\\\"' != foo\"\n} }"
+        #expect(databaseRefusal(string) == "4:23: Unknown variable 'foo'.")
         #expect(databaseRefusal("{\"rules\":{\".read\":\"\\\"\\\\n\\\" == foo\"}}") == "1:31: Unknown variable 'foo'.")
     }
 
@@ -238,16 +238,16 @@ import Testing
     }
 
     @Test func documentsAreToldFromSourcesOfFirestore() {
-        for text in ["{", " // x\n/* { */ {}", "\u{FEFF}{\"rules\":{}}"] {
-            #expect(TreeRuleset.isDocument(Array(text.utf8)), "\(text)")
+        for string in ["{", " // x\n/* { */ {}", "\u{FEFF}{\"rules\":{}}"] {
+            #expect(TreeRuleset.isDocument(Array(string.utf8)), "\(string)")
         }
-        for text in ["", "// {", "/* {", "rules_version = '2';", "/* { */ service cloud.firestore {}", "[]", "/"] {
-            #expect(!TreeRuleset.isDocument(Array(text.utf8)), "\(text)")
+        for string in ["", "// {", "/* {", "rules_version = '2';", "/* { */ service cloud.firestore {}", "[]", "/"] {
+            #expect(!TreeRuleset.isDocument(Array(string.utf8)), "\(string)")
         }
     }
 
     @Test func documentsMayBeWrittenByHand() throws {
-        let text = """
+        let string = """
             \u{FEFF}/* before */ { // begins
               "rules": {
                 ".read": "auth != null &&
@@ -257,8 +257,8 @@ import Testing
               },
             } // the end
             """
-        let rules = try databaseRules(text)
-        #expect(rules.text == Array(text.utf8))
+        let rules = try databaseRules(string)
+        #expect(rules.string == Array(string.utf8))
         #expect(try rules.mayRead(.root, in: .empty, auth: databaseUser("b")))
         #expect(try !rules.mayRead(.root, in: .empty, auth: databaseUser("a")))
     }

@@ -10,19 +10,19 @@ func tree(_ json: String) throws -> Node {
 }
 
 /// Compiles rules of the Realtime Database that must be right.
-func databaseRules(_ text: String, sourceLocation: SourceLocation = #_sourceLocation) throws -> TreeRuleset {
+func databaseRules(_ string: String, sourceLocation: SourceLocation = #_sourceLocation) throws -> TreeRuleset {
     do {
-        return try TreeRuleset.compile(Array(text.utf8))
+        return try TreeRuleset.compile(Array(string.utf8))
     } catch {
-        Issue.record("\(error) in \(text)", sourceLocation: sourceLocation)
+        Issue.record("\(error) in \(string)", sourceLocation: sourceLocation)
         throw error
     }
 }
 
 /// Why rules are refused, as a deployment is told; nil if they aren't.
-func databaseRefusal(_ text: String) -> String? {
+func databaseRefusal(_ string: String) -> String? {
     do throws(TreeRulesError) {
-        _ = try TreeRuleset.compile(Array(text.utf8))
+        _ = try TreeRuleset.compile(Array(string.utf8))
         return nil
     } catch {
         return error.description
@@ -30,9 +30,9 @@ func databaseRefusal(_ text: String) -> String? {
 }
 
 /// A text as a string of JSON.
-func quoted(_ text: String) -> String {
+func quoted(_ string: String) -> String {
     var bytes: [UInt8] = []
-    TreeJSON.appendString(text, to: &bytes)
+    TreeJSON.appendString(string, to: &bytes)
     return String(decoding: bytes, as: UTF8.self)
 }
 

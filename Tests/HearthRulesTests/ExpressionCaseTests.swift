@@ -3,7 +3,7 @@ import Testing
 
 @testable import HearthRules
 
-/// Tables of expressions: `allow | expression`, `deny | expression` for false, `error | expression => text`.
+/// Tables of expressions: `allow | expression`, `deny | expression` for false, `error | expression => string`.
 @Suite struct ExpressionCaseTests {
     /// The document that the expressions of the tables are about.
     static let document = map(
@@ -23,10 +23,10 @@ import Testing
 
     static func cases(_ file: String) throws -> [Case] {
         try CaseFile.lines(file).compactMap { line in
-            if line.text.isEmpty || line.text.hasPrefix("#") { return nil }
-            let parts = line.text.split(separator: " | ", maxSplits: 1).map(String.init)
+            if line.string.isEmpty || line.string.hasPrefix("#") { return nil }
+            let parts = line.string.split(separator: " | ", maxSplits: 1).map(String.init)
             guard parts.count == 2, ["allow", "deny", "error"].contains(parts[0]) else {
-                Issue.record("\(file):\(line.number): no case: \(line.text)")
+                Issue.record("\(file):\(line.number): no case: \(line.string)")
                 return nil
             }
             guard parts[0] == "error" else {
@@ -63,7 +63,7 @@ import Testing
             #expect(got == test.verdict, "\(file):\(test.number): \(test.expression): \(verdict.message)")
             if let error = test.error, got == "error" {
                 #expect(
-                    outcome?.text == "\(error) for 'get' @ L3", "\(file):\(test.number): \(test.expression)")
+                    outcome?.string == "\(error) for 'get' @ L3", "\(file):\(test.number): \(test.expression)")
             }
         }
     }

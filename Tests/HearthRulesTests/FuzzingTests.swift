@@ -52,7 +52,7 @@ import Testing
     ])
     func seedsBreakNoPromise(name: String) throws {
         let lines = try CaseFile.lines("../../Fuzz/rules/seeds/" + name)
-        RulesFuzzing.fuzz(Array(lines.map(\.text).joined(separator: "\n").utf8))
+        RulesFuzzing.fuzz(Array(lines.map(\.string).joined(separator: "\n").utf8))
     }
 
     /// Those of rules of the Realtime Database.
@@ -61,7 +61,7 @@ import Testing
     ])
     func databaseSeedsBreakNoPromise(name: String) throws {
         let lines = try CaseFile.lines("../../Fuzz/databaserules/seeds/" + name)
-        TreeRulesFuzzing.fuzz(Array(lines.map(\.text).joined(separator: "\n").utf8))
+        TreeRulesFuzzing.fuzz(Array(lines.map(\.string).joined(separator: "\n").utf8))
     }
 
     @Test func largeSourcesEnd() {

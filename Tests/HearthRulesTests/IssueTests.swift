@@ -5,8 +5,8 @@ import Testing
 @Suite struct IssueTests {
     @Test func sourcesHaveTheIssuesOfTheTable() throws {
         var count = 0
-        for line in try CaseFile.lines("issues.txt") where !line.text.isEmpty && !line.text.hasPrefix("#") {
-            let halves = line.text.components(" => ")
+        for line in try CaseFile.lines("issues.txt") where !line.string.isEmpty && !line.string.hasPrefix("#") {
+            let halves = line.string.components(" => ")
             try #require(halves.count == 2, "issues.txt:\(line.number)")
             count += 1
             let source = halves[0].replacing("\\n", with: "\n")
@@ -20,8 +20,8 @@ import Testing
 
     @Test func conditionsHaveTheWarningsOfTheTable() throws {
         var count = 0
-        for line in try CaseFile.lines("warnings.txt") where !line.text.isEmpty && !line.text.hasPrefix("#") {
-            let halves = line.text.components(" => ")
+        for line in try CaseFile.lines("warnings.txt") where !line.string.isEmpty && !line.string.hasPrefix("#") {
+            let halves = line.string.components(" => ")
             try #require(halves.count == 2, "warnings.txt:\(line.number)")
             count += 1
             let head = "match /c/{d} { allow get: if "
@@ -57,8 +57,8 @@ import Testing
 
     // MARK: Limits
 
-    private func condition(_ text: String) -> Bool {
-        Ruleset.compile(service("match /c/{d} { allow get: if \(text); }")).ruleset != nil
+    private func condition(_ string: String) -> Bool {
+        Ruleset.compile(service("match /c/{d} { allow get: if \(string); }")).ruleset != nil
     }
 
     @Test func expressionsHaveUpTo99Levels() {

@@ -64,8 +64,8 @@ import Testing
 
     /// U+1F600 comes behind U+FF5E in a filter, and before it in a rule.
     @Test func whatFiltersAndRulesOrderDifferentlyIsNotProved() throws {
-        func filter(_ text: String) -> RulesQuery.Constraint {
-            RulesQuery.Constraint(FieldPath(segments: ["a"]), .greaterThanOrEqual, .string(text))
+        func filter(_ string: String) -> RulesQuery.Constraint {
+            RulesQuery.Constraint(FieldPath(segments: ["a"]), .greaterThanOrEqual, .string(string))
         }
         #expect(try !judge("resource.data.a >= '\u{FF5E}'", [filter("\u{FF5E}")]))
         #expect(try judge("resource.data.a >= 'x'", [filter("\u{FF5E}")]))

@@ -21,16 +21,16 @@ import Testing
         let uid = try #require(
             ruleset.expressions.last { $0.parent != nil && coverage.counts(of: $0.id).first?.value == "'bob'" })
         #expect(coverage.evaluations(of: uid.id) == 2)
-        #expect(coverage.text.contains("11 of 11") || coverage.text.contains("expressions evaluated"))
-        #expect(coverage.text.contains("3:30  true ×1, false ×2  d == 'x' || request.auth.uid == 'bob'"))
+        #expect(coverage.string.contains("11 of 11") || coverage.string.contains("expressions evaluated"))
+        #expect(coverage.string.contains("3:30  true ×1, false ×2  d == 'x' || request.auth.uid == 'bob'"))
     }
 
     @Test func coverageNamesWhatWasNeverEvaluated() throws {
         let ruleset = try compiled(source)
         let coverage = RulesCoverage(ruleset)
         _ = ruleset.decide(request(.get, "c/x"), FixedReader(), RulesAccess(total: 10), observer: coverage)
-        #expect(coverage.text.contains("3:42  never  request.auth.uid == 'bob'"))
-        #expect(!coverage.text.contains("never  request.auth.uid\n"))
+        #expect(coverage.string.contains("3:42  never  request.auth.uid == 'bob'"))
+        #expect(!coverage.string.contains("never  request.auth.uid\n"))
     }
 
     @Test func coverageIsWrittenInTheEmulatorsForm() throws {
@@ -58,7 +58,7 @@ import Testing
         _ = ruleset.decide(
             request(.get, "c/y", auth: nil), FixedReader(), RulesAccess(total: 10), observer: explanation)
         #expect(
-            explanation.text == """
+            explanation.string == """
                 allow get at 3:16
                   d == 'x' || request.auth.uid == 'bob'  → error: Null value error.
                     d == 'x'  → false
@@ -77,14 +77,14 @@ import Testing
 
     @Test func debugTellsTheObserver() throws {
         final class Listener: RulesObserver {
-            var texts: [String] = []
+            var strings: [String] = []
             func didEvaluate(_ expression: RulesExpression, _ result: RulesResult) {}
-            func didDebug(_ text: String, at line: Int) { texts.append("\(line): \(text)") }
+            func didDebug(_ string: String, at line: Int) { strings.append("\(line): \(string)") }
         }
         let ruleset = try compiled(service("match /c/{d} { allow get: if debug(1 + 1) == 2 && debug('a') == 'a'; }"))
         let listener = Listener()
         #expect(
             ruleset.decide(request(.get, "c/d"), FixedReader(), RulesAccess(total: 10), observer: listener).isAllowed)
-        #expect(listener.texts == ["3: int_value: 2", "3: string_value: 'a'"])
+        #expect(listener.strings == ["3: int_value: 2", "3: string_value: 'a'"])
     }
 }

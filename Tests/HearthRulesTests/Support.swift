@@ -14,8 +14,8 @@ final class FixedReader: DocumentReader {
         for (path, fields) in before { self.before[Self.path(path)] = fields }
     }
 
-    static func path(_ text: String) -> ResourcePath {
-        ResourcePath(text.split(separator: "/").map(String.init))
+    static func path(_ string: String) -> ResourcePath {
+        ResourcePath(string.split(separator: "/").map(String.init))
     }
 
     func document(_ path: ResourcePath, isAfter: Bool) throws(Status) -> RulesDocument? {
@@ -45,7 +45,7 @@ func service(_ body: String, version: String = "2") -> String {
     "rules_version = '\(version)';\nservice cloud.firestore { match /databases/{db}/documents {\n\(body)\n}}"
 }
 
-func path(_ text: String) -> ResourcePath { FixedReader.path(text) }
+func path(_ string: String) -> ResourcePath { FixedReader.path(string) }
 
 /// A map from pairs, in any order.
 func map(_ fields: (String, Value)...) -> MapValue {
@@ -78,12 +78,12 @@ extension Ruleset {
 }
 
 /// The fields of a document, written as a map of the rules language.
-func fields(_ text: String) throws -> MapValue {
-    let ruleset = try compiled(service("match /x/{d} { allow get: if debug(\(text)) == null; }"))
+func fields(_ string: String) throws -> MapValue {
+    let ruleset = try compiled(service("match /x/{d} { allow get: if debug(\(string)) == null; }"))
     let observer = Catcher()
     _ = ruleset.decide(request(.get, "x/y"), FixedReader(), RulesAccess(total: 10), observer: observer)
     guard case .map(let map)? = observer.value, case .map(let value)? = stored(.map(map)) else {
-        throw Status.invalidArgument("no fields: \(text)")
+        throw Status.invalidArgument("no fields: \(string)")
     }
     return value
 }
@@ -109,7 +109,7 @@ func stored(_ value: RuleValue) -> Value? {
     case .timestamp(let time):
         Timestamp(seconds: time.seconds, nanoseconds: Int64(time.nanoseconds)).map { .timestamp($0) }
     case .latlng(let place): .geoPoint(place.point)
-    case .path(let path): .reference("projects/p" + path.text)
+    case .path(let path): .reference("projects/p" + path.string)
     case .list(let list): .array(list.elements.compactMap(stored))
     case .map(.built(let map)):
         .map(

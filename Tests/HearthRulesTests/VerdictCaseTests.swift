@@ -41,14 +41,14 @@ import Testing
     }
 
     private func judge(_ check: CaseFile.Line, _ ruleset: Ruleset, _ reader: FixedReader, _ place: String) throws {
-        let halves = check.text.split(separator: " => ", maxSplits: 1).map(String.init)
-        try #require(halves.count == 2, "\(place): no case: \(check.text)")
+        let halves = check.string.split(separator: " => ", maxSplits: 1).map(String.init)
+        try #require(halves.count == 2, "\(place): no case: \(check.string)")
         let request = try Self.request(halves[0], reader)
         let verdict = ruleset.decide(request, reader, RulesAccess(total: 10))
         let expected = halves[1].split(separator: ": ", maxSplits: 1).map(String.init)
         #expect(
             verdict.isAllowed == (expected[0] == "allow"),
-            "\(place): \(check.text) (\(verdict.message.trimmed))")
+            "\(place): \(check.string) (\(verdict.message.trimmed))")
         if expected.count > 1 { #expect(verdict.message.trimmed == expected[1], "\(place)") }
     }
 
@@ -58,14 +58,14 @@ import Testing
         var blocks: [Block] = []
         var block = Block()
         for line in try CaseFile.lines(file) {
-            let words = line.text.split(separator: " ", maxSplits: 2).map(String.init)
+            let words = line.string.split(separator: " ", maxSplits: 2).map(String.init)
             switch words.first {
             case nil:
                 if !block.checks.isEmpty { blocks.append(block) }
                 block = Block()
-            case "#": block.title = line.text
+            case "#": block.title = line.string
             case "version": block.version = words[1]
-            case "rule": block.rules.append(String(line.text.dropFirst(5)))
+            case "rule": block.rules.append(String(line.string.dropFirst(5)))
             case "doc": block.reader.before[path(words[1])] = try fields(words[2])
             case "after": block.reader.after[path(words[1])] = try fields(words[2])
             default: block.checks.append(line)
@@ -75,8 +75,8 @@ import Testing
         return blocks
     }
 
-    private static func request(_ text: String, _ reader: FixedReader) throws -> RulesRequest {
-        var words = text.split(separator: " ", maxSplits: 1).map(String.init)
+    private static func request(_ string: String, _ reader: FixedReader) throws -> RulesRequest {
+        var words = string.split(separator: " ", maxSplits: 1).map(String.init)
         var auth: RulesAuth? = alice
         if words[0] == "anon" {
             auth = nil
@@ -93,12 +93,12 @@ import Testing
     }
 
     /// `[under PATH] [where BRANCH | BRANCH] [limit N] [offset N] [order FIELD]`
-    private static func query(_ target: String, isGroup: Bool, _ text: String) throws -> (
+    private static func query(_ target: String, isGroup: Bool, _ string: String) throws -> (
         parent: String, query: RulesQuery
     ) {
         var query = RulesQuery(collectionID: path(target).segments.last ?? "", isGroup: isGroup)
         var parent = isGroup ? "" : target
-        var rest = text
+        var rest = string
         if let (head, tail) = rest.halves(" order ") {
             query.orderBy = [(FieldPath(tail), false)]
             rest = head
@@ -119,8 +119,8 @@ import Testing
         return (parent, query)
     }
 
-    private static func branch(_ text: String) throws -> [RulesQuery.Constraint] {
-        try text.components(" ; ").map { part in
+    private static func branch(_ string: String) throws -> [RulesQuery.Constraint] {
+        try string.components(" ; ").map { part in
             let words = part.split(separator: " ", maxSplits: 2).map(String.init)
             let field = words[0] == "__name__" ? FieldPath.documentName : try FieldPath(parsing: words[0])
             if words[1] == "is" {

@@ -101,10 +101,10 @@ struct DataFolderTests {
             let provider = try SQLiteStoreProvider(path: folder.path + "/new/data")
             for id in Self.ids {
                 for name in [DatabaseName(project: id), DatabaseName(project: "p", database: id)] {
-                    expected.insert(Array(name.text.utf8))
+                    expected.insert(Array(name.string.utf8))
                     let store = try provider.open(name)
                     try store.write { transaction throws(Status) in
-                        try transaction.put(.meta, [], Array(name.text.utf8))
+                        try transaction.put(.meta, [], Array(name.string.utf8))
                     }
                     store.close()
                 }
@@ -112,11 +112,11 @@ struct DataFolderTests {
         }
         let provider = try SQLiteStoreProvider(path: folder.path + "/new/data")
         let found = try provider.databases()
-        #expect(Set(found.map { Array($0.text.utf8) }) == expected)
+        #expect(Set(found.map { Array($0.string.utf8) }) == expected)
         #expect(found.count == expected.count)
         for name in found {
             let store = try provider.open(name)
-            #expect(try store.snapshot().get(.meta, []) == Array(name.text.utf8))
+            #expect(try store.snapshot().get(.meta, []) == Array(name.string.utf8))
             store.close()
             try provider.delete(name)
         }

@@ -189,11 +189,12 @@ struct FileFormatTests {
         #expect(try store.damage(max: 10) == [])
         store.close()
         for keyspace in Keyspace.allCases {
-            let operations = try operations(of: StatementKind.deleteAll.text(keyspace, bounded: false), path)
+            let operations = try operations(of: StatementKind.deleteAll.string(keyspace, bounded: false), path)
             #expect(operations.contains("Clear"))
             #expect(!operations.contains("Delete") && !operations.contains("Next"))
         }
-        #expect(try operations(of: StatementKind.deleteRange.text(.documents, bounded: false), path).contains("Delete"))
+        #expect(
+            try operations(of: StatementKind.deleteRange.string(.documents, bounded: false), path).contains("Delete"))
     }
 
     /// What SQLite does for a statement.
@@ -206,15 +207,15 @@ struct FileFormatTests {
         defer { sqlite3_finalize(explained) }
         var operations: Set<String> = []
         while sqlite3_step(explained) == SQLITE_ROW {
-            if let text = sqlite3_column_text(explained, 1) { operations.insert(String(cString: text)) }
+            if let string = sqlite3_column_text(explained, 1) { operations.insert(String(cString: string)) }
         }
         return operations
     }
 
-    private func change(_ path: String, _ text: String) throws {
+    private func change(_ path: String, _ string: String) throws {
         var handle: OpaquePointer?
         #expect(sqlite3_open(path, &handle) == SQLITE_OK)
-        #expect(sqlite3_exec(handle, text, nil, nil, nil) == SQLITE_OK)
+        #expect(sqlite3_exec(handle, string, nil, nil, nil) == SQLITE_OK)
         sqlite3_close(handle)
     }
 }

@@ -298,7 +298,7 @@ struct StoreContractTests {
             let store = try provider.open(name)
             #expect(try provider.open(name) === store)
             try store.write { transaction throws(Status) in
-                try transaction.put(.meta, [1], Array(name.text.utf8))
+                try transaction.put(.meta, [1], Array(name.string.utf8))
             }
         }
         #expect(try Set(provider.databases()) == Set(names))
@@ -306,7 +306,7 @@ struct StoreContractTests {
         for name in names {
             try provider.open(name).close()
             let store = try provider.open(name)
-            #expect(try store.snapshot().get(.meta, [1]) == Array(name.text.utf8))
+            #expect(try store.snapshot().get(.meta, [1]) == Array(name.string.utf8))
             store.close()
         }
         try provider.delete(names[0])

@@ -21,7 +21,7 @@ struct StoreInterleavingTests {
         let cache = CacheBudget(bytesMax: 256 << 10, eachBytesMax: 256 << 10, eachBytesMin: 32 << 10)
         let round = Atomic(0)
 
-        func fail(_ text: String) { failures.withLock { $0.append(text) } }
+        func fail(_ string: String) { failures.withLock { $0.append(string) } }
     }
 
     /// The writer of another database.

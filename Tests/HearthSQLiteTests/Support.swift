@@ -111,7 +111,7 @@ struct SeededGenerator: RandomNumberGenerator {
 enum Seeds {
     /// A few that stay and one that's new each time, or the one of `HEARTH_SEED`, which a failure names.
     static let all: [UInt64] = {
-        if let text = getenv("HEARTH_SEED"), let seed = UInt64(String(cString: text)) { return [seed] }
+        if let string = getenv("HEARTH_SEED"), let seed = UInt64(String(cString: string)) { return [seed] }
         return [1, 2, 3, UInt64.random(in: 4...UInt64.max)]
     }()
 }

@@ -426,8 +426,8 @@ enum Outcome: Equatable {
 
     // MARK: WebChannel
 
-    private func encode(_ text: String) -> String {
-        text.utf8.map { byte in
+    private func encode(_ string: String) -> String {
+        string.utf8.map { byte in
             let isPlain = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
             return isPlain ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
         }.joined()

@@ -65,9 +65,9 @@ struct BriefReadTests {
     ]
 
     private func query(_ more: String, _ bench: StreamBench) async throws -> TestCall {
-        let text = #"{"parent":"\#(Self.documents)","structuredQuery":{"from":[{"collectionId":"c"}]\#(more)}}"#
+        let string = #"{"parent":"\#(Self.documents)","structuredQuery":{"from":[{"collectionId":"c"}]\#(more)}}"#
         let call = TestCall(bench.loop)
-        let request = try RunQueryRequest(json: Array(text.utf8), at: "")
+        let request = try RunQueryRequest(json: Array(string.utf8), at: "")
         await call.run { bench.service.runQuery(request, call) }
         return call
     }
@@ -79,10 +79,10 @@ struct BriefReadTests {
     }
 
     private func aggregate(_ aggregation: String, _ bench: StreamBench) async throws -> TestCall {
-        let text =
+        let string =
             #"{"parent":"\#(Self.documents)","structuredAggregationQuery":{"structuredQuery":{"from":[{"collectionId":"c"}]},"aggregations":[{"alias":"x",\#(aggregation)}]}}"#
         let call = TestCall(bench.loop)
-        let request = try RunAggregationQueryRequest(json: Array(text.utf8), at: "")
+        let request = try RunAggregationQueryRequest(json: Array(string.utf8), at: "")
         await call.run { bench.service.runAggregationQuery(request, call) }
         return call
     }
@@ -155,8 +155,8 @@ struct BriefReadTests {
         let other = try Busy()
         try await other.fill(3000)
         other.free()
-        let text = #"{"parent":"\#(Self.documents)","structuredQuery":{"from":[{"collectionId":"c"}]\#(more)}}"#
-        let message = try #require(try RunQueryRequest(json: Array(text.utf8), at: "").structuredQuery)
+        let string = #"{"parent":"\#(Self.documents)","structuredQuery":{"from":[{"collectionId":"c"}]\#(more)}}"#
+        let message = try #require(try RunQueryRequest(json: Array(string.utf8), at: "").structuredQuery)
         let execution = try QueryExecution(
             NormalizedQuery(try message.query(parent: ResourceName(parent: Self.documents))),
             view: try other.bench.database.view())

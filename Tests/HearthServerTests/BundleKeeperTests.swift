@@ -22,10 +22,10 @@ import Testing
     private final class Bench: Sendable {
         let clock = MovedClock()
         let registry = DatabaseRegistry(provider: MemoryStoreProvider())
-        let keeper: BundleKeeper
+        let keeper: BundleCache
 
         init() {
-            keeper = BundleKeeper(folder: SpillFile.temporaryFolder, requireIndexes: false, clock: clock)
+            keeper = BundleCache(folder: SpillFile.temporaryFolder, requireIndexes: false, clock: clock)
         }
 
         deinit {
@@ -38,12 +38,12 @@ import Testing
         }
 
         func definition(_ more: String = "", id: String = "x") throws -> BundleDefinition {
-            let text = #"{"queries":{"all":{"collection":"c"}}\#(more)}"#
+            let string = #"{"queries":{"all":{"collection":"c"}}\#(more)}"#
             return try BundleDefinition(
-                json: Array(text.utf8), file: "test", name: id, database: DatabaseName(project: "p"))
+                json: Array(string.utf8), file: "test", name: id, database: DatabaseName(project: "p"))
         }
 
-        func bundle(_ definition: BundleDefinition) async throws -> BundleKeeper.Answer {
+        func bundle(_ definition: BundleDefinition) async throws -> BundleCache.Answer {
             let database = try database
             return try await withCheckedContinuation { continuation in
                 keeper.bundle(definition, database, for: .server) { continuation.resume(returning: $0) }
@@ -116,12 +116,12 @@ import Testing
     @Test func manyAtATimeWaitForTheirTurn() async throws {
         let bench = Bench()
         try await bench.database.put("c/a", ["n": .integer(1)])
-        let answers = try await withThrowingTaskGroup(of: BundleKeeper.Answer.self) { group in
+        let answers = try await withThrowingTaskGroup(of: BundleCache.Answer.self) { group in
             for number in 0..<10 * Limits.bundlesBuildingMax {
                 let definition = try bench.definition(id: "\(number % 20)")
                 group.addTask { try await bench.bundle(definition) }
             }
-            var answers: [BundleKeeper.Answer] = []
+            var answers: [BundleCache.Answer] = []
             for try await answer in group { answers.append(answer) }
             return answers
         }
@@ -154,11 +154,11 @@ import Testing
     @Test func savedDefinitionsAreBounded() async throws {
         let bench = Bench()
         let saved = SavedBundles(database: try bench.database)
-        let text = Array(#"{"documents":["c/d"]}"#.utf8)
+        let string = Array(#"{"documents":["c/d"]}"#.utf8)
         func save(_ name: String) async throws {
             _ = try await withCheckedContinuation { continuation in
                 do throws(Status) {
-                    try saved.save(name, text) { continuation.resume(returning: $0) }
+                    try saved.save(name, string) { continuation.resume(returning: $0) }
                 } catch {
                     continuation.resume(returning: .failure(error))
                 }
@@ -168,7 +168,7 @@ import Testing
         await #expect(throws: Status.self) { try await save("more") }
         try await save("b0")
         #expect(try saved.all().count == Limits.bundleDefinitionsMax)
-        #expect(try saved.definition("b7")?.documents.map(\.path.text) == ["c/d"])
+        #expect(try saved.definition("b7")?.documents.map(\.path.string) == ["c/d"])
         #expect(try saved.definition("more") == nil)
     }
 }

@@ -11,12 +11,12 @@ import Testing
 @Suite struct BundleDefinitionTests {
     private static let database = DatabaseName(project: "p")
 
-    private func definition(_ text: String) throws(Status) -> BundleDefinition {
-        try BundleDefinition(json: Array(text.utf8), file: "x.json", name: "x", database: Self.database)
+    private func definition(_ string: String) throws(Status) -> BundleDefinition {
+        try BundleDefinition(json: Array(string.utf8), file: "x.json", name: "x", database: Self.database)
     }
 
-    private func query(_ text: String) throws -> BundleDefinition.NamedQuery {
-        try #require(try definition(#"{"queries":{"q":\#(text)}}"#).queries.first)
+    private func query(_ string: String) throws -> BundleDefinition.NamedQuery {
+        try #require(try definition(#"{"queries":{"q":\#(string)}}"#).queries.first)
     }
 
     @Test func conditionsBecomeAStructuredQuery() throws {
@@ -25,7 +25,7 @@ import Testing
             {"collection": "a/b/c", "conditions": [{"where": ["n", ">=", 1.5]}, {"where": ["m", "==", null]},
             {"orderBy": "n"}, {"orderBy": ["k", "desc"]}, {"startAfter": [2, "x"]}, {"endAt": 9}, {"limit": 7}]}
             """)
-        #expect(query.parent.path.text == "a/b")
+        #expect(query.parent.path.string == "a/b")
         #expect(query.limitType == .first)
         let expected = try StructuredQueryMessage(
             json: """
@@ -37,8 +37,8 @@ import Testing
                 "startAt": {"values": [{"integerValue": 2}, {"stringValue": "x"}]},
                 "endAt": {"values": [{"integerValue": 9}]}, "limit": 7}
                 """)
-        func text(_ message: StructuredQueryMessage) -> String { String(decoding: message.json(), as: UTF8.self) }
-        #expect(text(query.message) == text(expected))
+        func string(_ message: StructuredQueryMessage) -> String { String(decoding: message.json(), as: UTF8.self) }
+        #expect(string(query.message) == string(expected))
     }
 
     @Test func theLastOnesAreAskedForTheOtherWayRound() throws {
@@ -71,8 +71,8 @@ import Testing
             (#"{"documents":["c/d"],"public":1}"#, "public"), (#"{"documents":["c/d"],"id":""}"#, "needs an id"),
             (#"{"documents":["c/d"]"#, "not valid JSON"),
         ])
-    func whatCannotBeUsedIsRefused(_ text: String, _ complaint: String) throws {
-        let error = #expect(throws: Status.self) { try definition(text) }
+    func whatCannotBeUsedIsRefused(_ string: String, _ complaint: String) throws {
+        let error = #expect(throws: Status.self) { try definition(string) }
         #expect(error?.code == .invalidArgument)
         #expect(error?.message.contains(complaint) == true, "\(error?.message ?? "")")
         #expect(error?.message.contains("x.json") == true)

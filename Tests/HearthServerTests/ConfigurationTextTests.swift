@@ -4,9 +4,9 @@ import Testing
 @testable import HearthHost
 
 @Suite struct ConfigurationTextTests {
-    private func message(_ text: String, _ body: (ConfigurationValue) throws(Status) -> Void = { _ in }) -> String? {
+    private func message(_ string: String, _ body: (ConfigurationValue) throws(Status) -> Void = { _ in }) -> String? {
         do throws(Status) {
-            try body(try ConfigurationValue(parsing: Array(text.utf8), file: "f.json"))
+            try body(try ConfigurationValue(parsing: Array(string.utf8), file: "f.json"))
             return nil
         } catch {
             return error.message
@@ -14,19 +14,19 @@ import Testing
     }
 
     @Test func commentsAreWhiteSpace() throws {
-        let text = """
+        let string = """
             // first
             { /* one
                  two */ "a": "// not a comment", "b": 1 // last
             }
             """
-        let value = try ConfigurationValue(parsing: Array(text.utf8), file: "f.json")
+        let value = try ConfigurationValue(parsing: Array(string.utf8), file: "f.json")
         #expect(try value.member("a")?.string() == "// not a comment")
         #expect(try value.member("b")?.integer(0...9) == 1)
     }
 
     @Test func brokenTextNamesLineAndColumn() {
-        let cases: [(text: String, place: String)] = [
+        let cases: [(string: String, place: String)] = [
             ("{\"a\" 1}", "f.json:1:6"),
             ("{\n  \"a\": 1,\n  \"b\": }", "f.json:3:8"),
             ("{\"ü\": x}", "f.json:1:7"),
@@ -35,15 +35,15 @@ import Testing
             ("{} {}", "f.json:1:4"),
             ("/* never closed", "f.json:1:1"),
         ]
-        for (text, place) in cases {
-            let message = message(text)
-            #expect(message?.hasPrefix(place + ": ") == true, "\(text): \(message ?? "no complaint")")
+        for (string, place) in cases {
+            let message = message(string)
+            #expect(message?.hasPrefix(place + ": ") == true, "\(string): \(message ?? "no complaint")")
         }
     }
 
     @Test func complaintsNameTheMember() {
-        let text = "{\n \"a\": [ {\"b\": \"x\"} ] }"
-        let complaint = message(text) { value throws(Status) in
+        let string = "{\n \"a\": [ {\"b\": \"x\"} ] }"
+        let complaint = message(string) { value throws(Status) in
             _ = try value.member("a")?.elements()[0].member("b")?.integer(1...2)
         }
         #expect(complaint == "f.json:2:15: a[0].b: Expected a number, found a string.")

@@ -12,12 +12,12 @@ import Testing
     private static let method = "/\(FirestoreService.name)/Commit"
 
     private static func commit(_ id: String, textBytes: Int) throws -> [UInt8] {
-        let text = String(repeating: "x", count: textBytes)
+        let string = String(repeating: "x", count: textBytes)
         return try encoded(
             CommitRequest.self,
             """
             {"database":"\(database)","writes":[{"update":{"name":"\(database)/documents/c/\(id)",
-            "fields":{"t":{"stringValue":"\(text)"}}}}]}
+            "fields":{"t":{"stringValue":"\(string)"}}}}]}
             """)
     }
 

@@ -19,13 +19,13 @@ struct DenialLogTests {
         let lines = Mutex<[String]>([])
         let clock = StandingClock()
         let log = Log(
-            format: .text, level: .info, now: { clock.now() },
+            format: .string, level: .info, now: { clock.now() },
             write: { bytes in lines.withLock { $0.append(String(decoding: bytes, as: UTF8.self)) } })
         let denials = DenialLog(log, clock: clock)
-        for _ in 0..<1000 { denials.record { [("path", .text("c/d"))] } }
+        for _ in 0..<1000 { denials.record { [("path", .string("c/d"))] } }
         #expect(lines.withLock { $0.count } == 20)
         clock.time.withLock { $0 += 1_000_000 }
-        denials.record { [("path", .text("c/last"))] }
+        denials.record { [("path", .string("c/last"))] }
         let written = lines.withLock { $0 }
         #expect(written.count == 22)
         #expect(written[20].contains("denied more") && written[20].contains("980"))

@@ -16,8 +16,8 @@ struct DocumentsTargetTests {
     private static let user = Identity.client(ClientIdentity(uid: "a", token: MapValue(), end: nil))
 
     private static func fill(_ bench: StreamBench, sizeBytes: Int) async throws {
-        let text = Value.string(String(repeating: "x", count: sizeBytes))
-        for name in names { try await bench.database.put(name, ["n": .integer(1), "text": text]) }
+        let string = Value.string(String(repeating: "x", count: sizeBytes))
+        for name in names { try await bench.database.put(name, ["n": .integer(1), "text": string]) }
     }
 
     @Test("are sent as fast as the client takes them")
@@ -25,7 +25,7 @@ struct DocumentsTargetTests {
         let bench = try StreamBench()
         try await Self.fill(bench, sizeBytes: 200_000)
         let call = await bench.listen()
-        await call.set(hasRoom: false)
+        await call.set(hasCapacity: false)
         await call.ask(StreamBench.add(1, documents: Self.names + ["c/missing"]))
         // A connection that takes nothing is asked for nothing more, however many turns pass.
         for _ in 0..<50 { await call.run {} }
@@ -33,7 +33,7 @@ struct DocumentsTargetTests {
         #expect(call.current.isEmpty)
         // Meanwhile one is changed: it is shown as it was, then as it is.
         try await bench.database.put("c/7", ["n": .integer(2)])
-        await call.set(hasRoom: true)
+        await call.set(hasCapacity: true)
         await until { call.current == [1] }
         await until { call.responses.contains { $0.documentChange?.document?.fields["n"] == .integer(2) } }
         let shown = call.responses.compactMap { $0.documentChange?.document }.filter { $0.fields["n"] == .integer(1) }

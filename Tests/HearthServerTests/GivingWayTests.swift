@@ -52,9 +52,9 @@ struct GivingWayTests {
     }
 
     private static func fill(_ bench: StreamBench, _ count: Int, sizeBytes: Int) async throws {
-        let text = Value.string(String(repeating: "x", count: sizeBytes))
+        let string = Value.string(String(repeating: "x", count: sizeBytes))
         for number in 0..<count {
-            try await bench.database.put("c/\(number)", ["n": .integer(Int64(number)), "text": text])
+            try await bench.database.put("c/\(number)", ["n": .integer(Int64(number)), "text": string])
         }
     }
 

@@ -5,8 +5,8 @@ import Testing
 @testable import HearthHost
 
 @Suite struct IndexConfigurationTests {
-    private func parse(_ text: String) throws(Status) -> IndexConfiguration {
-        try IndexConfiguration(parsing: Array(text.utf8), file: "firestore.indexes.json")
+    private func parse(_ string: String) throws(Status) -> IndexConfiguration {
+        try IndexConfiguration(parsing: Array(string.utf8), file: "firestore.indexes.json")
     }
 
     private func field(_ path: String, _ kind: IndexField.Kind) throws -> IndexField {
@@ -58,7 +58,7 @@ import Testing
     @Test func refusalsNameTheirPlace() {
         let two = #"{"fieldPath":"a","order":"ASCENDING"},{"fieldPath":"b","order":"ASCENDING"}"#
         func index(_ fields: String) -> String { #"{"indexes":[{"collectionGroup":"c","fields":[\#(fields)]}]}"# }
-        let cases: [(text: String, path: String, words: String)] = [
+        let cases: [(string: String, path: String, words: String)] = [
             (#"{"indexes": 1}"#, "indexes:", "a list"),
             (#"[]"#, "", "an object"),
             (#"{"indexes":[{"fields":[\#(two)]}]}"#, "indexes[0]:", "collectionGroup"),
@@ -113,8 +113,8 @@ import Testing
                 "fieldOverrides[1]:", "more than once"
             ),
         ]
-        for (text, path, words) in cases {
-            let failure = #expect(throws: Status.self, "\(text)") { try parse(text) }
+        for (string, path, words) in cases {
+            let failure = #expect(throws: Status.self, "\(string)") { try parse(string) }
             guard let message = failure?.message else { continue }
             #expect(message.hasPrefix("firestore.indexes.json:1:"), "\(message)")
             #expect(message.contains(": \(path) ") || path.isEmpty, "\(message)")
@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test func theTextReadsBack() throws {
-        let text = """
+        let string = """
             {
               "indexes": [
                 {
@@ -206,8 +206,8 @@ import Testing
             }
 
             """
-        let found = try parse(text)
-        #expect(String(decoding: found.json(), as: UTF8.self) == text)
+        let found = try parse(string)
+        #expect(String(decoding: found.json(), as: UTF8.self) == string)
         #expect(try parse(String(decoding: IndexConfiguration().json(), as: UTF8.self)) == IndexConfiguration())
     }
 }

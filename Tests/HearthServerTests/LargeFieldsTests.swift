@@ -70,8 +70,8 @@ struct LargeFieldsTests {
 
     @Test func readingManyLargeDocumentsCounts() async throws {
         let bench = try StreamBench()
-        let text = Value.string(String(repeating: "x", count: 500_000))
-        for number in 0..<20 { try await bench.database.put("c/\(number)", ["text": text]) }
+        let string = Value.string(String(repeating: "x", count: 500_000))
+        for number in 0..<20 { try await bench.database.put("c/\(number)", ["text": string]) }
         let paths = (0..<20).map { ResourcePath(["c", "\($0)"]) }
         let view = try bench.database.view()
         let access = try access("true")

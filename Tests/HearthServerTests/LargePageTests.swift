@@ -14,9 +14,9 @@ struct LargePageTests {
     private static let names = (0..<count).map { "c/\(10 + $0)" }
 
     private static func fill(_ bench: StreamBench) async throws {
-        let text = Value.string(String(repeating: "x", count: 400_000))
+        let string = Value.string(String(repeating: "x", count: 400_000))
         for (number, name) in names.enumerated() {
-            try await bench.database.put(name, ["n": .integer(Int64(number)), "text": text])
+            try await bench.database.put(name, ["n": .integer(Int64(number)), "text": string])
         }
         // A document that is missing has others below it.
         try await bench.database.put("c/99/d/1", [:])

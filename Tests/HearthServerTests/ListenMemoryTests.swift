@@ -9,7 +9,7 @@ import Testing
 
 @Suite("What listeners make the server hold")
 struct ListenMemoryTests {
-    private static func texts(_ seed: Int, _ count: Int, _ size: Int) -> [String] {
+    private static func strings(_ seed: Int, _ count: Int, _ size: Int) -> [String] {
         (0..<count).map { "\(seed)-\($0)-" + String(repeating: "x", count: size) }
     }
 
@@ -19,7 +19,7 @@ struct ListenMemoryTests {
         let harness = try ListenHarness(ServerMemory(listening: budget))
         let client = await harness.client(connection: 1)
         let asked = 40
-        for id in 1...asked { await client.ask([ListenHarness.query(id, "c", in: Self.texts(id, 30, 1400))]) }
+        for id in 1...asked { await client.ask([ListenHarness.query(id, "c", in: Self.strings(id, 30, 1400))]) }
         await client.rest()
         #expect(client.end == nil)
         // A target takes more than three times its request of 43 KB.
@@ -35,7 +35,7 @@ struct ListenMemoryTests {
         // One that is removed makes room.
         let kept = client.currentCount
         await client.ask([#"{"database":"\#(ListenHarness.name)","removeTarget":1}"#])
-        await client.ask([ListenHarness.query(99, "c", in: Self.texts(99, 30, 1400))])
+        await client.ask([ListenHarness.query(99, "c", in: Self.strings(99, 30, 1400))])
         await client.rest()
         #expect(client.currentCount == kept + 1)
         await client.leave()
@@ -63,7 +63,7 @@ struct ListenMemoryTests {
     func sharedQueries() async throws {
         let budget = MemoryBudget(bytesMax: 64 << 20, shareBytesMax: 64 << 20)
         let harness = try ListenHarness(ServerMemory(listening: budget))
-        let request = ListenHarness.query(1, "c", in: Self.texts(0, 30, 1400))
+        let request = ListenHarness.query(1, "c", in: Self.strings(0, 30, 1400))
         var clients: [ListenClient] = []
         var first = 0
         for number in 0..<20 {
@@ -97,8 +97,8 @@ struct ListenMemoryTests {
         // The first change is sent and finds no room, the others wait.
         for round in 0..<4 {
             for number in clients.indices {
-                let text = Value.string(String(repeating: "y", count: 100_000))
-                try await harness.database.put("c\(number)/d\(round)", ["t": text])
+                let string = Value.string(String(repeating: "y", count: 100_000))
+                try await harness.database.put("c\(number)/d\(round)", ["t": string])
                 await harness.onLoop {}
                 #expect(budget.usedBytes <= 1 << 20)
             }

@@ -101,11 +101,11 @@ struct ListenResumeQueueTests {
         var clients: [ListenClient] = []
         for number in 0..<8 {
             let client = await harness.client(connection: UInt64(number))
-            let text = ListenHarness.base64(token)
+            let string = ListenHarness.base64(token)
             await client.ask([
                 number % 2 == 0
-                    ? ListenHarness.target(1, "c", token: text)
-                    : ListenHarness.target(1, "w", #","limit":3"#, token: text)
+                    ? ListenHarness.target(1, "c", token: string)
+                    : ListenHarness.target(1, "w", #","limit":3"#, token: string)
             ])
             clients.append(client)
         }

@@ -132,18 +132,18 @@ struct ListenResumeTests {
             try await bench.database.commit([Write(document: name, operation: .delete)])
         }
         let call = await bench.listen()
-        await call.set(hasRoom: false)
+        await call.set(hasCapacity: false)
         var writer = JSONWriter()
         token.withUnsafeBytes { writer.base64($0) }
-        let text = String(decoding: writer.bytes, as: UTF8.self)
-        await call.ask(StreamBench.add(1, more: #", "resumeToken": \#(text)"#))
+        let string = String(decoding: writer.bytes, as: UTF8.self)
+        await call.ask(StreamBench.add(1, more: #", "resumeToken": \#(string)"#))
         // The first batch is out, and nothing more is taken.
         await until { call.messages.count > 200 && reads.activeCount == 0 }
         #expect(call.current.isEmpty)
         #expect(reads.take() != nil)
         // What happens meanwhile is told afterwards.
         try await bench.database.put("c/late", ["n": .integer(1)])
-        await call.set(hasRoom: true)
+        await call.set(hasCapacity: true)
         await until { call.documents(of: 1).contains("\(StreamBench.root)/documents/c/late") }
         let deleted = call.responses.compactMap(\.documentDelete).map(\.document)
         #expect(Set(deleted) == Set((0..<3).map { "\(StreamBench.root)/documents/c/\($0)" }))

@@ -20,9 +20,9 @@ import Testing
     }
 
     @Test func textForPeople() {
-        let lines = logged(.text) { log in
-            log.info("request", ("method", .text("Commit")), ("ms", .number(1.5)), ("reason", .text("a \"b\"\nc")))
-            log.error("two\nlines", ("n", .integer(-3)), ("empty", .text("")), ("ok", .boolean(true)))
+        let lines = logged(.string) { log in
+            log.info("request", ("method", .string("Commit")), ("ms", .number(1.5)), ("reason", .string("a \"b\"\nc")))
+            log.error("two\nlines", ("n", .integer(-3)), ("empty", .string("")), ("ok", .boolean(true)))
         }
         #expect(
             lines == [
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func jsonForPrograms() {
-        let lines = logged(.json) { $0.warning("a \"b\"", ("path", .text("x\u{1}")), ("n", .integer(2))) }
+        let lines = logged(.json) { $0.warning("a \"b\"", ("path", .string("x\u{1}")), ("n", .integer(2))) }
         #expect(
             lines == [
                 #"{"time":"2025-11-21T11:09:08.007Z","level":"warning","message":"a \"b\"","path":"x\u0001","n":2}"#
@@ -42,7 +42,7 @@ import Testing
 
     @Test func whatIsBelowTheLevelIsLeftOut() {
         #expect(
-            logged(.text, level: .warning) { log in
+            logged(.string, level: .warning) { log in
                 log.debug("a"); log.info("b"); log.warning("c")
             }.count == 1)
     }

@@ -25,22 +25,22 @@ import Testing
         var piece = [UInt8](repeating: 0, count: 1 << 16)
         var unread = filling
         while unread > 0 { unread -= max(0, read(ends[0], &piece, min(unread, piece.count))) }
-        var text: [UInt8] = []
+        var string: [UInt8] = []
         var kept = 0
         var dropped = 0
         while kept + dropped < count {
             let read = read(ends[0], &piece, piece.count)
             guard read > 0 else { break }
-            text += piece[..<read]
-            let whole = text.lastIndex(of: UInt8(ascii: "\n")).map { text[...$0] } ?? []
+            string += piece[..<read]
+            let whole = string.lastIndex(of: UInt8(ascii: "\n")).map { string[...$0] } ?? []
             for written in whole.split(separator: UInt8(ascii: "\n")) {
                 if let number = Self.dropped(written) { dropped += number } else { kept += 1 }
             }
-            text.removeFirst(whole.count)
+            string.removeFirst(whole.count)
         }
         #expect(kept + dropped == count)
         #expect(dropped > 0 && kept > 0)
-        #expect(text.isEmpty)
+        #expect(string.isEmpty)
         #expect(writer.dropped == 0)
         writer.write(line)
         #expect(writer.flush(milliseconds: 60_000))
@@ -51,8 +51,8 @@ import Testing
 
     /// The number of a line that says how many were dropped.
     private static func dropped(_ line: ArraySlice<UInt8>) -> Int? {
-        let text = String(decoding: line, as: UTF8.self)
-        return text.hasPrefix("dropped=") ? Int(text.dropFirst("dropped=".count)) : nil
+        let string = String(decoding: line, as: UTF8.self)
+        return string.hasPrefix("dropped=") ? Int(string.dropFirst("dropped=".count)) : nil
     }
 
     @Test func aReaderThatIsGoneIsNoFault() {

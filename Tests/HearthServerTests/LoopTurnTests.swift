@@ -102,9 +102,9 @@ struct LoopTurnTests {
             #expect(meter.entriesScanned <= 20)
             var found: [String] = []
             while let result = try results.next() {
-                guard case .string(let text)? = try FieldsReader(result.document.fields).value(at: FieldPath("t"))
+                guard case .string(let string)? = try FieldsReader(result.document.fields).value(at: FieldPath("t"))
                 else { break }
-                found.append(String(text.dropFirst(2000)))
+                found.append(String(string.dropFirst(2000)))
             }
             #expect(found == Array(expected.prefix(limit ?? .max)))
         }
@@ -117,16 +117,17 @@ struct LoopTurnTests {
         let expected = try await alike(300, bench.database)
         let call = TestCall(bench.loop)
         let name = "\(StreamBench.root)/documents"
-        let text =
+        let string =
             #"{"parent":"\#(name)","structuredQuery":{"from":[{"collectionId":"c"}],"orderBy":[{"field":{"fieldPath":"t"}}]}}"#
-        let request = try RunQueryRequest(json: Array(text.utf8), at: "")
+        let request = try RunQueryRequest(json: Array(string.utf8), at: "")
         await call.run { bench.service.runQuery(request, call) }
         await until { call.end != nil }
         #expect(call.end?.code == .ok)
         let found = try call.messages.compactMap { message throws(Status) in
             try RunQueryResponse(json: message, at: "").document?.fields["t"]
         }
-        #expect(found.map { if case .string(let text) = $0 { String(text.dropFirst(2000)) } else { "" } } == expected)
+        #expect(
+            found.map { if case .string(let string) = $0 { String(string.dropFirst(2000)) } else { "" } } == expected)
     }
 
     // MARK: Messages

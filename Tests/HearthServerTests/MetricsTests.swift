@@ -8,20 +8,20 @@ import Testing
 
 @Suite struct MetricsTests {
     @Test func labelsAreEscaped() {
-        var text = MetricsText()
-        text.family("x", .gauge, "Help.")
-        text.sample("x", [("a", "q\"b\\c\nd"), ("b", "ü")], 3)
-        text.sample("x", [], 0.25)
+        var string = MetricsWriter()
+        string.family("x", .gauge, "Help.")
+        string.sample("x", [("a", "q\"b\\c\nd"), ("b", "ü")], 3)
+        string.sample("x", [], 0.25)
         #expect(
-            String(decoding: text.writer.bytes, as: UTF8.self)
+            String(decoding: string.writer.bytes, as: UTF8.self)
                 == "# HELP x Help.\n# TYPE x gauge\nx{a=\"q\\\"b\\\\c\\nd\",b=\"ü\"} 3\nx 0.25\n")
     }
 
     @Test func bucketsAddUp() {
-        var text = MetricsText()
-        text.histogram("h", [("m", "x")], bounds: [0.5, 1], [2, 0, 3], sum: 7)
+        var string = MetricsWriter()
+        string.histogram("h", [("m", "x")], bounds: [0.5, 1], [2, 0, 3], sum: 7)
         #expect(
-            String(decoding: text.writer.bytes, as: UTF8.self) == """
+            String(decoding: string.writer.bytes, as: UTF8.self) == """
                 h_bucket{m="x",le="0.5"} 2
                 h_bucket{m="x",le="1"} 2
                 h_bucket{m="x",le="+Inf"} 5
@@ -36,9 +36,9 @@ import Testing
         requests.record(.commit, .grpc, code: .ok, nanoseconds: 40_000, loopIndex: 0)
         requests.record(.commit, .grpc, code: .ok, nanoseconds: 2_000_000, loopIndex: 1)
         requests.record(.commit, .rest, code: .aborted, nanoseconds: 90_000_000_000, loopIndex: 1)
-        var text = MetricsText()
-        requests.write(to: &text)
-        let lines = String(decoding: text.writer.bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+        var string = MetricsWriter()
+        requests.write(to: &string)
+        let lines = String(decoding: string.writer.bytes, as: UTF8.self).split(separator: "\n").map(String.init)
         for expected in [
             #"hearth_requests_total{method="Commit",transport="grpc",code="OK"} 2"#,
             #"hearth_requests_total{method="Commit",transport="rest",code="ABORTED"} 1"#,
@@ -69,11 +69,11 @@ import Testing
         let metrics = ServerMetrics(
             requests: RequestMetrics(loopCount: 1), network: { NetworkStatistics() },
             databases: { registry.openDatabases })
-        let text = String(decoding: metrics.text(), as: UTF8.self)
-        #expect(text.hasSuffix("\n"))
-        #expect(text.contains(#"hearth_commits_total{project="p\"q",database="(default)"} 1"#))
-        #expect(text.contains(#"hearth_commit_group_size_count{project="p\"q",database="(default)"} 1"#))
-        for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+        let string = String(decoding: metrics.string(), as: UTF8.self)
+        #expect(string.hasSuffix("\n"))
+        #expect(string.contains(#"hearth_commits_total{project="p\"q",database="(default)"} 1"#))
+        #expect(string.contains(#"hearth_commit_group_size_count{project="p\"q",database="(default)"} 1"#))
+        for line in string.split(separator: "\n") where !line.hasPrefix("#") {
             let value = line.split(separator: " ").last.flatMap { Double($0) }
             #expect(value != nil, "\(line)")
         }

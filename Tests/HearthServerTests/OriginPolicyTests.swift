@@ -91,11 +91,11 @@ import Testing
     }
 
     @Test func origins() {
-        for text in ["null", "https://a.example", "http://[::1]:1", "app://x"] {
-            #expect(OriginPolicy.isOrigin(text), "\(text)")
+        for string in ["null", "https://a.example", "http://[::1]:1", "app://x"] {
+            #expect(OriginPolicy.isOrigin(string), "\(string)")
         }
-        for text in ["", "a.example", "https://", "https://a/", "https://a?b", "://a", "https://u@a"] {
-            #expect(!OriginPolicy.isOrigin(text), "\(text)")
+        for string in ["", "a.example", "https://", "https://a/", "https://a?b", "://a", "https://u@a"] {
+            #expect(!OriginPolicy.isOrigin(string), "\(string)")
         }
     }
 

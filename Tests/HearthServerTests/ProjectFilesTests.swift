@@ -90,17 +90,17 @@ import Testing
     }
 
     @Test func faultsNameTheirPlace() {
-        let cases: [(file: String, text: String, words: String)] = [
+        let cases: [(file: String, string: String, words: String)] = [
             ("firebase.json", "{\n  \"firestore\": tru }", "/firebase.json:2:16: This is not valid JSON"),
             ("firebase.json", #"{"firestore": 1}"#, "firestore: Expected an object, found a number."),
             ("firebase.json", #"{"emulators": {"firestore": {"port": 99999}}}"#, "emulators.firestore.port: "),
             ("firebase.json", #"{"firestore": [{}, {}]}"#, "firestore[1]: The database (default) stands in the list"),
             (".firebaserc", #"{"projects": {"default": 1}}"#, "projects.default: Expected a string"),
         ]
-        for (file, text, words) in cases {
+        for (file, string, words) in cases {
             let folder = TemporaryFolder()
-            folder.write(file, text)
-            let failure = #expect(throws: Status.self, "\(text)") { try ProjectFiles(folder: folder.path) }
+            folder.write(file, string)
+            let failure = #expect(throws: Status.self, "\(string)") { try ProjectFiles(folder: folder.path) }
             #expect(failure?.message.contains(words) == true, "\(failure?.message ?? "")")
         }
     }

@@ -38,18 +38,18 @@ import Testing
     @Test(arguments: [
         ("3ms", 3), ("2s", 2000), ("15min", 900_000), ("900s", 900_000),
     ])
-    func timeouts(_ text: String, _ milliseconds: Int) throws {
-        #expect(try RealtimeParameters("timeout=\(text)").timeoutMilliseconds == milliseconds)
+    func timeouts(_ string: String, _ milliseconds: Int) throws {
+        #expect(try RealtimeParameters("timeout=\(string)").timeoutMilliseconds == milliseconds)
     }
 
     @Test(arguments: [
         "timeout=16min", "timeout=0s", "timeout=3", "timeout=", "timeout=٣s", "callback=", "callback=a(b",
         "writeSizeLimit=Tiny", "auth_variable_override={", "auth_variable_override=1", "a=%zz",
     ])
-    func whatCanNotBe(_ text: String) {
+    func whatCanNotBe(_ string: String) {
         do throws(Status) {
-            _ = try RealtimeParameters(text)
-            Issue.record("\(text) was taken")
+            _ = try RealtimeParameters(string)
+            Issue.record("\(string) was taken")
         } catch {
             #expect(error.code == .invalidArgument)
         }
@@ -106,7 +106,7 @@ import Testing
         (#"[{"a":[]},"x,]}\""]"#, "[\n  {\n    \"a\" : []\n  },\n  \"x,]}\\\"\"\n]\n"),
     ])
     func pretty(_ compact: String, _ pretty: String) {
-        #expect(String(decoding: PrettyJSON.text(Array(compact.utf8)), as: UTF8.self) == pretty)
+        #expect(String(decoding: PrettyJSON.string(Array(compact.utf8)), as: UTF8.self) == pretty)
         // Whatever the pieces are.
         var pieces = PrettyJSON()
         var output: [UInt8] = []
@@ -119,8 +119,8 @@ import Testing
         ("{\"a\": \"// no\\\" /* either */\"}", "{\"a\": \"// no\\\" /* either */\"}"),
         ("{\"a\": \"two\nlines\t\"}", "{\"a\": \"two\\nlines\\t\"}"), ("{} /* never closed", "{} "),
     ])
-    func strict(_ text: String, _ strict: String) {
-        #expect(String(decoding: StrictJSON.text(Array(text.utf8)), as: UTF8.self) == strict)
+    func strict(_ string: String, _ strict: String) {
+        #expect(String(decoding: StrictJSON.string(Array(string.utf8)), as: UTF8.self) == strict)
     }
 }
 
@@ -129,12 +129,12 @@ import Testing
         let folder = TemporaryFolder()
         let store = RealtimeRulesStore(folder: folder.path)
         #expect(try store.load("a") == nil)
-        let text = Array("{\n\"rules\": {}}".utf8)
-        try store.save(text, base: "-", "a")
-        try store.save([], base: RealtimeRulesStore.digest(text), "Ä/b")
-        #expect(try store.load("a") == .init(base: "-", text: text))
-        #expect(try store.load("Ä/b") == .init(base: RealtimeRulesStore.digest(text), text: []))
-        #expect(RealtimeRulesStore.digest(text) != RealtimeRulesStore.digest([]))
+        let string = Array("{\n\"rules\": {}}".utf8)
+        try store.save(string, base: "-", "a")
+        try store.save([], base: RealtimeRulesStore.digest(string), "Ä/b")
+        #expect(try store.load("a") == .init(base: "-", string: string))
+        #expect(try store.load("Ä/b") == .init(base: RealtimeRulesStore.digest(string), string: []))
+        #expect(RealtimeRulesStore.digest(string) != RealtimeRulesStore.digest([]))
         #expect(RealtimeRulesStore.digest(nil) == "-")
     }
 

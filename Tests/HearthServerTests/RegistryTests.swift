@@ -22,10 +22,10 @@ import Testing
         let value = Slot<FakeStored>()
         run.registry.use("a") { value.value = $0.success }
         run.runJobs()
-        run.room.closeUnused(existing: true)
+        run.openStores.closeUnused(existing: true)
         #expect(value.value?.isClosed == false)
         value.value = nil
-        run.room.closeUnused(existing: true)
+        run.openStores.closeUnused(existing: true)
         #expect(run.registry.values.isEmpty && run.open == 0)
     }
 
@@ -33,7 +33,7 @@ import Testing
         let run = RegistryRun(seed: 1)
         run.registry.use("a") { $0.success?.isBusy = true }
         run.runJobs()
-        run.room.closeUnused(existing: true)
+        run.openStores.closeUnused(existing: true)
         #expect(run.registry.values.count == 1)
     }
 
@@ -43,7 +43,7 @@ import Testing
             run.registry.use(name) { _ in }
             run.runJobs()
         }
-        #expect(run.room.openCount <= 3)
+        #expect(run.openStores.openCount <= 3)
         #expect(run.registry.opened("b") == nil)
         #expect(run.registry.opened("a") != nil && run.registry.opened("d") != nil)
     }
@@ -83,9 +83,9 @@ import Testing
         let threads = LifecycleThreads()
         let opened = Atomic(0)
         let closed = Atomic(0)
-        let room = StoreRoom(threads: threads)
+        let openStores = OpenStores(threads: threads)
         let registry = Registry<Int, FakeStored>(
-            threads: threads, room: room, clock: SystemClock(),
+            threads: threads, openStores: openStores, clock: SystemClock(),
             open: { _ in
                 opened.add(1, ordering: .relaxed)
                 return FakeStored(exists: false) { closed.add(1, ordering: .relaxed) }
@@ -110,11 +110,11 @@ import Testing
     /// Real threads that use, delete and forget the same few names.
     @Test func manyThreadsAtOnce() {
         let threads = LifecycleThreads()
-        let room = StoreRoom(threads: threads)
+        let openStores = OpenStores(threads: threads)
         let open = Mutex<[Int: Int]>([:])
         let broken = Atomic(0)
         let registry = Registry<Int, FakeStored>(
-            threads: threads, room: room, clock: SystemClock(),
+            threads: threads, openStores: openStores, clock: SystemClock(),
             open: { name in
                 let isSecond = open.withLock { open in
                     defer { open[name, default: 0] += 1 }
@@ -129,7 +129,7 @@ import Testing
                 let name = (count * 7 + user) % 3
                 switch count % 11 {
                 case 5: registry.delete(name, because: .notFound("")) { _ in }
-                case 7: room.closeUnused(existing: false)
+                case 7: openStores.closeUnused(existing: false)
                 default:
                     let value = try? registry.wait(name)
                     // In this order: another may delete it now, which marks it as deleted before it is closed.
@@ -197,7 +197,7 @@ private final class CountingClock: Clock, Sendable {
 private final class RegistryRun: @unchecked Sendable {
     private var generator: SeededGenerator
     private let jobs = JobList()
-    private(set) var room: StoreRoom! = nil
+    private(set) var openStores: OpenStores! = nil
     private(set) var registry: Registry<String, FakeStored>! = nil
     private(set) var open = 0
     private(set) var looks = 0
@@ -214,12 +214,12 @@ private final class RegistryRun: @unchecked Sendable {
     init(seed: UInt64, openMax: Int = 4, usedMax: Int = 64) {
         generator = SeededGenerator(seed: seed)
         let threads = LifecycleThreads(runner: { [jobs] in jobs.list.append($0) })
-        var bounds = StoreRoom.Bounds()
+        var bounds = OpenStores.Bounds()
         bounds.openMax = openMax
         bounds.usedMax = usedMax
-        room = StoreRoom(bounds, threads: threads)
+        openStores = OpenStores(bounds, threads: threads)
         registry = Registry(
-            threads: threads, room: room, clock: CountingClock(),
+            threads: threads, openStores: openStores, clock: CountingClock(),
             open: { [self] name throws(Status) in try openValue(name) },
             remove: { [self] name throws(Status) in try remove(name) })
     }
@@ -239,7 +239,7 @@ private final class RegistryRun: @unchecked Sendable {
         if isRandom, pick(8) == 0 { throw .unavailable("The disk is tired.") }
         if openByName[name, default: 0] > 0 { failure = "\(name) is opened twice" }
         let isMade = !isRandom || pick(2) == 0
-        if isMade { _ = try room.enter { () throws(Status) in MemoryStore() } }
+        if isMade { _ = try openStores.enter { () throws(Status) in MemoryStore() } }
         openByName[name, default: 0] += 1
         open += 1
         return FakeStored(
@@ -297,7 +297,7 @@ private final class RegistryRun: @unchecked Sendable {
         case 3:
             asked += 1
             registry.delete(name, because: .notFound("gone")) { [self] _ in answered += 1 }
-        case 4: room.closeUnused(existing: pick(2) == 0, max: 1 + pick(3))
+        case 4: openStores.closeUnused(existing: pick(2) == 0, max: 1 + pick(3))
         case 5, 6:
             guard !held.isEmpty else { return }
             held.remove(at: pick(held.count))
@@ -327,11 +327,11 @@ private final class RegistryRun: @unchecked Sendable {
             if value.value?.isClosed != false { failure = "\(name) can't be opened any more" }
         }
         for value in registry.values { value.isBusy = false }
-        room.closeUnused(existing: true)
-        room.closeUnused(existing: false)
+        openStores.closeUnused(existing: true)
+        openStores.closeUnused(existing: false)
         runJobs()
-        if failure == nil, open != 0 || room.openCount != 0 {
-            failure = "\(open) values and \(room.openCount) stores are left open"
+        if failure == nil, open != 0 || openStores.openCount != 0 {
+            failure = "\(open) values and \(openStores.openCount) stores are left open"
         }
         registry.close()
         return failure

@@ -12,7 +12,7 @@ struct ResumableStreamTests {
     private static let user = Identity.client(ClientIdentity(uid: "u", token: MapValue(), end: nil))
 
     private static func opening(_ id: String = "", _ token: [UInt8] = []) -> WriteRequest {
-        var request = WriteRequest(database: name.text, streamId: id, streamToken: token)
+        var request = WriteRequest(database: name.string, streamId: id, streamToken: token)
         if id.isEmpty { request.labels.set("hearth-resumable", "true") }
         return request
     }

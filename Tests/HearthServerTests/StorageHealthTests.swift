@@ -12,8 +12,8 @@ struct StorageHealthTests {
 
         var log: Log {
             Log(now: { Timestamp(microseconds: 0) }) { line in
-                let text = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 1)[1]
-                self.all.withLock { $0.append(text.trimmingPrefix(while: { $0 == " " }).description) }
+                let string = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 1)[1]
+                self.all.withLock { $0.append(string.trimmingPrefix(while: { $0 == " " }).description) }
             }
         }
     }

@@ -20,7 +20,7 @@ final class TestCall: StreamCall, @unchecked Sendable {
         /// Those of a Listen stream, decoded.
         var responses: [ListenResponse] = []
         var end: Status?
-        var hasRoom = true
+        var hasCapacity = true
     }
 
     let loop: EventLoop
@@ -57,7 +57,7 @@ final class TestCall: StreamCall, @unchecked Sendable {
                     state.responses.append(response)
                 }
             }
-            return state.hasRoom
+            return state.hasCapacity
         }
     }
 
@@ -82,11 +82,11 @@ final class TestCall: StreamCall, @unchecked Sendable {
         }
     }
 
-    func ask(_ text: String) async { await run { self.onMessage?(Array(text.utf8)) } }
+    func ask(_ string: String) async { await run { self.onMessage?(Array(string.utf8)) } }
 
-    func set(hasRoom: Bool) async {
-        state.withLock { $0.hasRoom = hasRoom }
-        if hasRoom { await run { self.onWritable?() } }
+    func set(hasCapacity: Bool) async {
+        state.withLock { $0.hasCapacity = hasCapacity }
+        if hasCapacity { await run { self.onWritable?() } }
     }
 
     func leave() async {

@@ -30,7 +30,7 @@ struct StreamRequestTests {
     func writes() async throws {
         let bench = try StreamSite()
         bench.write()
-        bench.client.say(WriteRequest(database: Self.name.text))
+        bench.client.say(WriteRequest(database: Self.name.string))
         for number in 1...9 {
             bench.client.say(Self.commit("d", Int64(number), bytes: number % 3 == 0 ? 200 << 10 : 0))
         }
@@ -54,7 +54,7 @@ struct StreamRequestTests {
         let bench = try StreamSite()
         let share = block(bench.memory)
         bench.write()
-        bench.client.say(WriteRequest(database: Self.name.text))
+        bench.client.say(WriteRequest(database: Self.name.string))
         for number in 1...2 { bench.client.say(Self.commit("d", Int64(number), bytes: 200 << 10)) }
         bench.client.garble()
         await bench.client.settle()
@@ -71,7 +71,7 @@ struct StreamRequestTests {
         let bench = try StreamSite()
         let share = block(bench.memory)
         bench.write()
-        bench.client.say(WriteRequest(database: Self.name.text))
+        bench.client.say(WriteRequest(database: Self.name.string))
         bench.client.say(Self.commit("d", 1, bytes: 200 << 10))
         for number in 2...5 { bench.client.say(Self.commit("d", Int64(number), bytes: 50 << 10)) }
         await until { bench.memory.working.waitingCount == 1 }
@@ -91,7 +91,7 @@ struct StreamRequestTests {
         let bench = try StreamSite(ServerMemory(received: small))
         let share = block(bench.memory)
         bench.write()
-        bench.client.say(WriteRequest(database: Self.name.text))
+        bench.client.say(WriteRequest(database: Self.name.string))
         bench.client.say(Self.commit("d", 1, bytes: 200 << 10))
         bench.client.say(Self.commit("d", 2, bytes: 110 << 10))
         await bench.client.settle()
@@ -115,7 +115,7 @@ struct StreamRequestTests {
                 bench.client.say(Self.documents(1))
                 bench.client.say(Self.documents(2))
             } else {
-                bench.client.say(WriteRequest(database: Self.name.text))
+                bench.client.say(WriteRequest(database: Self.name.string))
                 bench.client.say(Self.commit("d", 1, bytes: 200 << 10))
                 bench.client.say(Self.commit("d", 2))
             }
@@ -136,7 +136,7 @@ struct StreamRequestTests {
             "\(name.documentsRoot)/c/\(String(repeating: "x", count: 200))\($0)"
         }
         return ListenRequest(
-            database: name.text, addTarget: TargetMessage(documents: .init(documents: names), targetId: id))
+            database: name.string, addTarget: TargetMessage(documents: .init(documents: names), targetId: id))
     }
 
     @Test("add and remove targets in the order of the stream")

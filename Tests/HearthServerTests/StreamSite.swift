@@ -21,7 +21,7 @@ final class StreamSiteClient: StreamCall, @unchecked Sendable {
     var onCancel: (() -> Void)?
     var onWritable: (() -> Void)?
     private var isPaused = false
-    private var hasRoom = true
+    private var hasCapacity = true
     private var held = Queue<[UInt8]>()
     private let state = Mutex<(received: [[UInt8]], end: Status?)>(([], nil))
 
@@ -36,7 +36,7 @@ final class StreamSiteClient: StreamCall, @unchecked Sendable {
 
     func send(_ message: [UInt8]) -> Bool {
         state.withLock { $0.received.append(message) }
-        return hasRoom
+        return hasCapacity
     }
 
     func finish(_ status: Status) {
@@ -62,7 +62,7 @@ final class StreamSiteClient: StreamCall, @unchecked Sendable {
 
     func take(_ takes: Bool) {
         loop.execute { [self] in
-            hasRoom = takes
+            hasCapacity = takes
             if takes { onWritable?() }
         }
     }

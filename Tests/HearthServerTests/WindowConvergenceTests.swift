@@ -67,7 +67,7 @@ struct WindowConvergenceTests {
     private struct Target {
         var id: Int
         /// Of the query, behind its collection.
-        var text: String
+        var string: String
         var projection: [String]?
         var normalized: NormalizedQuery
 
@@ -75,8 +75,8 @@ struct WindowConvergenceTests {
             self.id = id
             self.projection = projection
             let fields = projection.map { $0.map { #"{"fieldPath":"\#($0)"}"# }.joined(separator: ",") }
-            text = #","orderBy":[\#(rest)"# + (fields.map { #","select":{"fields":[\#($0)]}"# } ?? "")
-            let request = ListenHarness.target(id, "c", text)
+            string = #","orderBy":[\#(rest)"# + (fields.map { #","select":{"fields":[\#($0)]}"# } ?? "")
+            let request = ListenHarness.target(id, "c", string)
             let message = try ListenRequest(json: Array(request.utf8), at: "")
             let query = try #require(message.addTarget?.query)
             normalized = try ListenStream.live(query, StreamBench.name).query
@@ -207,7 +207,7 @@ struct WindowConvergenceTests {
                 clients[index] = client
                 let token = shown[index].token.isEmpty ? nil : ListenHarness.base64(shown[index].token)
                 shown[index].beginStream()
-                await client.ask(targets.map { ListenHarness.target($0.id, "c", $0.text, token: token) })
+                await client.ask(targets.map { ListenHarness.target($0.id, "c", $0.string, token: token) })
                 // Until all targets are current, a boundary speaks for those that were added.
                 await client.rest()
                 while !client.hasCurrent(targets.count) { await Task.yield() }

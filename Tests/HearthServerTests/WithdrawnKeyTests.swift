@@ -169,11 +169,11 @@ import Testing
     ]
 
     @Test(arguments: ["exp", "nbf", "iat", "auth_time"], extremes)
-    func noTimeOfATokenOverflows(_ claim: String, _ text: String) async throws {
+    func noTimeOfATokenOverflows(_ claim: String, _ string: String) async throws {
         let bench = try Bench()
-        let isFuture = (Double(text) ?? 0) > Double(Self.now)
-        let expiry = claim == "exp" ? text : "\(Self.now + 60)"
-        let more = claim == "exp" ? "" : ",\"\(claim)\":\(text)"
+        let isFuture = (Double(string) ?? 0) > Double(Self.now)
+        let expiry = claim == "exp" ? string : "\(Self.now + 60)"
+        let more = claim == "exp" ? "" : ",\"\(claim)\":\(string)"
         let token = try Self.signed(
             #"{"iss":"hearth","sub":"alice","exp":\#(expiry)\#(more)}"#)
         let isBelieved: Bool
@@ -189,15 +189,15 @@ import Testing
     }
 
     @Test(arguments: [#""x""#, "true", "[]", "{}"])
-    func whatIsNoTimeIsRefused(_ text: String) async throws {
+    func whatIsNoTimeIsRefused(_ string: String) async throws {
         let bench = try Bench()
-        let token = try Self.signed(#"{"iss":"hearth","sub":"alice","exp":\#(Self.now + 60),"nbf":\#(text)}"#)
+        let token = try Self.signed(#"{"iss":"hearth","sub":"alice","exp":\#(Self.now + 60),"nbf":\#(string)}"#)
         await #expect(throws: Status.self) { _ = try await bench.identity(token) }
     }
 
     private static func signed(_ payload: String) throws -> String {
-        let text = Base64URL.encode(Array(#"{"alg":"HS256"}"#.utf8)) + "." + Base64URL.encode(Array(payload.utf8))
+        let string = Base64URL.encode(Array(#"{"alg":"HS256"}"#.utf8)) + "." + Base64URL.encode(Array(payload.utf8))
         let key = try SigningKey.secret([UInt8](repeating: 1, count: 32))
-        return text + "." + Base64URL.encode(try key.sign(Array(text.utf8)))
+        return string + "." + Base64URL.encode(try key.sign(Array(string.utf8)))
     }
 }

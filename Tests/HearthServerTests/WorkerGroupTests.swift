@@ -133,7 +133,7 @@ struct WorkerGroupTests {
         let group = WorkerGroup(name: "test", threadsMax: 1, sliceNanoseconds: 0)
         let record = Record()
         let (begun, queued, end) = (Gate(), Gate(), Gate())
-        group.runInTurns(for: client(1), refused: { _ in }) { turn in
+        group.runInSlices(for: client(1), refused: { _ in }) { turn in
             begun.open()
             queued.wait()
             // It can't end before the others have been run.
@@ -163,7 +163,7 @@ struct WorkerGroupTests {
         }
         let count = 40
         for number in 0..<count {
-            group.runInTurns(for: client(UInt64(number % 7)), refused: { _ in }) { turn in
+            group.runInSlices(for: client(UInt64(number % 7)), refused: { _ in }) { turn in
                 change(1)
                 for _ in 0..<20 {
                     change(-1)
@@ -185,7 +185,7 @@ struct WorkerGroupTests {
         let group = WorkerGroup(name: "test", threadsMax: 1, sliceNanoseconds: 0)
         let (first, second) = (Gate(), Gate())
         let record = Record()
-        group.runInTurns(for: client(1), refused: { _ in record.add("refused") }) { turn in
+        group.runInSlices(for: client(1), refused: { _ in record.add("refused") }) { turn in
             first.open()
             while group.statistics.waiting == 0 {}
             turn.giveWay()
@@ -207,7 +207,7 @@ struct WorkerGroupTests {
         let group = WorkerGroup(name: "test", threadsMax: 1, jobsMax: 3, sliceNanoseconds: 0)
         let (begun, queued, gate) = (Gate(), Gate(), Gate())
         let record = Record()
-        group.runInTurns(for: client(1), refused: { _ in record.add("wrong") }) { turn in
+        group.runInSlices(for: client(1), refused: { _ in record.add("wrong") }) { turn in
             begun.open()
             queued.wait()
             turn.giveWay()

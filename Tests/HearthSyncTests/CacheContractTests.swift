@@ -184,7 +184,7 @@ struct CacheContractTests {
                 let some = try overlays.overlays(of: [ResourcePath("a/2"), ResourcePath("a/9")])
                 #expect(some.mapValues(\.largestBatchID) == [ResourcePath("a/2"): 3])
                 let many = Set((0..<200).map { ResourcePath("a/\($0)") })
-                #expect(try Set(overlays.overlays(of: many).keys.map(\.text)) == ["a/1", "a/2", "a/4"])
+                #expect(try Set(overlays.overlays(of: many).keys.map(\.string)) == ["a/1", "a/2", "a/4"])
                 let inCollection = try overlays.overlays(inCollection: ResourcePath("a"), above: 1)
                 #expect(inCollection.mapValues(\.largestBatchID) == [ResourcePath("a/2"): 3, ResourcePath("a/4"): 2])
                 let group = try overlays.overlays(inGroup: "a", above: -1, count: 1)
@@ -265,7 +265,7 @@ struct CacheContractTests {
                 {
                     var read = 0
                     let found = try documents.documents(matching: query, after: offset, mutated: mutated) { read += $0 }
-                    return (found.keys.map(\.text).sorted(), read)
+                    return (found.keys.map(\.string).sorted(), read)
                 }
                 let all = try ids(.collection("a"))
                 #expect(all.ids == (1...9).map { "a/\($0)" })
@@ -296,10 +296,10 @@ struct CacheContractTests {
                 try documents.add(.found("g/z"), readTime: .seconds(1))
                 try documents.add(.found("h/1"), readTime: .seconds(1))
                 let all = try documents.documents(inGroup: "g", after: .none, limit: 99)
-                #expect(all.map(\.key.text) == ["g/z", "g/__id5__", "g/1/g/3", "g/10", "g/2", "x/1/g/0"])
+                #expect(all.map(\.key.string) == ["g/z", "g/__id5__", "g/1/g/3", "g/10", "g/2", "x/1/g/0"])
                 let offset = IndexOffset(readTime: .seconds(2), key: ResourcePath("g/1/g/3"), largestBatchID: -1)
                 let rest = try documents.documents(inGroup: "g", after: offset, limit: 2)
-                #expect(rest.map(\.key.text) == ["g/10", "g/2"])
+                #expect(rest.map(\.key.string) == ["g/10", "g/2"])
                 #expect(try documents.documents(inGroup: "none", after: .none, limit: 2).isEmpty)
             }
         }
@@ -314,7 +314,7 @@ struct CacheContractTests {
                 try indexes.addParent(ofCollection: ResourcePath("c"))
                 try indexes.addParent(ofCollection: ResourcePath("x/2/c"))
                 try indexes.addParent(ofCollection: ResourcePath("x/2/c"))
-                #expect(try indexes.parents(ofCollectionID: "c").map(\.text) == ["", "x/1", "x/2"])
+                #expect(try indexes.parents(ofCollectionID: "c").map(\.string) == ["", "x/1", "x/2"])
                 #expect(try indexes.parents(ofCollectionID: "y").isEmpty)
             }
         }

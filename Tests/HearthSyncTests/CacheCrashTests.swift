@@ -34,7 +34,7 @@ struct CacheCrashTests {
     private func batches(_ folder: CacheFolder) throws -> [Int] {
         let cache = try folder.open()
         #expect(cache.damage == nil)
-        #expect(try cache.database.texts("PRAGMA integrity_check") == ["ok"])
+        #expect(try cache.database.strings("PRAGMA integrity_check") == ["ok"])
         let ids = try cache.transaction("read") { () throws(Status) in
             let ids = try cache.mutationQueue(for: .unauthenticated).allBatches.map(\.id)
             let overlays = try cache.overlayCache(for: .unauthenticated).overlays(

@@ -52,7 +52,7 @@ struct CacheFileTests {
         try driver.engine { engine throws(Status) in
             #expect(try engine.localStore.highestUnacknowledgedBatchID() == MutationBatch.unknownID)
             let (documents, _) = try engine.localStore.execute(query, usesPreviousResults: false)
-            #expect(documents.keys.map(\.text).sorted() == ["c/a", "c/c"])
+            #expect(documents.keys.map(\.string).sorted() == ["c/a", "c/c"])
         }
     }
 
@@ -125,7 +125,7 @@ struct CacheFileTests {
             try cache.remoteDocuments.add(.found("other/4"), readTime: .seconds(1))
             let found = try cache.remoteDocuments.documents(
                 matching: .collection("new"), after: .none, mutated: [], onRead: { _ in })
-            #expect(found.keys.map(\.text) == ["new/3"])
+            #expect(found.keys.map(\.string) == ["new/3"])
         }
     }
 
@@ -199,13 +199,13 @@ struct CacheFileTests {
         var next = CacheSchema.current
         let version = next.version
         next.steps.append(
-            CacheSchema.Step(number: version + 1, text: "ALTER TABLE mutations ADD COLUMN note TEXT DEFAULT 'new'"))
+            CacheSchema.Step(number: version + 1, string: "ALTER TABLE mutations ADD COLUMN note TEXT DEFAULT 'new'"))
         next.steps.append(
             CacheSchema.Step(
                 number: version + 2,
-                text: "CREATE TABLE later (id INTEGER); INSERT INTO later SELECT batch_id FROM mutations"))
+                string: "CREATE TABLE later (id INTEGER); INSERT INTO later SELECT batch_id FROM mutations"))
         var broken = next
-        broken.steps.append(CacheSchema.Step(number: version + 3, text: "INSERT INTO nowhere VALUES (1)"))
+        broken.steps.append(CacheSchema.Step(number: version + 3, string: "INSERT INTO nowhere VALUES (1)"))
         let failure = status { _ = try SQLitePersistence(files: folder.files(), sizeBytes: -1, schema: broken) }
         #expect(failure?.code == .internal)
         let unchanged = try folder.open()
@@ -214,7 +214,7 @@ struct CacheFileTests {
         unchanged.shutDown()
         let new = try SQLitePersistence(files: folder.files(), sizeBytes: -1, schema: next)
         #expect(try new.database.number("PRAGMA user_version") == version + 2)
-        #expect(try new.database.texts("SELECT note FROM mutations") == ["new"])
+        #expect(try new.database.strings("SELECT note FROM mutations") == ["new"])
         #expect(try new.database.number("SELECT count(*) FROM later") == 1)
         #expect(try batches(new).count == 1)
         new.shutDown()
@@ -386,7 +386,7 @@ struct CacheFileTests {
         try cache.transaction("big") { () throws(Status) in
             try cache.remoteDocuments.add(.found("n/2", 1, ["big": big]), readTime: .seconds(1))
         }
-        #expect(try cache.database.texts("PRAGMA integrity_check") == ["ok"])
+        #expect(try cache.database.strings("PRAGMA integrity_check") == ["ok"])
         cache.shutDown()
         #expect(try batches(folder.open()).count == 2)
     }

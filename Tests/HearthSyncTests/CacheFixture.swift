@@ -60,7 +60,7 @@ struct CacheRandom: RandomNumberGenerator {
 }
 
 extension ResourcePath {
-    init(_ text: String) { self.init(text: text) }
+    init(_ string: String) { self.init(string: string) }
 }
 
 extension MapValue {

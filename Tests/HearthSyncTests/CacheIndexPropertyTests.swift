@@ -149,7 +149,7 @@ struct CacheIndexPropertyTests {
         #expect(counts.served > 300 && counts.full > 100 && counts.limited > 20, "\(counts)")
         #expect(counts.refilled < counts.limited / 2, "\(counts)")
         #expect(counts.extra * 50 < counts.found, "\(counts)")
-        #expect(try cache.database.texts("PRAGMA integrity_check") == ["ok"])
+        #expect(try cache.database.strings("PRAGMA integrity_check") == ["ok"])
         cache.shutDown()
     }
 

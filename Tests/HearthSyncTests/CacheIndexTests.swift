@@ -55,16 +55,16 @@ struct CacheIndexTests {
 
     @Test("The configuration's text")
     func configuration() throws {
-        let text = """
+        let string = """
             {"indexes": [{"collectionGroup": "c", "queryScope": "COLLECTION", "fields": [
               {"fieldPath": "a.`b c`", "order": "ASCENDING"}, {"fieldPath": "t", "arrayConfig": "CONTAINS"},
               {"fieldPath": "d", "order": "DESCENDING"}, {"fieldPath": "e", "order": "OTHER"}]}],
              "fieldOverrides": [{"anything": 1}]}
             """
-        let indexes = try ClientIndexConfiguration(json: text).indexes
+        let indexes = try ClientIndexConfiguration(json: string).indexes
         #expect(indexes.count == 1)
         #expect(indexes.first?.collectionGroup == "c")
-        #expect(indexes.first?.segments.map(\.path.text) == ["a.`b c`", "t", "d", "e"])
+        #expect(indexes.first?.segments.map(\.path.string) == ["a.`b c`", "t", "d", "e"])
         #expect(indexes.first?.segments.map(\.kind) == [.ascending, .contains, .descending, .descending])
         #expect(try ClientIndexConfiguration(json: "{\"indexes\": []}").indexes.isEmpty)
     }
@@ -88,8 +88,8 @@ struct CacheIndexTests {
                 "fields[0].order must be"
             ),
         ])
-    func badConfiguration(_ text: String, _ words: String) throws {
-        let failure = try #require(status { _ = try ClientIndexConfiguration(json: text) })
+    func badConfiguration(_ string: String, _ words: String) throws {
+        let failure = try #require(status { _ = try ClientIndexConfiguration(json: string) })
         #expect(failure.code == .invalidArgument)
         #expect(failure.message.contains(words), "\(failure.message)")
     }

@@ -32,13 +32,13 @@ struct CacheSizeTests {
                     TargetData(target: query.target, targetID: targetID, sequenceNumber: cache.currentSequenceNumber))
                 var documents: [ResourcePath: ClientDocument] = [:]
                 for _ in 0..<10 {
-                    let text = String(repeating: "x", count: random.number(4000))
+                    let string = String(repeating: "x", count: random.number(4000))
                     let number = Int64(random.number(8000))
                     let document = ClientDocument.found(
-                        "a/\(number)", 1, ["n": .integer(number), "text": .string(text)])
+                        "a/\(number)", 1, ["n": .integer(number), "text": .string(string)])
                     try cache.remoteDocuments.add(document, readTime: .seconds(Int64(round)))
                     documents[document.key] = document
-                    written += Int64(text.utf8.count)
+                    written += Int64(string.utf8.count)
                 }
                 try cache.targets.addKeys(Set(documents.keys), to: targetID)
                 try manager.updateEntries(documents)
@@ -60,11 +60,11 @@ struct CacheSizeTests {
         print("cache size: \(largest) and \(largestLog) bytes of \(threshold), \(runs) runs")
         #expect(largest < threshold * 11 / 10, "\(largest) bytes, \(runs) runs")
         #expect(largestLog < threshold * 3 / 4, "\(largestLog) bytes")
-        #expect(try cache.database.texts("PRAGMA integrity_check") == ["ok"])
+        #expect(try cache.database.strings("PRAGMA integrity_check") == ["ok"])
         // Nothing is left of documents that are gone.
         for table in ["sentinels", "target_documents", "index_entries"] {
-            let text = "SELECT count(*) FROM \(table) WHERE document_id NOT IN (SELECT id FROM documents)"
-            #expect(try cache.database.number(text) == 0, "\(table)")
+            let string = "SELECT count(*) FROM \(table) WHERE document_id NOT IN (SELECT id FROM documents)"
+            #expect(try cache.database.number(string) == 0, "\(table)")
         }
         cache.shutDown()
         #expect(try bytes(folder.files().database) < threshold * 11 / 10)

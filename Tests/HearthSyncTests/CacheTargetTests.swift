@@ -126,7 +126,7 @@ struct CacheTargetTests {
             for number in 1...50 {
                 let key = ResourcePath("a/\(number)")
                 try cache.transaction("orphan") { () throws(Status) in
-                    try cache.remoteDocuments.add(.found(key.text), readTime: .seconds(1))
+                    try cache.remoteDocuments.add(.found(key.string), readTime: .seconds(1))
                     try cache.references.removeReference(key)
                 }
             }

@@ -19,7 +19,7 @@ struct RemoteTests {
             "12345678901234567890123456789012345678901234567890123456789012345678901234567890":
                 "57edf4a22be3c955ac49da2e2107b67a",
         ]
-        for (text, digest) in cases { #expect(Self.hexadecimal(MD5.digest(text.utf8)) == digest) }
+        for (string, digest) in cases { #expect(Self.hexadecimal(MD5.digest(string.utf8)) == digest) }
     }
 
     @Test(
@@ -136,7 +136,7 @@ struct RemoteTests {
         #expect(unknown.targetChanges[2]?.removed == keys)
         var names = BloomFilter(count: 2, falsePositiveRate: 0.000001)
         for key in ["c/a", "c/b"] {
-            let name = ResourceName(database: Self.database, path: ResourcePath(key)).text
+            let name = ResourceName(database: Self.database, path: ResourcePath(key)).string
             names.insert(BloomFilter.Hash(digest: MD5.digest(name.utf8)))
         }
         let message = BloomFilterMessage(

@@ -130,7 +130,7 @@ final class SpecDriver {
     }
 
     func write(_ mutation: Mutation) throws {
-        let path = mutation.key.text
+        let path = mutation.key.string
         try engine { engine throws(Status) in
             try engine.write([mutation]) { [unowned self] error in
                 // Who is terminated leaves what waits to the next.
@@ -159,10 +159,10 @@ final class SpecDriver {
         }
     }
 
-    func loadBundle(_ text: String) throws {
+    func loadBundle(_ string: String) throws {
         let done = DispatchSemaphore(value: 0)
         let outcome = Outcome()
-        let source = Source(Array(text.utf8))
+        let source = Source(Array(string.utf8))
         BundleLoader(core, read: { source.next($0) }) { progress, error in
             if progress.state == .inProgress { return }
             outcome.error = error

@@ -105,7 +105,7 @@ enum SpecMessages {
             throw SpecFailure("A document needs a key and a version: \(json)")
         }
         var document = ClientDocument(
-            key: ResourcePath(text: path), kind: .missing, version: Timestamp(microseconds: Int64(version)))
+            key: ResourcePath(string: path), kind: .missing, version: Timestamp(microseconds: Int64(version)))
         if let fields = json["value"] as? Object {
             document.kind = .found
             document.fields = try SpecQuery.map(fields)
@@ -128,7 +128,7 @@ enum SpecMessages {
     }
 
     private static func name(_ path: String) -> String {
-        ResourceName(database: SpecDriver.database, path: ResourcePath(text: path)).text
+        ResourceName(database: SpecDriver.database, path: ResourcePath(string: path)).string
     }
 
     private static func time(_ json: Any?) throws -> TimestampMessage {

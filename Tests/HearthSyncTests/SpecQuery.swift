@@ -6,11 +6,11 @@ import HearthModel
 /// Queries and values in the notation of the sync spec tests.
 enum SpecQuery {
     static func parse(_ json: Any) throws -> ClientQuery {
-        if let path = json as? String { return ClientQuery(path: ResourcePath(text: path)) }
+        if let path = json as? String { return ClientQuery(path: ResourcePath(string: path)) }
         guard let object = json as? [String: Any], let path = object["path"] as? String else {
             throw Status.invalidArgument("No query: \(json)")
         }
-        var query = ClientQuery(path: ResourcePath(text: path), collectionGroup: object["collectionGroup"] as? String)
+        var query = ClientQuery(path: ResourcePath(string: path), collectionGroup: object["collectionGroup"] as? String)
         for filter in object["filters"] as? [[Any]] ?? [] {
             guard filter.count == 3, let field = filter[0] as? String, let name = filter[1] as? String,
                 let op = operators[name]
@@ -40,8 +40,8 @@ enum SpecQuery {
         return ClientQuery.Bound(values: try values.map(value), isInclusive: isInclusive)
     }
 
-    static func fieldPath(_ text: String) -> FieldPath {
-        FieldPath(segments: text.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
+    static func fieldPath(_ string: String) -> FieldPath {
+        FieldPath(segments: string.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
     }
 
     private static let operators: [String: Filter.Operator] = [
@@ -53,7 +53,7 @@ enum SpecQuery {
     static func value(_ json: Any) throws -> Value {
         switch json {
         case is NSNull: return .null
-        case let text as String: return .string(text)
+        case let string as String: return .string(string)
         case let list as [Any]: return .array(try list.map(value))
         case let object as [String: Any]: return .map(try map(object))
         case let number as NSNumber:

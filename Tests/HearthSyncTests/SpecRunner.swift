@@ -56,13 +56,13 @@ final class SpecRunner {
             try driver.unlisten(try SpecQuery.parse(list[1]))
         case "userSet":
             let (path, fields) = try pathAndFields(argument)
-            try write(Mutation(key: ResourcePath(text: path), kind: .set(try SpecQuery.map(fields))))
+            try write(Mutation(key: ResourcePath(string: path), kind: .set(try SpecQuery.map(fields))))
         case "userPatch": try patch(argument)
-        case "userDelete": try write(Mutation(key: ResourcePath(text: try text(argument)), kind: .delete))
+        case "userDelete": try write(Mutation(key: ResourcePath(string: try string(argument)), kind: .delete))
         case "addSnapshotsInSyncListener": try driver.addInSyncListener()
         case "removeSnapshotsInSyncListener": try driver.removeInSyncListener()
         case "waitForPendingWrites": try driver.waitForPendingWrites()
-        case "loadBundle": try driver.loadBundle(try text(argument))
+        case "loadBundle": try driver.loadBundle(try string(argument))
         case "changeUser":
             driver.credentials.change(ClientUser(uid: argument as? String))
             driver.core.queue.drain()
@@ -73,7 +73,7 @@ final class SpecRunner {
             expectedLimbo = []
             expectedEnqueuedLimbo = []
         case "triggerLruGC": try driver.collectGarbage(thresholdBytes: Int64(try number(argument)))
-        case "runTimer": try runTimer(try text(argument))
+        case "runTimer": try runTimer(try string(argument))
         case "drainQueue": driver.core.queue.drain()
         case "writeAck": try acknowledgeWrite(try object(argument))
         case "failWrite": try failWrite(try object(argument))
@@ -107,7 +107,7 @@ final class SpecRunner {
         }
         try write(
             Mutation(
-                key: ResourcePath(text: path), kind: .patch(value, mask: mask.sorted()), precondition: .exists(true)))
+                key: ResourcePath(string: path), kind: .patch(value, mask: mask.sorted()), precondition: .exists(true)))
     }
 
     private func write(_ mutation: Mutation) throws {
@@ -215,8 +215,8 @@ final class SpecRunner {
             for (name, kind) in kinds {
                 let documents = try (expected[name] as? [Object] ?? []).map { try SpecMessages.document($0) }
                 let actual = snapshot.changes.filter { $0.kind == kind }.map(\.document)
-                let sortedActual = actual.sorted { $0.key.text < $1.key.text }
-                try expect(sortedActual, documents.sorted { $0.key.text < $1.key.text }, "\(name) documents")
+                let sortedActual = actual.sorted { $0.key.string < $1.key.string }
+                try expect(sortedActual, documents.sorted { $0.key.string < $1.key.string }, "\(name) documents")
             }
         }
     }
@@ -225,8 +225,8 @@ final class SpecRunner {
         for (name, value) in state {
             switch name {
             case "activeTargets": expectedTargets = try object(value)
-            case "activeLimboDocs": expectedLimbo = Set(try list(value).map(text))
-            case "enqueuedLimboDocs": expectedEnqueuedLimbo = Set(try list(value).map(text))
+            case "activeLimboDocs": expectedLimbo = Set(try list(value).map(string))
+            case "enqueuedLimboDocs": expectedEnqueuedLimbo = Set(try list(value).map(string))
             case "userCallbacks", "isPrimary": break
             case "numOutstandingWrites":
                 let count = try driver.engine { $0.remoteStore.outstandingWriteCount }
@@ -242,11 +242,11 @@ final class SpecRunner {
 
     private func checkLimbo() throws {
         let (active, enqueued) = try driver.engine { engine in
-            (engine.limbo.active, Set(engine.limbo.enqueued.map(\.text)))
+            (engine.limbo.active, Set(engine.limbo.enqueued.map(\.string)))
         }
-        try expect(Set(active.keys.map(\.text)), expectedLimbo, "documents in limbo")
+        try expect(Set(active.keys.map(\.string)), expectedLimbo, "documents in limbo")
         for (key, targetID) in active where expectedTargets["\(targetID)"] == nil {
-            throw SpecFailure("The limbo target \(targetID) of \(key.text) isn't expected.")
+            throw SpecFailure("The limbo target \(targetID) of \(key.string) isn't expected.")
         }
         try expect(enqueued, expectedEnqueuedLimbo, "enqueued limbo documents")
     }
@@ -301,7 +301,7 @@ final class SpecRunner {
     private func pathAndFields(_ argument: Any) throws -> (String, Object) {
         let list = try list(argument)
         guard list.count == 2 else { throw SpecFailure("Expected a path and fields: \(argument)") }
-        return (try text(list[0]), try object(list[1]))
+        return (try string(list[0]), try object(list[1]))
     }
 
     private func status(_ json: Any?) throws -> Status { try SpecMessages.status(json) }
@@ -316,9 +316,9 @@ final class SpecRunner {
         return list
     }
 
-    private func text(_ json: Any) throws -> String {
-        guard let text = json as? String else { throw SpecFailure("Expected a text: \(json)") }
-        return text
+    private func string(_ json: Any) throws -> String {
+        guard let string = json as? String else { throw SpecFailure("Expected a text: \(json)") }
+        return string
     }
 
     private func number(_ json: Any?) throws -> Int {

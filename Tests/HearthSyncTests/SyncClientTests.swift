@@ -420,7 +420,7 @@ struct SyncClientTests {
             """
         let indexes = try ClientIndexConfiguration(json: json).indexes
         #expect(indexes.map(\.collectionGroup) == ["c"])
-        #expect(indexes[0].segments.map(\.path.text) == ["a.b", "t", "z"])
+        #expect(indexes[0].segments.map(\.path.string) == ["a.b", "t", "z"])
         #expect(indexes[0].segments.map(\.kind) == [.ascending, .contains, .descending])
         let faults = [
             "", "[]", "{", "{}", "{\"indexes\": 1}", "{\"indexes\": [{}]}",

@@ -73,8 +73,8 @@ import Testing
     }
 
     @Test func framesOfAnswers() {
-        func first(_ framing: any AnswerFraming.Type, _ text: String) -> FramedAnswer? {
-            Array(text.utf8).withUnsafeBytes { framing.first($0) }
+        func first(_ framing: any AnswerFraming.Type, _ string: String) -> FramedAnswer? {
+            Array(string.utf8).withUnsafeBytes { framing.first($0) }
         }
         let head = "HTTP/1.1 200 OK\r\nServer: s\r\nContent-Length: 5\r\n\r\n"
         #expect(first(HTTP1Framing.self, head + "12345HTTP") == FramedAnswer(sizeBytes: head.utf8.count + 5))
@@ -104,11 +104,11 @@ import Testing
     }
 
     @Test func numbersForPeople() {
-        for (number, text) in [
+        for (number, string) in [
             (0.0049, "0.005"), (0.5, "0.500"), (1.005, "1.00"), (9.999, "10.00"), (12.34, "12.3"), (99.96, "100.0"),
             (1234.5, "1235"), (Double.nan, "-"),
         ] {
-            #expect(BenchReport.text(number) == text)
+            #expect(BenchReport.string(number) == string)
         }
     }
 

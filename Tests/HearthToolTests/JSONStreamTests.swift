@@ -4,20 +4,20 @@ import Testing
 @testable import hearth
 
 @Suite struct JSONStreamTests {
-    private func stream(_ text: String) throws -> JSONStream {
+    private func stream(_ string: String) throws -> JSONStream {
         let folder = TemporaryFolder()
-        folder.write("in.json", text)
+        folder.write("in.json", string)
         return JSONStream(try FileInput(folder.path + "/in.json"))
     }
 
-    private func text(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
+    private func string(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
 
     @Test(arguments: [
         "1", "-2.5e3", "\"a\\\"}b\"", "{}", "[1, {\"a\": [\"]\"]}]", "null", "{\"a\": {\"b\": \"\\\\\"}}",
     ])
     func aSmallValueIsTakenWhole(_ value: String) throws {
         let stream = try stream(" \n" + value + " ")
-        #expect(try text(stream.value(sizeBytesMax: 1000)) == value)
+        #expect(try string(stream.value(sizeBytesMax: 1000)) == value)
         try stream.expectEnd()
     }
 
@@ -41,9 +41,9 @@ import Testing
     @Test(arguments: [
         "", " ", "{", "[1", "\"x", "{\"a\"", "{\"a\":", "{\"a\":1", "{1:2}", "{\"a\" 1}", "[1 2]", "[1,]", "}", ",",
     ])
-    func whatIsNoJSON(_ text: String) throws {
-        let stream = try stream(text)
-        #expect(throws: ToolFailure.self, "\(text)") {
+    func whatIsNoJSON(_ string: String) throws {
+        let stream = try stream(string)
+        #expect(throws: ToolFailure.self, "\(string)") {
             switch try stream.peek() {
             case UInt8(ascii: "{"):
                 try stream.object { _ throws(ToolFailure) in _ = try stream.value(sizeBytesMax: 100) }

@@ -256,14 +256,14 @@ import Testing
     @Test func theStartTextSaysWhatToExport() {
         var settings = ServeSettings()
         settings.host = "0.0.0.0"
-        let text = StartText.block(settings, port: 4567, folder: "/data")
-        #expect(text.contains("  address   http://0.0.0.0:4567  (gRPC and REST)\n"))
-        #expect(text.contains("  export FIRESTORE_EMULATOR_HOST=127.0.0.1:4567\n"))
-        #expect(text.contains("  export FIREBASE_DATABASE_EMULATOR_HOST=127.0.0.1:4567\n"))
+        let string = StartMessage.block(settings, port: 4567, folder: "/data")
+        #expect(string.contains("  address   http://0.0.0.0:4567  (gRPC and REST)\n"))
+        #expect(string.contains("  export FIRESTORE_EMULATOR_HOST=127.0.0.1:4567\n"))
+        #expect(string.contains("  export FIREBASE_DATABASE_EMULATOR_HOST=127.0.0.1:4567\n"))
         #expect(
-            StartText.block(settings, port: 4567, databasePort: 9000, folder: nil)
+            StartMessage.block(settings, port: 4567, databasePort: 9000, folder: nil)
                 .contains("  database  http://127.0.0.1:9000/?ns=demo-hearth-default-rtdb"))
         settings.host = "::"
-        #expect(StartText.block(settings, port: 1, folder: nil).contains("FIRESTORE_EMULATOR_HOST=[::1]:1\n"))
+        #expect(StartMessage.block(settings, port: 1, folder: nil).contains("FIRESTORE_EMULATOR_HOST=[::1]:1\n"))
     }
 }

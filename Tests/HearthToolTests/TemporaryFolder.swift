@@ -17,11 +17,11 @@ final class TemporaryFolder {
 
     private var names: [String] = []
 
-    func write(_ name: String, _ text: String) {
+    func write(_ name: String, _ string: String) {
         names.append(name)
         let descriptor = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         precondition(descriptor >= 0)
-        let bytes = Array(text.utf8)
+        let bytes = Array(string.utf8)
         precondition(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
         close(descriptor)
     }

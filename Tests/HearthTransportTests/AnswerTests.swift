@@ -91,10 +91,10 @@ import Testing
     }
 
     @Test func timeoutsFitEightDigits() {
-        #expect(GRPCStatusText.timeout(milliseconds: 0) == "1m")
-        #expect(GRPCStatusText.timeout(milliseconds: 99_999_999) == "99999999m")
-        #expect(GRPCStatusText.timeout(milliseconds: 100_000_000) == "100000S")
-        #expect(GRPCStatusText.timeout(milliseconds: .max) == "99999999H")
+        #expect(GRPCStatusMessage.timeout(milliseconds: 0) == "1m")
+        #expect(GRPCStatusMessage.timeout(milliseconds: 99_999_999) == "99999999m")
+        #expect(GRPCStatusMessage.timeout(milliseconds: 100_000_000) == "100000S")
+        #expect(GRPCStatusMessage.timeout(milliseconds: .max) == "99999999H")
     }
 
     @Test func resetCodesBecomeStatuses() {

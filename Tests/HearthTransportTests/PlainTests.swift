@@ -8,7 +8,7 @@ import Testing
 final class ByteBox: Sendable {
     private let bytes = Mutex<[UInt8]>([])
     func append(_ more: [UInt8]) { bytes.withLock { $0 += more } }
-    var text: String { bytes.withLock { String(decoding: $0, as: UTF8.self) } }
+    var string: String { bytes.withLock { String(decoding: $0, as: UTF8.self) } }
 }
 
 @Suite(.timeLimit(.minutes(2))) struct PlainTests {
@@ -21,8 +21,8 @@ final class ByteBox: Sendable {
     @Test func answersComeWhole() async throws {
         let http: @Sendable (HTTPExchange) -> Void = { exchange in
             exchange.collectBody(limitBytes: 1 << 20) { body in
-                let text = "\(exchange.head.method) \(exchange.head.target) \((try? body.get().count) ?? -1)"
-                exchange.respond(status: 404, headers: [HTTPHeader("x-a", "b")], body: Array(text.utf8))
+                let string = "\(exchange.head.method) \(exchange.head.target) \((try? body.get().count) ?? -1)"
+                exchange.respond(status: 404, headers: [HTTPHeader("x-a", "b")], body: Array(string.utf8))
             }
         }
         try await withServer(http: http) { server, transport in
@@ -33,8 +33,8 @@ final class ByteBox: Sendable {
                 let response = try await client.response(to: request, bodyBytesMax: 1_000)
                 #expect(response.status == 404)
                 #expect(response.headers.firstValue("x-a") == "b")
-                let text = "\(method) /a?b=c \(method == "GET" ? 0 : 70_000)"
-                #expect(String(decoding: response.body, as: UTF8.self) == text)
+                let string = "\(method) /a?b=c \(method == "GET" ? 0 : 70_000)"
+                #expect(String(decoding: response.body, as: UTF8.self) == string)
             }
             #expect(transport.statistics.socketsOpened == 1)
             let status = await failure { try await client.response(to: request(server, "/"), bodyBytesMax: 3) }
@@ -73,9 +73,9 @@ final class ByteBox: Sendable {
         let http: @Sendable (HTTPExchange) -> Void = { $0.respond(status: 200, headers: [], body: [72, 105]) }
         try await withServer(http: http) { server, transport in
             let address = ServerAddress(host: "127.0.0.1", port: server.port, security: .plaintext, proxy: .none)
-            let text = try await rawAnswer(transport, address)
-            #expect(text.hasPrefix("HTTP/1.1 200 "))
-            #expect(text.hasSuffix("Hi"))
+            let string = try await rawAnswer(transport, address)
+            #expect(string.hasPrefix("HTTP/1.1 200 "))
+            #expect(string.hasSuffix("Hi"))
             #expect(transport.statistics.sockets == 0)
         }
     }

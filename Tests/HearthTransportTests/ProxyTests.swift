@@ -24,8 +24,8 @@ private struct EnvironmentProxies: Sendable {
         var entries: [UnsafeMutablePointer<CChar>?] = []
         var position = environment.pointee
         while let entry = position?.pointee {
-            let text = String(cString: entry)
-            if !names.contains(where: { text.hasPrefix($0 + "=") }) { entries.append(entry) }
+            let string = String(cString: entry)
+            if !names.contains(where: { string.hasPrefix($0 + "=") }) { entries.append(entry) }
             position = position.map { $0 + 1 }
         }
         for entry in ["http_proxy=\(plain.url)", "https_proxy=\(secure.url)", "NO_PROXY=localhost,127.0.0.1"] {
@@ -144,8 +144,8 @@ private struct EnvironmentProxies: Sendable {
             let address = ServerAddress(
                 host: "hearth.example", port: server.port, security: Certificates.shared.trusting,
                 proxy: .url(proxy.url))
-            let text = try await rawAnswer(transport, address)
-            #expect(text.hasSuffix("Hi"))
+            let string = try await rawAnswer(transport, address)
+            #expect(string.hasSuffix("Hi"))
             #expect(proxy.targets.count == 2)
         }
     }

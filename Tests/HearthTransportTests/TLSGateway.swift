@@ -84,9 +84,9 @@ final class TLSGateway: Sendable {
         let serverName = SSL_get_servername(session, TLSEXT_NAMETYPE_host_name).map { String(cString: $0) }
         var subject: String?
         if let certificate = SSL_get0_peer_certificate(session) {
-            var text = [CChar](repeating: 0, count: 256)
-            X509_NAME_oneline(X509_get_subject_name(certificate), &text, Int32(text.count))
-            subject = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            var string = [CChar](repeating: 0, count: 256)
+            X509_NAME_oneline(X509_get_subject_name(certificate), &string, Int32(string.count))
+            subject = String(decoding: string.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
         shared.notes.withLock { notes in
             notes.agreed.append(agreed)

@@ -148,9 +148,9 @@ private func expectRefused(
             let response = try await HTTPClient(transport: transport).response(to: request, bodyBytesMax: 1 << 20)
             #expect(response.status == 200)
             #expect(response.body == bytes(200_000))
-            let text = try await rawAnswer(transport, address(server.port))
-            #expect(text.hasPrefix("HTTP/1.1 200 "))
-            #expect(text.utf8.count > 200_000)
+            let string = try await rawAnswer(transport, address(server.port))
+            #expect(string.hasPrefix("HTTP/1.1 200 "))
+            #expect(string.utf8.count > 200_000)
         }
     }
 
@@ -195,8 +195,8 @@ private func expectRefused(
         let http: @Sendable (HTTPExchange) -> Void = { $0.respond(status: 200, headers: [], body: bytes(200_000)) }
         try await withServer(http: http) { server, transport in
             let gateway = try TLSGateway(to: server.port, agreement: .nothing, cutsAfterBytes: 10_000)
-            let text = try await rawAnswer(transport, address(gateway.port))
-            #expect(text.contains("broke"))
+            let string = try await rawAnswer(transport, address(gateway.port))
+            #expect(string.contains("broke"))
         }
     }
 
@@ -339,7 +339,7 @@ func rawAnswer(_ transport: Transport, _ address: ServerAddress) async throws ->
         switch event {
         case .opened, .drained: break
         case .received(let bytes): received.append(bytes)
-        case .closed(let status): answer.set(status?.description ?? received.text)
+        case .closed(let status): answer.set(status?.description ?? received.string)
         }
     }
     connection.send(Array("GET /x HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n".utf8))

@@ -56,17 +56,17 @@ import Testing
     }
 
     @Test func statusesKeepCodeAndCharacters() async throws {
-        let text = "no \"Dokument\" \u{1F525} 100%\r\nsecond line"
+        let string = "no \"Dokument\" \u{1F525} 100%\r\nsecond line"
         let service: @Sendable (GRPCCall) -> Void = { call in
             call.unary { message in
                 if !message.isEmpty { call.send(message) }
-                call.finish(.aborted(text))
+                call.finish(.aborted(string))
             }
         }
         try await withServer(grpc: service) { server, transport in
             let channel = channel(transport, port: server.port)
-            #expect(await failure { try await channel.unary("/a/b", message: []) } == .aborted(text))
-            #expect(await failure { try await channel.unary("/a/b", message: [1]) } == .aborted(text))
+            #expect(await failure { try await channel.unary("/a/b", message: []) } == .aborted(string))
+            #expect(await failure { try await channel.unary("/a/b", message: [1]) } == .aborted(string))
         }
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)

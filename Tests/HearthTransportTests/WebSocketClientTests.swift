@@ -32,12 +32,12 @@ private final class Recorded {
         events = stream.makeAsyncIterator()
     }
 
-    func send(_ text: String) { client.send(text: Array(text.utf8)) }
+    func send(_ string: String) { client.send(string: Array(string.utf8)) }
 
     /// The next text; nil when it is over before one comes.
-    func text() async -> String? {
+    func string() async -> String? {
         while let event = await events.next() {
-            if case .text(let text) = event { return String(decoding: text, as: UTF8.self) }
+            if case .string(let string) = event { return String(decoding: string, as: UTF8.self) }
             if case .closed(let end) = event {
                 Issue.record("closed: \(end)")
                 return nil
@@ -46,9 +46,9 @@ private final class Recorded {
         return nil
     }
 
-    func expect(_ text: String, sourceLocation: SourceLocation = #_sourceLocation) async {
-        let received = await self.text()
-        #expect(received == text, sourceLocation: sourceLocation)
+    func expect(_ string: String, sourceLocation: SourceLocation = #_sourceLocation) async {
+        let received = await self.string()
+        #expect(received == string, sourceLocation: sourceLocation)
     }
 
     func expectEnd(_ expected: WebSocketClient.End, sourceLocation: SourceLocation = #_sourceLocation) async {
@@ -81,14 +81,14 @@ private func serve(
         switch exchange.head.path {
         case "/echo":
             guard let channel = exchange.upgradeToWebSocket(options) else { return }
-            channel.onText = { [unowned channel] in channel.send(text: $0) }
+            channel.onText = { [unowned channel] in channel.send(string: $0) }
             channel.onBinary = { [unowned channel] in channel.send(binary: $0) }
             channel.onClose = { ended.set($0) }
         case "/head":
             guard let channel = exchange.upgradeToWebSocket(options) else { return }
             let head = exchange.head
-            let text = "\(head.target) \(head.authority) \(head.firstValue("x-test") ?? "")"
-            channel.send(text: Array(text.utf8))
+            let string = "\(head.target) \(head.authority) \(head.firstValue("x-test") ?? "")"
+            channel.send(string: Array(string.utf8))
             channel.onText = { _ in }
         case "/close": exchange.upgradeToWebSocket(options)?.close(.tryAgainLater, reason: "later")
         case "/abort": exchange.upgradeToWebSocket(options)?.abort()
@@ -108,9 +108,9 @@ private func serve(
                 transport, port: server.port, security: isSecure ? Certificates.shared.trusting : .plaintext
             ) { $0.compressionThresholdBytes = threshold }
             // The first ones before there is a connection.
-            let texts = ["", "a", "ä€😀", String(repeating: "hearth ", count: 50_000)] + (0..<500).map(String.init)
-            for text in texts { peer.send(text) }
-            for text in texts { await peer.expect(text) }
+            let strings = ["", "a", "ä€😀", String(repeating: "hearth ", count: 50_000)] + (0..<500).map(String.init)
+            for string in strings { peer.send(string) }
+            for string in strings { await peer.expect(string) }
             #expect(peer.client.queuedBytes == 0)
             #expect((server.statistics.bytesReceived < 100_000) == (threshold != nil))
             peer.client.close()
@@ -190,7 +190,7 @@ private func serve(
             @Sendable func fill() {
                 while sent < 1_000 {
                     sent += 1
-                    if !channel.send(text: [UInt8](repeating: 65, count: 50_000)) { return isFull.set(true) }
+                    if !channel.send(string: [UInt8](repeating: 65, count: 50_000)) { return isFull.set(true) }
                 }
                 channel.close()
             }
@@ -204,7 +204,7 @@ private func serve(
             _ = try await isFull.value()
             peer.client.setReceiving(true)
             var count = 0
-            for _ in 0..<1_000 where await peer.text()?.utf8.count == 50_000 { count += 1 }
+            for _ in 0..<1_000 where await peer.string()?.utf8.count == 50_000 { count += 1 }
             #expect(count == 1_000)
             await peer.expectEnd(.byPeer(.normal, reason: ""))
         }
@@ -269,16 +269,16 @@ private func serve(
     @Test func anAnswerMayComeByteByByte() async throws {
         let server = try TestListener { connection in
             guard let head = answerHead(to: TestSocket.receive(connection)) else { return }
-            let text = "HTTP/1.1 103 Early\r\nlink: x\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\(head)\r\n"
+            let string = "HTTP/1.1 103 Early\r\nlink: x\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\(head)\r\n"
             let codec = WebSocketConnection(role: .server)
-            for byte in Array(text.utf8) + codec.send(text: [65]) + codec.ping([1]) + codec.send(text: [66]) {
+            for byte in Array(string.utf8) + codec.send(string: [65]) + codec.ping([1]) + codec.send(string: [66]) {
                 _ = TestSocket.sendAll(connection, [byte])
             }
             // The pong, masked.
             var received: [UInt8] = []
             while received.count < 7, case let more = TestSocket.receive(connection), !more.isEmpty { received += more }
             let pong = (try? codec.receive(received)) == [.pong([1])]
-            _ = TestSocket.sendAll(connection, codec.send(text: [pong ? 89 : 78]) + codec.close(.normal))
+            _ = TestSocket.sendAll(connection, codec.send(string: [pong ? 89 : 78]) + codec.close(.normal))
             while !TestSocket.receive(connection).isEmpty {}
         }
         let transport = try Transport()
@@ -292,7 +292,7 @@ private func serve(
         let http: @Sendable (HTTPExchange) -> Void = { exchange in
             guard let channel = exchange.upgradeToWebSocket() else { return }
             channel.onText = { _ in }
-            channel.send(text: [0xFF])
+            channel.send(string: [0xFF])
         }
         try await withServer(http: http) { server, transport in
             let status = await Recorded(transport, port: server.port).failure()

@@ -23,10 +23,10 @@ import Testing
     }
 
     @Test(arguments: ["a\u{0}", "a\u{1F}b", "\u{0}", "a", "a ", "ab\u{FFFF}", "-0", "00", "7", "2147483648"])
-    func boundsLieBetweenKeysAndWhatIsBelowThem(text: String) {
+    func boundsLieBetweenKeysAndWhatIsBelowThem(string: String) {
         let seed = SeededRandom.seed()
         var trees = RandomTrees(seed)
-        let bound = TreeKey(text)
+        let bound = TreeKey(string)
         let bytes = PathCode.bound([1], bound)
         for _ in 0..<2000 {
             let key = trees.key()
@@ -44,11 +44,11 @@ import Testing
             let priority = trees.priority()
             let value = trees.random.chance(90) ? trees.scalar() : nil
             let record = try TreeRecord(stored: TreeRecord(value, priority: priority).bytes)
-            let text = Array((value?.string ?? "").utf8)
-            #expect(try record.value { text } == value, "seed \(seed)")
+            let string = Array((value?.string ?? "").utf8)
+            #expect(try record.value { string } == value, "seed \(seed)")
             #expect(try record.priority == priority, "seed \(seed)")
             #expect(record.isInner == (value == nil))
-            if let text = value?.string { #expect(try record.valueSizeBytes == text.utf8.count) }
+            if let string = value?.string { #expect(try record.valueSizeBytes == string.utf8.count) }
         }
     }
 

@@ -90,9 +90,9 @@ import Testing
     @Test func onlySoMuchIsKeptOfWhatMayBeAnArray() throws {
         let database = try database()
         defer { database.close() }
-        let text = Node(.string(String(repeating: "x", count: 100)))
-        let names = Node(children: (0..<500).map { (TreeKey("n\($0)"), text) })
-        let numbers = Node(children: (0..<500).map { (TreeKey($0), text) })
+        let string = Node(.string(String(repeating: "x", count: 100)))
+        let names = Node(children: (0..<500).map { (TreeKey("n\($0)"), string) })
+        let numbers = Node(children: (0..<500).map { (TreeKey($0), string) })
         let deep = Node(children: (0..<20).map { (TreeKey($0), numbers) })
         try database.write(TreeWrite(("names", names), ("numbers", numbers), ("deep", deep)))
         func largest(_ path: TreePath) throws -> Int {

@@ -32,7 +32,7 @@ import Testing
     func storesTheSameOnAShadow(engine: Engine, isIndexed: Bool) throws {
         let seed = SeededRandom.seed()
         var options = TreeWriterOptions.sliced()
-        options.replacementPlacesMax = 0
+        options.replacementLocationsMax = 0
         try run(engine, isIndexed, options, seed, writes: 300 * SeededRandom.effort)
     }
 
@@ -106,11 +106,11 @@ import Testing
             try view.children(of: path, after: key, limit: limit)
                 == expected.keys(at: .root, after: key, limit: limit), note)
         for form in [TreeJSON.Form.plain, .export] {
-            var text: [UInt8] = [1]
-            try view.appendJSON(at: path, to: &text, form: form)
+            var string: [UInt8] = [1]
+            try view.appendJSON(at: path, to: &string, form: form)
             var wanted: [UInt8] = [1]
             TreeJSON.append(expected, to: &wanted, form: form)
-            #expect(text == wanted, note)
+            #expect(string == wanted, note)
         }
         for _ in 0..<3 {
             let query = trees.query()

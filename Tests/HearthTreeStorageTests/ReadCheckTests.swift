@@ -46,7 +46,7 @@ import Testing
         var asked = 0
         view.askWhileReading { asked += 1 }
         try read(view)
-        #expect(asked >= Self.childCount / ReadCheck.looksMax, "\(name)")
+        #expect(asked >= Self.childCount / ReadCheck.readsMax, "\(name)")
         // Of a view that is asked for two reasons, each is asked.
         var again = 0
         view.askWhileReading { () throws(Status) in

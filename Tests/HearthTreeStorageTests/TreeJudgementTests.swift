@@ -167,7 +167,7 @@ import Testing
 
     @Test func moreThanItRemembersCountsAsAWhole() throws {
         try database.write(TreeWrite(("a", large(1000)), ("b", 1)))
-        let looks = TreeLooks(countMax: 100)
+        let looks = TreeReads(countMax: 100)
         let view = try database.view()
         defer { view.close() }
         let observed = ObservedTree(view: view, looks: looks)

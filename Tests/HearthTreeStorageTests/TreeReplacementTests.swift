@@ -20,12 +20,13 @@ import Testing
     private func children(_ count: Int, _ value: Int) -> Node {
         Node(
             children: (0..<count).map { number in
-                let text = number % 5 == 0 ? String(repeating: "long", count: 200) : "s\(number % 3)"
+                let string = number % 5 == 0 ? String(repeating: "long", count: 200) : "s\(number % 3)"
                 return (
                     TreeKey("k\(number)"),
                     Node(
                         children: [
-                            (TreeKey("x"), Node(.integer(Int64(value + number)))), (TreeKey("y"), Node(.string(text))),
+                            (TreeKey("x"), Node(.integer(Int64(value + number)))),
+                            (TreeKey("y"), Node(.string(string))),
                         ],
                         priority: number % 4 == 0 ? .integer(Int64(number)) : nil)
                 )
@@ -50,7 +51,7 @@ import Testing
     @Test(arguments: [false, true], [false, true])
     func aFailureAnywhereLeavesOneOfTheTwoTrees(isCrash: Bool, isWide: Bool) throws {
         var options = TreeWriterOptions.sliced(nodes: 10, records: 7)
-        if isWide { options.replacementPlacesMax = 0 }
+        if isWide { options.replacementLocationsMax = 0 }
         options.compareBytesMax = 1 << 16
         let before = Node(
             children: [

@@ -116,7 +116,7 @@ import Testing
         func prepare(_ commit: TreeCommit, after: TreeView) {
             do throws(Status) {
                 let node = try after.node(at: .root)
-                note("\(node.children.map(\.key.text).joined()) \(after.version == commit.version)")
+                note("\(node.children.map(\.key.string).joined()) \(after.version == commit.version)")
             } catch {
                 note("unreadable")
             }

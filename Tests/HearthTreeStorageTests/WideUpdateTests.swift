@@ -55,7 +55,7 @@ import Glibc
             let note: Comment = "seed \(seed), round \(round)"
             let store = try LastingStore(engine)
             var options = TreeWriterOptions.sliced(nodes: 12, records: 1 + trees.random.below(4))
-            options.replacementPlacesMax = trees.random.chance(70) ? 0 : 2
+            options.replacementLocationsMax = trees.random.chance(70) ? 0 : 2
             let database = try open(store, options)
             let commits = Commits()
             try database.define(Self.definitions)
@@ -181,7 +181,7 @@ import Glibc
     @Test func aReaderSeesOneOfTheTwoTreesAtEveryMoment() throws {
         let store = try LastingStore(.memory)
         var options = TreeWriterOptions.sliced(nodes: 10, records: 3)
-        options.replacementPlacesMax = 0
+        options.replacementLocationsMax = 0
         let database = try open(store, options)
         defer { database.close() }
         let updates = [

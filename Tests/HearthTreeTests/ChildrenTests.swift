@@ -39,8 +39,8 @@ import Testing
             #expect(children[position].key == key, "\(say)")
             #expect(children.place(of: key) == position, "\(say)")
             #expect(
-                children.place(of: TreeKey(key.text + "x"))
-                    == (keys.firstIndex { $0 > TreeKey(key.text + "x") } ?? keys.count))
+                children.place(of: TreeKey(key.string + "x"))
+                    == (keys.firstIndex { $0 > TreeKey(key.string + "x") } ?? keys.count))
         }
         #expect(children == Node(children: keys.shuffled().map { ($0, node.child($0)) }).children, "\(say)")
     }
@@ -57,13 +57,13 @@ import Testing
                     if count > 0 { keys.append(keys[chance.below(count)]) }
                 }
                 let members = keys.enumerated().map { ($1, chance.below(5) == 0 ? nil : $0) }
-                let text = members.map { "\"\($0)\":\($1.map(String.init) ?? "null")" }.joined(separator: ",")
-                let node = try TreeJSON.node(Array("{\(text)}".utf8))
+                let string = members.map { "\"\($0)\":\($1.map(String.init) ?? "null")" }.joined(separator: ",")
+                let node = try TreeJSON.node(Array("{\(string)}".utf8))
                 var model: [TreeKey: Int] = [:]
                 for (key, value) in members { model[TreeKey(key)] = value }
                 let expected = Node(children: model.map { ($0.key, Node(.integer(Int64($0.value)))) })
-                #expect(node == expected, "seed \(seed), \(text)")
-                #expect(node.children.map(\.key) == model.keys.sorted(), "seed \(seed), \(text)")
+                #expect(node == expected, "seed \(seed), \(string)")
+                #expect(node.children.map(\.key) == model.keys.sorted(), "seed \(seed), \(string)")
             }
         }
     }
@@ -98,7 +98,7 @@ import Testing
             node = node.setting(
                 TreeKey("list"),
                 to: node.child("list").setting(TreeKey("k\(chance.below(300))"), to: Node(chance.scalar())))
-            #expect(node.hash == node.copied.hash, "seed \(seed): \(text(of: node))")
+            #expect(node.hash == node.copied.hash, "seed \(seed): \(string(of: node))")
             #expect(node.hash == node.hash)
         }
         let list = Node(children: (0..<20).map { (TreeKey($0), Node(true)) })

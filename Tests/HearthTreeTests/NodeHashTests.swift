@@ -77,11 +77,11 @@ import Testing
             let changed = node.setting(place, to: chance.node(depth: 1))
             // Hashes are of doubles, of which integers beyond 2^53 share one.
             func asDoubles(_ node: Node) -> String {
-                text(of: node).split(separator: "9007199254740993", omittingEmptySubsequences: false)
+                string(of: node).split(separator: "9007199254740993", omittingEmptySubsequences: false)
                     .joined(separator: "9007199254740992.0")
             }
             if try tree(asDoubles(changed)) != tree(asDoubles(node)) {
-                #expect(changed.hash != node.hash, "seed \(seed): \(text(of: node)) and \(text(of: changed))")
+                #expect(changed.hash != node.hash, "seed \(seed): \(string(of: node)) and \(string(of: changed))")
             }
         }
     }
@@ -170,13 +170,14 @@ import Testing
             let hash = CompoundHash(of: client, splittingOver: chance.below(150))
             var updated = client
             for range in hash.differences(from: server) {
-                var text: [UInt8] = []
-                range.append(to: &text)
-                updated = try TreeRange(text).applied(to: updated)
+                var string: [UInt8] = []
+                range.append(to: &string)
+                updated = try TreeRange(string).applied(to: updated)
             }
             try #require(
                 updated.hash == server.hash,
-                "seed \(seed): \(text(of: client)) became \(text(of: updated)), not \(text(of: server)); \(hash.paths)")
+                "seed \(seed): \(string(of: client)) became \(string(of: updated)), not \(string(of: server)); \(hash.paths)"
+            )
         }
     }
 

@@ -20,7 +20,7 @@ import Testing
         ("[1,null,[null,[]],{\"x\":{}}]", "[1]"),
     ])
     func thePlainFormHasArrays(_ data: String, _ plain: String) throws {
-        #expect(text(of: try tree(data), .plain) == plain)
+        #expect(string(of: try tree(data), .plain) == plain)
     }
 
     @Test(arguments: [
@@ -43,7 +43,7 @@ import Testing
         (" \t\r\n[ 1 , { \"a\" : true } ] ", "{\"0\":1,\"1\":{\"a\":true}}"),
     ])
     func theExportFormSaysAll(_ data: String, _ export: String?) throws {
-        #expect(text(of: try tree(data)) == export ?? data)
+        #expect(string(of: try tree(data)) == export ?? data)
     }
 
     @Test(arguments: [
@@ -57,8 +57,8 @@ import Testing
     ])
     func numbersKeepWhatTheyMean(_ data: String, _ printed: String?) throws {
         let node = try tree(data)
-        if let printed { #expect(text(of: node) == printed) }
-        #expect(try tree(text(of: node)).value?.number == node.value?.number)
+        if let printed { #expect(string(of: node) == printed) }
+        #expect(try tree(string(of: node)).value?.number == node.value?.number)
     }
 
     @Test func integersAndDoublesAreTwoKinds() throws {
@@ -76,7 +76,7 @@ import Testing
     func stringsAreKeptAsTheyAre(_ data: String, _ value: String) throws {
         let node = try tree(data)
         #expect(node.value == .string(value))
-        #expect(try tree(text(of: node)) == node)
+        #expect(try tree(string(of: node)) == node)
     }
 
     @Test(arguments: [
@@ -99,9 +99,9 @@ import Testing
 
     @Test func textThatIsNotUTF8IsRefused() {
         for bytes: [UInt8] in [[0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0x80]] {
-            for text in [[0x22] + bytes + [0x22], [0x22, 0x5C, 0x6E] + bytes + [0x22]] {
-                #expect(throws: TreeDataError.invalidJSON) { try TreeJSON.node(text) }
-                #expect(throws: TreeDataError.invalidJSON) { try TreeJSON.value(text) }
+            for string in [[0x22] + bytes + [0x22], [0x22, 0x5C, 0x6E] + bytes + [0x22]] {
+                #expect(throws: TreeDataError.invalidJSON) { try TreeJSON.node(string) }
+                #expect(throws: TreeDataError.invalidJSON) { try TreeJSON.value(string) }
             }
         }
     }
@@ -169,20 +169,20 @@ import Testing
     }
 
     @Test func membersAreSlices() throws {
-        let text = Array("x{\"a\" : [1, {\"b\":\"}\"}] ,\"\\u0062\":null}y".utf8)
-        let members = try TreeJSON.members(text, in: 1..<text.count - 1)
+        let string = Array("x{\"a\" : [1, {\"b\":\"}\"}] ,\"\\u0062\":null}y".utf8)
+        let members = try TreeJSON.members(string, in: 1..<string.count - 1)
         #expect(members.map(\.name) == ["a", "b"])
-        #expect(members.map { String(decoding: text[$0.value], as: UTF8.self) } == ["[1, {\"b\":\"}\"}]", "null"])
-        #expect(try TreeJSON.node(text, in: members[0].value) == tree("[1,{\"b\":\"}\"}]"))
+        #expect(members.map { String(decoding: string[$0.value], as: UTF8.self) } == ["[1, {\"b\":\"}\"}]", "null"])
+        #expect(try TreeJSON.node(string, in: members[0].value) == tree("[1,{\"b\":\"}\"}]"))
         #expect(try TreeJSON.members(Array("{}".utf8)).isEmpty)
         #expect(throws: TreeDataError.self) { try TreeJSON.members(Array("[]".utf8)) }
-        #expect(throws: TreeDataError.self) { try TreeJSON.node(text) }
+        #expect(throws: TreeDataError.self) { try TreeJSON.node(string) }
     }
 
     @Test func anyJSONIsReadAndWritten() throws {
         let value: JSONValue = ["a": [1, 2.5, true, nil, "\u{1}"], "b": [:], "c": []]
-        #expect(text(of: value) == "{\"a\":[1,2.5,true,null,\"\\u0001\"],\"b\":{},\"c\":[]}")
-        #expect(try json(text(of: value)) == value)
+        #expect(string(of: value) == "{\"a\":[1,2.5,true,null,\"\\u0001\"],\"b\":{},\"c\":[]}")
+        #expect(try json(string(of: value)) == value)
         #expect(value["a"]?.array?.count == 5)
         #expect(try json("{\"\u{e4}\":1,\"a\u{308}\":2,\"x\":3,\"x\":4}")["\u{e4}"] == 1)
         #expect(try json("{\"x\":3,\"x\":4}")["x"] == 4)
@@ -195,7 +195,7 @@ import Testing
     @Test func thePrettyFormIsTheServices() throws {
         let node = try tree("{\"a\":{\"b\":1},\"l\":[{\"x\":1},[2,3],null,true],\"s\":\"t\"}")
         #expect(
-            text(of: node, .plain, pretty: true) == """
+            string(of: node, .plain, pretty: true) == """
                 {
                   "a" : {
                     "b" : 1
@@ -206,7 +206,7 @@ import Testing
                   "s" : "t"
                 }
                 """)
-        #expect(text(of: .empty, .plain, pretty: true) == "null")
+        #expect(string(of: .empty, .plain, pretty: true) == "null")
     }
 
     @Test func whatIsWrittenReadsAsTheSame() throws {
@@ -214,13 +214,13 @@ import Testing
         var chance = Chance(seed: seed)
         for _ in 0..<1500 {
             let node = chance.node(depth: 4)
-            let export = text(of: node)
+            let export = string(of: node)
             let again = try tree(export)
             // A double that is a whole number reads as an integer.
-            try #require(text(of: again) == export, "seed \(seed): \(export)")
+            try #require(string(of: again) == export, "seed \(seed): \(export)")
             #expect(again.hash == node.hash, "seed \(seed): \(export)")
-            #expect(try tree(text(of: node, pretty: true)) == again, "seed \(seed): \(export)")
-            #expect(try tree(text(of: node, .plain)).hash == node.withoutPriorities.hash, "seed \(seed): \(export)")
+            #expect(try tree(string(of: node, pretty: true)) == again, "seed \(seed): \(export)")
+            #expect(try tree(string(of: node, .plain)).hash == node.withoutPriorities.hash, "seed \(seed): \(export)")
         }
     }
 }

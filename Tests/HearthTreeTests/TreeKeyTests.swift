@@ -21,12 +21,12 @@ import Testing
     @Test func theOrderIsTotal() {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
-        func text() -> TreeKey {
+        func string() -> TreeKey {
             let parts = ["-", "0", "1", "9", "2147483647", "a", "\u{e4}", "\u{1F600}", "\u{E000}", " ", ""]
             return TreeKey((0...chance.below(4)).map { _ in parts.randomElement(using: &chance)! }.joined())
         }
         for _ in 0..<10_000 {
-            let (a, b, c) = (text(), text(), text())
+            let (a, b, c) = (string(), string(), string())
             #expect((a == b) == (TreeKey.compare(a, b) == 0), "seed \(seed): \(a) \(b)")
             #expect(TreeKey.compare(a, b).signum() == -TreeKey.compare(b, a).signum(), "seed \(seed): \(a) \(b)")
             if a < b, b < c { #expect(a < c, "seed \(seed): \(a) \(b) \(c)") }
@@ -58,8 +58,8 @@ import Testing
             (TreeKey(String(repeating: "\u{FFFF}", count: 768)), .max),
         ]
         for (key, neighbour) in successors { #expect(key.successor == neighbour, "\(key)") }
-        func padded(_ text: String) -> TreeQuery.BoundKey {
-            .key(TreeKey(text + String(repeating: "\u{FFFF}", count: 768 - text.utf16.count)))
+        func padded(_ string: String) -> TreeQuery.BoundKey {
+            .key(TreeKey(string + String(repeating: "\u{FFFF}", count: 768 - string.utf16.count)))
         }
         let predecessors: [(TreeKey, TreeQuery.BoundKey)] = [
             ("5", .key("4")), ("0", .key("-1")), ("-2147483648", .min), (" ", .key("2147483647")), ("a ", .key("a")),
@@ -85,8 +85,10 @@ import Testing
         #expect(try limits.path("//a///b/") == "a/b")
         #expect(try limits.path("/") == .root)
         #expect(try limits.path("a/.priority", allowingPriority: true).last == .priority)
-        for text in ["a/.priority", "a.b", "$x", "a/#", "[", "a]", ".info/connected", "a/\u{1}", "\u{7f}", "a/.value"] {
-            #expect(throws: TreeDataError.invalidPath) { try limits.path(text) }
+        for string in [
+            "a/.priority", "a.b", "$x", "a/#", "[", "a]", ".info/connected", "a/\u{1}", "\u{7f}", "a/.value",
+        ] {
+            #expect(throws: TreeDataError.invalidPath) { try limits.path(string) }
         }
         #expect(throws: TreeDataError.invalidPath) { try limits.path(".priority/a", allowingPriority: true) }
         #expect(TreeDataError.invalidPath.message == "Invalid path: Invalid token in path")
@@ -110,8 +112,8 @@ import Testing
     /// Source: rtdb-protocol §3.
     @Test func theTimeStandsInFront() {
         var generator = PushID.Generator()
-        #expect(generator.next(nowMilliseconds: 1).text.hasPrefix("-------0"))
-        #expect(generator.next(nowMilliseconds: 1_700_000_000_000).text.hasPrefix("-NjEtLV-"))
+        #expect(generator.next(nowMilliseconds: 1).string.hasPrefix("-------0"))
+        #expect(generator.next(nowMilliseconds: 1_700_000_000_000).string.hasPrefix("-NjEtLV-"))
     }
 
     private struct Last: RandomNumberGenerator {
@@ -126,7 +128,8 @@ import Testing
         for _ in 0..<10_000 {
             let next = generator.next(nowMilliseconds: 1_700_000_000_000 + Int64(chance.below(50)) - 25, using: &chance)
             #expect(
-                last < next && next.text.utf8.count == 20 && TreeLimits.standard.isValid(next), "seed \(seed): \(next)")
+                last < next && next.string.utf8.count == 20 && TreeLimits.standard.isValid(next),
+                "seed \(seed): \(next)")
             last = next
         }
     }

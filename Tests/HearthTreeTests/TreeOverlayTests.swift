@@ -34,7 +34,7 @@ private final class CountingTree: TreeData {
         let base = try tree(data)
         let result = base.applying(changes)
         #expect(try TreeOverlay(base: base, changes: changes).node(at: .root) == result)
-        return text(of: result)
+        return string(of: result)
     }
 
     @Test func writesBelowALeafTakeItsPlace() throws {
@@ -86,7 +86,7 @@ private final class CountingTree: TreeData {
             let changes = (0...chance.below(4)).map { _ in chance.change(depth: 3) }
             let changed = base.applying(changes)
             let overlay = TreeOverlay(base: CountingTree(base), changes: changes)
-            let say = "seed \(seed): \(text(of: base)) with \(changes.map { "\($0.path)=\(text(of: $0.node))" })"
+            let say = "seed \(seed): \(string(of: base)) with \(changes.map { "\($0.path)=\(string(of: $0.node))" })"
             var places = Set((0..<10).map { _ in chance.path(4) })
             for change in changes {
                 for depth in 0...change.path.count {
@@ -123,7 +123,7 @@ private final class CountingTree: TreeData {
             #expect(single == changes.reduce(base) { $0.setting($1.path, to: $1.node) })
             try #require(
                 base.applying(changes) == single,
-                "seed \(seed): \(text(of: base)) with \(changes.map { "\($0.path)=\(text(of: $0.node))" })")
+                "seed \(seed): \(string(of: base)) with \(changes.map { "\($0.path)=\(string(of: $0.node))" })")
         }
     }
 

@@ -59,12 +59,12 @@ private enum QueryModel {
     }
 
     private static func rank(_ key: TreeKey) -> [Double] {
-        let digits = key.text.hasPrefix("-") ? key.text.dropFirst() : key.text[...]
+        let digits = key.string.hasPrefix("-") ? key.string.dropFirst() : key.string[...]
         let isNumber = !digits.isEmpty && digits.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
-        if isNumber, let value = Double(key.text), abs(value) < 0x1p31 || value == -0x1p31 {
-            return [0, value, Double(key.text.utf8.count), digits.count == key.text.count ? 1 : 0]
+        if isNumber, let value = Double(key.string), abs(value) < 0x1p31 || value == -0x1p31 {
+            return [0, value, Double(key.string.utf8.count), digits.count == key.string.count ? 1 : 0]
         }
-        return [1] + key.text.utf16.map { Double($0) }
+        return [1] + key.string.utf16.map { Double($0) }
     }
 }
 
@@ -100,7 +100,7 @@ extension Chance {
             let query = chance.query()
             let window = QueryModel.window(query, node)
             found += window.count
-            let say = "seed \(seed): \(query) of \(text(of: node))"
+            let say = "seed \(seed): \(query) of \(string(of: node))"
             try #require(query.orderedChildren(of: node).map(\.key) == window, "\(say)")
             if !query.isUnfiltered {
                 #expect(query.result(of: node).children.map(\.key) == window.sorted(), "\(say)")
@@ -112,9 +112,9 @@ extension Chance {
                     #expect(query.contains(key, child) == inside.contains(key), "\(say) has \(key)")
                 }
             }
-            #expect(try TreeQuery(wire: query.wire) == query, "\(say) as \(text(of: query.wire))")
-            let wire = text(of: query.wire)
-            #expect(text(of: try TreeQuery(wire: json(wire)).wire) == wire, "\(say)")
+            #expect(try TreeQuery(wire: query.wire) == query, "\(say) as \(string(of: query.wire))")
+            let wire = string(of: query.wire)
+            #expect(string(of: try TreeQuery(wire: json(wire)).wire) == wire, "\(say)")
         }
         #expect(found > 500)
     }
@@ -191,7 +191,7 @@ extension Chance {
     ])
     func boundsAreTheSDKs(_ wire: String, _ keys: String) throws {
         let query = try TreeQuery(wire: try json(wire))
-        #expect(query.orderedChildren(of: try tree(people)).map(\.key.text).joined() == keys)
+        #expect(query.orderedChildren(of: try tree(people)).map(\.key.string).joined() == keys)
         #expect(try TreeQuery(wire: query.wire) == query)
     }
 
@@ -200,7 +200,7 @@ extension Chance {
             "{\"a\":{\".value\":1,\".priority\":\"x\"},\"b\":{\".value\":1,\".priority\":5},\"c\":1,\"d\":{\"y\":1,\".priority\":7}}"
         )
         for (wire, keys) in [("{}", "cbda"), ("{\"sp\":5}", "bda"), ("{\"ep\":5}", "cb"), ("{\"sp\":\"x\"}", "a")] {
-            #expect(try TreeQuery(wire: json(wire)).orderedChildren(of: node).map(\.key.text).joined() == keys)
+            #expect(try TreeQuery(wire: json(wire)).orderedChildren(of: node).map(\.key.string).joined() == keys)
         }
     }
 
@@ -221,8 +221,8 @@ extension Chance {
 @Suite struct TreeQueryRESTTests {
     private let people = "{\"a\":{\"n\":1},\"b\":{\"n\":2},\"c\":{\"n\":2},\"d\":{\"n\":3},\"f\":true}"
 
-    private func parameters(_ text: String) -> [(name: String, value: String)] {
-        text.split(separator: "&").map { part in
+    private func parameters(_ string: String) -> [(name: String, value: String)] {
+        string.split(separator: "&").map { part in
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             return (String(pair[0]), pair.count > 1 ? String(pair[1]) : "")
         }
@@ -258,9 +258,9 @@ extension Chance {
         ("shallow=true&limitToFirst=2&startAfter=\"b\"", "cd"),
         ("shallow=true&orderBy=\"$key\"&startAt=\"d\"", "df"),
     ])
-    func parametersMakeAWindow(_ text: String, _ keys: String) throws {
-        let query = try #require(try TreeQuery(rest: parameters(text)))
-        #expect(query.orderedChildren(of: try tree(people)).map(\.key.text).joined() == keys)
+    func parametersMakeAWindow(_ string: String, _ keys: String) throws {
+        let query = try #require(try TreeQuery(rest: parameters(string)))
+        #expect(query.orderedChildren(of: try tree(people)).map(\.key.string).joined() == keys)
     }
 
     @Test func withoutAnyOfThemThereIsNoQuery() throws {
@@ -305,8 +305,8 @@ extension Chance {
         ("orderBy=\"n\"&startAt=1&startAfter=1", "Only one of startAt and startAfter may be specified"),
         ("orderBy=\"n\"&endAt=1&endBefore=1", "Only one of endAt and endBefore may be specified"),
     ])
-    func refusalsHaveTheServicesWords(_ text: String, _ message: String) {
-        let error = #expect(throws: TreeDataError.self) { try TreeQuery(rest: parameters(text)) }
+    func refusalsHaveTheServicesWords(_ string: String, _ message: String) {
+        let error = #expect(throws: TreeDataError.self) { try TreeQuery(rest: parameters(string)) }
         #expect(error?.message == message)
     }
 }

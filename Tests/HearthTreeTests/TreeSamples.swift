@@ -3,22 +3,22 @@ import HearthTree
 import Testing
 
 /// The tree that a JSON text says.
-func tree(_ text: String, limits: TreeLimits = .standard) throws(TreeDataError) -> Node {
-    try TreeJSON.node(Array(text.utf8), limits: limits)
+func tree(_ string: String, limits: TreeLimits = .standard) throws(TreeDataError) -> Node {
+    try TreeJSON.node(Array(string.utf8), limits: limits)
 }
 
-func json(_ text: String) throws(TreeDataError) -> JSONValue { try TreeJSON.value(Array(text.utf8)) }
+func json(_ string: String) throws(TreeDataError) -> JSONValue { try TreeJSON.value(Array(string.utf8)) }
 
-func text(of node: Node, _ form: TreeJSON.Form = .export, pretty: Bool = false) -> String {
-    var text: [UInt8] = []
-    TreeJSON.append(node, to: &text, form: form, pretty: pretty)
-    return String(decoding: text, as: UTF8.self)
+func string(of node: Node, _ form: TreeJSON.Form = .export, pretty: Bool = false) -> String {
+    var string: [UInt8] = []
+    TreeJSON.append(node, to: &string, form: form, pretty: pretty)
+    return String(decoding: string, as: UTF8.self)
 }
 
-func text(of value: JSONValue) -> String {
-    var text: [UInt8] = []
-    TreeJSON.append(value, to: &text)
-    return String(decoding: text, as: UTF8.self)
+func string(of value: JSONValue) -> String {
+    var string: [UInt8] = []
+    TreeJSON.append(value, to: &string)
+    return String(decoding: string, as: UTF8.self)
 }
 
 /// A generator whose run can be repeated: failures print its seed. HEARTH_SEED sets it.

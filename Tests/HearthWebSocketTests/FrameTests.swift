@@ -5,27 +5,27 @@ import Testing
 @Suite struct FrameTests {
     @Test func readsTheExamplesOfTheStandard() throws {
         let client = WebSocketConnection(role: .client)
-        #expect(try client.receive(hex("81 05 48 65 6c 6c 6f")) == [.text(bytes("Hello"))])
-        #expect(try client.receive(hex("01 03 48 65 6c 80 02 6c 6f")) == [.text(bytes("Hello"))])
+        #expect(try client.receive(hex("81 05 48 65 6c 6c 6f")) == [.string(bytes("Hello"))])
+        #expect(try client.receive(hex("01 03 48 65 6c 80 02 6c 6f")) == [.string(bytes("Hello"))])
         #expect(try client.receive(hex("89 05 48 65 6c 6c 6f")) == [.ping(bytes("Hello"))])
         let zeros = [UInt8](repeating: 0, count: 65_536)
         #expect(try client.receive(hex("82 7e 01 00") + zeros[..<256]) == [.binary(Array(zeros[..<256]))])
         #expect(try client.receive(hex("82 7f 00 00 00 00 00 01 00 00") + zeros) == [.binary(zeros)])
         let server = WebSocketConnection(role: .server)
-        #expect(try server.receive(hex("81 85 37 fa 21 3d 7f 9f 4d 51 58")) == [.text(bytes("Hello"))])
+        #expect(try server.receive(hex("81 85 37 fa 21 3d 7f 9f 4d 51 58")) == [.string(bytes("Hello"))])
         #expect(try server.receive(hex("8a 85 37 fa 21 3d 7f 9f 4d 51 58")) == [.pong(bytes("Hello"))])
     }
 
     @Test func writesTheExamplesOfTheStandard() {
         let server = WebSocketConnection(role: .server)
-        #expect(server.send(text: bytes("Hello")) == hex("81 05 48 65 6c 6c 6f"))
+        #expect(server.send(string: bytes("Hello")) == hex("81 05 48 65 6c 6c 6f"))
         #expect(server.ping(bytes("Hello")) == hex("89 05 48 65 6c 6c 6f"))
         let zeros = [UInt8](repeating: 0, count: 65_536)
         #expect(server.send(binary: Array(zeros[..<256])) == hex("82 7e 01 00") + zeros[..<256])
         #expect(server.send(binary: zeros) == hex("82 7f 00 00 00 00 00 01 00 00") + zeros)
         // The first byte of the mask is the lowest.
         let client = WebSocketConnection(role: .client, nextMask: { 0x3D21_FA37 })
-        #expect(client.send(text: bytes("Hello")) == hex("81 85 37 fa 21 3d 7f 9f 4d 51 58"))
+        #expect(client.send(string: bytes("Hello")) == hex("81 85 37 fa 21 3d 7f 9f 4d 51 58"))
         #expect(client.pong(bytes("Hello")) == hex("8a 85 37 fa 21 3d 7f 9f 4d 51 58"))
         #expect(client.close(.normal, reason: "") == hex("88 82 37 fa 21 3d") + [0x03 ^ 0x37, 0xE8 ^ 0xFA])
     }
@@ -44,7 +44,7 @@ import Testing
     ])
     func inflatesTheExamplesOfTheStandard(_ input: String) throws {
         let client = WebSocketConnection(role: .client, deflate: WebSocketDeflate())
-        for _ in 0..<3 { #expect(try client.receive(hex(input)) == [.text(bytes("Hello"))]) }
+        for _ in 0..<3 { #expect(try client.receive(hex(input)) == [.string(bytes("Hello"))]) }
     }
 
     @Test func keepsTheWindowOnlyWhenAgreed() throws {
@@ -52,9 +52,9 @@ import Testing
         // Refers to the message before it.
         let second = hex("c1 05 f2 00 11 00 00")
         let keeping = WebSocketConnection(role: .client, deflate: WebSocketDeflate(serverTakesOverContext: true))
-        #expect(try keeping.receive(first + second) == [.text(bytes("Hello")), .text(bytes("Hello"))])
+        #expect(try keeping.receive(first + second) == [.string(bytes("Hello")), .string(bytes("Hello"))])
         let forgetting = WebSocketConnection(role: .client, deflate: WebSocketDeflate(clientTakesOverContext: true))
-        #expect(try forgetting.receive(first) == [.text(bytes("Hello"))])
+        #expect(try forgetting.receive(first) == [.string(bytes("Hello"))])
         #expect(throws: WebSocketFailure.self) { try forgetting.receive(second) }
     }
 
@@ -63,7 +63,7 @@ import Testing
         let input =
             frame(1, bytes("a"), isFinal: false) + frame(9, bytes("p")) + frame(0, isFinal: false) + frame(10)
             + frame(0, bytes("b")) + frame(2, [7])
-        #expect(try server.receive(input) == [.ping(bytes("p")), .pong([]), .text(bytes("ab")), .binary([7])])
+        #expect(try server.receive(input) == [.ping(bytes("p")), .pong([]), .string(bytes("ab")), .binary([7])])
     }
 
     @Test func aCloseIsTheLastEvent() throws {
@@ -73,7 +73,7 @@ import Testing
         #expect(server.hasReceivedClose)
         #expect(try server.receive(frame(1)).isEmpty)
         #expect(server.close(.normal) == serverFrame(8, [0x03, 0xE8]))
-        #expect(server.close(.normal).isEmpty && server.send(text: [65]).isEmpty && server.ping().isEmpty)
+        #expect(server.close(.normal).isEmpty && server.send(string: [65]).isEmpty && server.ping().isEmpty)
         #expect(try WebSocketConnection(role: .server).receive(frame(8)) == [.close(nil, reason: "")])
     }
 
@@ -88,8 +88,8 @@ import Testing
 
     @Test func aSharedMessageIsWhatEachWouldHaveSent() throws {
         for count in [0, 5, 125, 126, 70_000] {
-            let text = [UInt8](repeating: 65, count: count)
-            let shared = SharedWebSocketMessage(text: text)
+            let string = [UInt8](repeating: 65, count: count)
+            let shared = SharedWebSocketMessage(string: string)
             for deflate in [
                 nil, WebSocketDeflate(), WebSocketDeflate(serverTakesOverContext: true),
                 WebSocketDeflate(serverWindowBits: 9),
@@ -99,7 +99,7 @@ import Testing
                 for _ in 0..<2 {
                     let sent = server.send(shared)
                     #expect(deflate == nil || count < 1_024 || sent.count < count / 10)
-                    #expect(try client.receive(sent) == [.text(text)])
+                    #expect(try client.receive(sent) == [.string(string)])
                 }
             }
         }

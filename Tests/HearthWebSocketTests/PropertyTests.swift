@@ -52,7 +52,7 @@ import Testing
                 let event = PropertyTests.randomEvent(&generator)
                 expected.append(event)
                 switch event {
-                case .text(let text): sent += sender.send(text: text)
+                case .string(let string): sent += sender.send(string: string)
                 case .binary(let bytes): sent += sender.send(binary: bytes)
                 case .ping(let payload): sent += sender.ping(payload)
                 case .pong(let payload): sent += sender.pong(payload)
@@ -83,9 +83,9 @@ import Testing
             let alphabet = Array("ab \u{e4}\u{20AC}\u{1F600}\u{0}").map { Array(String($0).utf8) }
             var word: [UInt8] = []
             for _ in 0..<50 { word += alphabet.randomElement(using: &generator) ?? [] }
-            var text: [UInt8] = []
-            while text.count < length { text += word }
-            return .text(text)
+            var string: [UInt8] = []
+            while string.count < length { string += word }
+            return .string(string)
         }
     }
 

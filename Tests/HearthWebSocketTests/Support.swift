@@ -17,10 +17,10 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+func bytes(_ string: String) -> [UInt8] { Array(string.utf8) }
 
 /// `81 05 48`
-func hex(_ text: String) -> [UInt8] { text.split(separator: " ").compactMap { UInt8($0, radix: 16) } }
+func hex(_ string: String) -> [UInt8] { string.split(separator: " ").compactMap { UInt8($0, radix: 16) } }
 
 /// A frame written by hand, for what no proper end would send.
 func frame(

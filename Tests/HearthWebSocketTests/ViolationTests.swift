@@ -55,22 +55,22 @@ import Testing
         "e2 28 a1",
     ])
     func closesWith1007ForWhatIsNotUTF8(_ input: String) {
-        let text = hex(input)
-        #expect(failureCode(frame(1, text)) == .invalidPayload)
-        #expect(failureCode(frame(2, text)) == nil)
-        #expect(failureCode(frame(8, [0x03, 0xE8] + text)) == .invalidPayload)
-        for cut in 0...text.count {
-            let pieces = frame(1, Array(text[..<cut]), isFinal: false) + frame(9) + frame(0, Array(text[cut...]))
+        let string = hex(input)
+        #expect(failureCode(frame(1, string)) == .invalidPayload)
+        #expect(failureCode(frame(2, string)) == nil)
+        #expect(failureCode(frame(8, [0x03, 0xE8] + string)) == .invalidPayload)
+        for cut in 0...string.count {
+            let pieces = frame(1, Array(string[..<cut]), isFinal: false) + frame(9) + frame(0, Array(string[cut...]))
             #expect(failureCode(pieces) == .invalidPayload)
         }
     }
 
     @Test func aCharacterMayBeCutByFragments() throws {
-        let text = bytes("aä€😀\u{10FFFF}\u{7FF}\u{800}\u{D7FF}\u{E000}z")
-        for cut in 0...text.count {
+        let string = bytes("aä€😀\u{10FFFF}\u{7FF}\u{800}\u{D7FF}\u{E000}z")
+        for cut in 0...string.count {
             let server = WebSocketConnection(role: .server)
-            let pieces = frame(1, Array(text[..<cut]), isFinal: false) + frame(0, Array(text[cut...]))
-            #expect(try server.receive(pieces) == [.text(text)])
+            let pieces = frame(1, Array(string[..<cut]), isFinal: false) + frame(0, Array(string[cut...]))
+            #expect(try server.receive(pieces) == [.string(string)])
         }
     }
 
@@ -116,7 +116,7 @@ import Testing
         for (count, code) in [(1_000, nil), (1_001, WebSocketCloseCode.messageTooBig), (50 << 20, .messageTooBig)] {
             let client = WebSocketConnection(
                 role: .client, limits: WebSocketLimits(compressionThresholdBytes: 0), deflate: WebSocketDeflate())
-            let sent = client.send(text: [UInt8](repeating: 65, count: count))
+            let sent = client.send(string: [UInt8](repeating: 65, count: count))
             #expect(sent.count < count / 20)
             #expect(failureCode(sent, limits: limits, deflate: WebSocketDeflate()) == code)
         }
@@ -141,14 +141,14 @@ import Testing
         #expect(throws: WebSocketFailure.self) { try broken.receive(frame(1, hex("f2 48 ff ff ff"), reserved: 4)) }
         let next = WebSocketConnection(role: .server, deflate: WebSocketDeflate(), codecs: codecs)
         let hello = frame(1, hex("f2 48 cd c9 c9 07 00"), reserved: 4)
-        #expect(try next.receive(hello) == [.text(bytes("Hello"))])
+        #expect(try next.receive(hello) == [.string(bytes("Hello"))])
     }
 
     @Test func shortMessagesGoAsTheyAre() {
         let limits = WebSocketLimits(compressionThresholdBytes: 100)
         let server = WebSocketConnection(role: .server, limits: limits, deflate: WebSocketDeflate())
-        #expect(server.send(text: [UInt8](repeating: 65, count: 99)).count == 101)
-        #expect(server.send(text: [UInt8](repeating: 65, count: 100)).count < 20)
+        #expect(server.send(string: [UInt8](repeating: 65, count: 99)).count == 101)
+        #expect(server.send(string: [UInt8](repeating: 65, count: 100)).count < 20)
         // Nor what doesn't get smaller.
         var generator = SeededGenerator(seed: 1)
         let noise = (0..<200).map { _ in UInt8.random(in: 0...255, using: &generator) }

@@ -13,7 +13,7 @@ private let documents = "projects/p/databases/(default)/documents"
 
     @Test func operationsBecomeTheModels() throws {
         let update = try write(#"{"update":{"name":"$/c/x","fields":{"a":{"integerValue":1}}}}"#)
-        #expect(update.document.text == documents + "/c/x" && update.precondition == .none)
+        #expect(update.document.string == documents + "/c/x" && update.precondition == .none)
         guard case .update(let fields, nil) = update.operation else { throw Status.internalError("no update") }
         #expect(fields["a"] == .integer(1))
         guard case .update(_, let mask?) = try write(#"{"update":{"name":"$/c/x"},"updateMask":{}}"#).operation else {
@@ -329,10 +329,11 @@ private let documents = "projects/p/databases/(default)/documents"
         ] as [(String, [String]?)])
     func textsOfOrdersAreRead(_ order: String, _ expected: [String]?) throws {
         if let expected {
-            #expect(try OrderByText.parse(order).map { ($0.descending ? "-" : "") + $0.field.text } == expected)
+            #expect(try OrderByString.parse(order).map { ($0.descending ? "-" : "") + $0.field.string } == expected)
         } else {
             #expect(
-                refusal { () throws(Status) in try OrderByText.parse(order) } == "Invalid order by clause \"\(order)\"")
+                refusal { () throws(Status) in try OrderByString.parse(order) }
+                    == "Invalid order by clause \"\(order)\"")
         }
     }
 

@@ -68,7 +68,7 @@ import Testing
             FieldsCodec.encode(fields), paths: paths.map { try FieldPath(parsing: $0) })
         var writer = JSONWriter()
         try writer.fields(encoded: projected)
-        #expect(text(writer.bytes) == expected)
+        #expect(string(writer.bytes) == expected)
         // The result is canonical again.
         #expect(try FieldsCodec.encode(FieldsCodec.decode(projected)) == projected)
     }
@@ -92,13 +92,13 @@ import Testing
     @Test(arguments: [10, 1000, 100_000]) func aFieldIsFoundAmongManyPathsByLeaps(count: Int) {
         for wanted in [0, 1, 7, count / 2, count - 1, count] {
             for start in [0, wanted / 2, wanted] {
-                var looked = 0
+                var visited = 0
                 let found = Projection.firstIndex(from: start, count: count) {
-                    looked += 1
+                    visited += 1
                     return $0 < wanted
                 }
                 #expect(found == wanted)
-                #expect(looked <= 2 * (Int.bitWidth - count.leadingZeroBitCount) + 2)
+                #expect(visited <= 2 * (Int.bitWidth - count.leadingZeroBitCount) + 2)
             }
         }
     }

@@ -4,12 +4,12 @@ import Testing
 
 @Suite struct JSONTests {
     @Test func bothSpellingsOfNamesAreTaken() throws {
-        for text in [
+        for string in [
             #"{"structuredQuery":{"orderBy":[{"field":{"fieldPath":"a"},"direction":"DESCENDING"}]}}"#,
             #"{"structured_query":{"order_by":[{"field":{"field_path":"a"},"direction":2}]}}"#,
             #" { "structured\u0051uery" : {"orderBy":[{"field":{"fieldPath":"\u0061"},"direction":"2"}]}}"#,
         ] {
-            let request = try RunQueryRequest(json: text)
+            let request = try RunQueryRequest(json: string)
             let order = try #require(request.structuredQuery?.orderBy.first)
             #expect(order.field?.fieldPath == "a" && order.direction == .descending)
         }
@@ -58,14 +58,14 @@ import Testing
         (#"{"transaction":"*"}"#, #"Invalid value at 'transaction' (TYPE_BYTES), Base64 decoding failed for "*""#),
         (#"{"explainOptions":{"analyze":"true"}}"#, #"Invalid value at 'explain_options.analyze' (TYPE_BOOL), "true""#),
     ])
-    func wrongMembersAreNamedWithTheirPlace(_ text: String, _ message: String) {
-        #expect(refusal { () throws(Status) in try RunQueryRequest(json: text) } == message)
+    func wrongMembersAreNamedWithTheirPlace(_ string: String, _ message: String) {
+        #expect(refusal { () throws(Status) in try RunQueryRequest(json: string) } == message)
     }
 
     @Test func placesBeginWhereTheTextStands() {
-        let text = #"{"fields":{"a":{"arrayValue":{"values":[{"nullValue":null},{"integerValue":"1.5"}]}}}}"#
+        let string = #"{"fields":{"a":{"arrayValue":{"values":[{"nullValue":null},{"integerValue":"1.5"}]}}}}"#
         #expect(
-            refusal { () throws(Status) in try DocumentMessage(json: text, at: "document") }
+            refusal { () throws(Status) in try DocumentMessage(json: string, at: "document") }
                 == "Invalid value at 'document.fields[0].value.array_value.values[1].integer_value' (TYPE_INT64), \"1.5\""
         )
         let twice = #"{"fields":{"a":{"nullValue":null},"a":{"nullValue":null}}}"#
@@ -90,13 +90,13 @@ import Testing
         "{\"structuredQuery\":{\"offset\":\"\"}}",
         "{\"parent\":\"a\"}\u{0}", "\u{feff}{}", "{/**/}", "{\"structuredQuery\":{\"offset\":[1]}}", "{\"parent\":\"\\",
     ])
-    func whatIsntJSONIsRefused(_ text: String) {
-        #expect(refusal { () throws(Status) in try RunQueryRequest(json: text) } != nil)
+    func whatIsntJSONIsRefused(_ string: String) {
+        #expect(refusal { () throws(Status) in try RunQueryRequest(json: string) } != nil)
     }
 
     @Test func invalidUTF8IsRefused() {
-        let text = Array("{\"parent\":\"".utf8) + [0xc3, 0x28] + Array("\"}".utf8)
-        #expect(refusal { () throws(Status) in try RunQueryRequest(json: text) }?.contains("not valid UTF-8") == true)
+        let string = Array("{\"parent\":\"".utf8) + [0xc3, 0x28] + Array("\"}".utf8)
+        #expect(refusal { () throws(Status) in try RunQueryRequest(json: string) }?.contains("not valid UTF-8") == true)
     }
 
     @Test func escapesAreRead() throws {
@@ -105,17 +105,17 @@ import Testing
     }
 
     @Test func numbersAreReadInEveryForm() throws {
-        for (text, expected) in [
+        for (string, expected) in [
             ("\"9223372036854775807\"", Int64.max), ("-9223372036854775808", .min), ("1e3", 1000), ("2.0", 2),
             ("\"-0\"", 0),
             ("1.5e1", 15), ("-9007199254740993", -9_007_199_254_740_993),
         ] {
-            #expect(try integer("{\"integerValue\":\(text)}") == expected)
+            #expect(try integer("{\"integerValue\":\(string)}") == expected)
         }
-        for text in ["9223372036854775808", "\"1.5\"", "1e400", "\"1 \"", "true", "-9223372036854775809"] {
-            #expect(refusal { () throws(Status) in try integer("{\"integerValue\":\(text)}") } != nil, "\(text)")
+        for string in ["9223372036854775808", "\"1.5\"", "1e400", "\"1 \"", "true", "-9223372036854775809"] {
+            #expect(refusal { () throws(Status) in try integer("{\"integerValue\":\(string)}") } != nil, "\(string)")
         }
-        for (text, expected) in [
+        for (string, expected) in [
             ("3", 3.0), ("-0.0", -0.0), ("\"-0\"", -0.0), ("0.1", 0.1), ("1e22", 1e22), ("1e23", 1e23),
             ("5e-324", .leastNonzeroMagnitude),
             ("1.7976931348623157e308", 1.7976931348623157e308), ("\"Infinity\"", .infinity),
@@ -124,11 +124,11 @@ import Testing
             ("0.30000000000000004", 0.30000000000000004),
             ("9007199254740993", 9007199254740992), ("1E-2", 0.01),
         ] as [(String, Double)] {
-            #expect(try double("{\"doubleValue\":\(text)}").bitPattern == expected.bitPattern, "\(text)")
+            #expect(try double("{\"doubleValue\":\(string)}").bitPattern == expected.bitPattern, "\(string)")
         }
         #expect(try double("{\"doubleValue\":\"NaN\"}").isNaN)
-        for text in ["1e400", "\"nan\"", "\"inf\"", "\"0x1p3\"", "null"] {
-            #expect(refusal { () throws(Status) in try double("{\"doubleValue\":\(text)}") } != nil, "\(text)")
+        for string in ["1e400", "\"nan\"", "\"inf\"", "\"0x1p3\"", "null"] {
+            #expect(refusal { () throws(Status) in try double("{\"doubleValue\":\(string)}") } != nil, "\(string)")
         }
     }
 
@@ -185,9 +185,10 @@ import Testing
 
     @Test func enumerationsCanLeaveAsNumbers() throws {
         let change = TargetChangeMessage(targetChangeType: .current, targetIds: [1])
-        #expect(text(change.json(JSONOptions(enumsAsNumbers: true))) == #"{"targetChangeType":3,"targetIds":[1]}"#)
+        #expect(string(change.json(JSONOptions(enumsAsNumbers: true))) == #"{"targetChangeType":3,"targetIds":[1]}"#)
         // What the proto doesn't name stays a number.
-        #expect(text(TargetChangeMessage(targetChangeType: .init(rawValue: 99)).json()) == #"{"targetChangeType":99}"#)
+        #expect(
+            string(TargetChangeMessage(targetChangeType: .init(rawValue: 99)).json()) == #"{"targetChangeType":99}"#)
         #expect(try TargetChangeMessage(json: #"{"targetChangeType":99}"#).targetChangeType.rawValue == 99)
     }
 
@@ -223,7 +224,7 @@ import Testing
             details: [AnyMessage(details), AnyMessage(typeURL: "type.googleapis.com/x.Y", value: [1])])
         let json =
             #"{"code":3,"message":"m","details":[{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"f","description":"d"}]},{"@type":"type.googleapis.com/x.Y","value":"AQ=="}]}"#
-        #expect(text(status.json()) == json)
+        #expect(string(status.json()) == json)
         #expect(try StatusMessage(json: json).protobuf() == status.protobuf())
         let reordered =
             #"{"details":[{"fieldViolations":[{"field":"f"}],"@type":"type.googleapis.com/google.rpc.BadRequest"}]}"#

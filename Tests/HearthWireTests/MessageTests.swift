@@ -10,9 +10,9 @@ import Testing
         let binary = bytes(hex: golden.hex)
         let fromBinary = try type.init(protobuf: binary)
         #expect(hex(fromBinary.protobuf()) == golden.hex)
-        #expect(text(fromBinary.json()) == golden.json)
+        #expect(string(fromBinary.json()) == golden.json)
         let fromJSON = try type.init(json: golden.json)
-        #expect(text(fromJSON.json()) == golden.json)
+        #expect(string(fromJSON.json()) == golden.json)
         #expect(hex(fromJSON.protobuf()) == golden.hex)
     }
 
@@ -114,9 +114,9 @@ import Testing
 
     @Test func oneofMembersAreWrittenEvenWhenZero() {
         #expect(ListenRequest(removeTarget: 0).protobuf() == [0x18, 0])
-        #expect(text(PreconditionMessage(exists: false).json()) == "{\"exists\":false}")
-        #expect(text(RunQueryResponse(done: false).json()) == "{\"done\":false}")
-        #expect(text(RunQueryResponse(skippedResults: 0).json()) == "{}")
+        #expect(string(PreconditionMessage(exists: false).json()) == "{\"exists\":false}")
+        #expect(string(RunQueryResponse(done: false).json()) == "{\"done\":false}")
+        #expect(string(RunQueryResponse(skippedResults: 0).json()) == "{}")
     }
 
     @Test func longLengthsAreMovedIntoPlace() throws {

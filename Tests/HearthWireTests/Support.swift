@@ -33,7 +33,7 @@ struct ValueGenerator {
         case 2: .integer(integer())
         case 3, 4: .double(double())
         case 5: .timestamp(time())
-        case 6, 7: .string(text())
+        case 6, 7: .string(string())
         case 8: .bytes((0..<Int.random(in: 0...9, using: &random)).map { _ in .random(in: 0...255, using: &random) })
         case 9: .geoPoint(GeoPoint(latitude: .random(in: -90...90, using: &random), longitude: 0))
         case 10: .array((0..<Int.random(in: 0...4, using: &random)).map { _ in value(depth: depth - 1) })
@@ -68,7 +68,7 @@ struct ValueGenerator {
         return Timestamp(microseconds: .random(in: range, using: &random))
     }
 
-    mutating func text() -> String {
+    mutating func string() -> String {
         let pieces = [
             "a", "é", "e\u{301}", "\"", "\\", "\n", "\u{0}", "\u{1f}", "😀", "/", "\u{7f}", "\u{2028}",
             "long enough to leave",
@@ -100,7 +100,7 @@ func hex(_ bytes: [UInt8]) -> String {
     bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
 }
 
-func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+func string(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
 /// The types that stand in golden data, by name.
 let messageTypes: [String: any WireMessage.Type] = [

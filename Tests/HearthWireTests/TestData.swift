@@ -14,10 +14,11 @@ enum TestData {
 
     /// Messages as Google's library writes them; the file says which.
     static let goldenMessages: [Golden] = {
-        guard let text = try? String(contentsOf: folder.appending(path: "Golden/messages.txt"), encoding: .utf8) else {
+        guard let string = try? String(contentsOf: folder.appending(path: "Golden/messages.txt"), encoding: .utf8)
+        else {
             preconditionFailure("Tests/HearthWireTests/Golden/messages.txt is missing")
         }
-        let lines = text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map(String.init)
+        let lines = string.split(separator: "\n").filter { !$0.hasPrefix("#") }.map(String.init)
         return stride(from: 0, to: lines.count, by: 3).map {
             Golden(type: lines[$0], hex: lines[$0 + 1], json: lines[$0 + 2])
         }

@@ -33,8 +33,8 @@ import Testing
             ("2024-01-01t00:00:00z", 1_704_067_200, 0), ("1900-03-01T00:00:00Z", -2_203_891_200, 0),
             ("2100-03-01T00:00:00Z", 4_107_542_400, 0),
         ] as [(String, Int64, Int32)])
-    func timesAreRead(_ text: String, _ seconds: Int64, _ nanoseconds: Int32) {
-        #expect(RFC3339.parse(text) == RFC3339.Instant(seconds: seconds, nanoseconds: nanoseconds))
+    func timesAreRead(_ string: String, _ seconds: Int64, _ nanoseconds: Int32) {
+        #expect(RFC3339.parse(string) == RFC3339.Instant(seconds: seconds, nanoseconds: nanoseconds))
     }
 
     @Test(arguments: [
@@ -48,8 +48,8 @@ import Testing
         "2024-01-01T00:00:00ZZ", "2024-01-01 00:00:00Z", "0000-01-01T00:00:00Z", "0001-01-01T00:00:00+00:01",
         "9999-12-31T23:59:59-00:01", "10000-01-01T00:00:00Z", "２024-01-01T00:00:00Z", "-001-01-01T00:00:00Z",
     ])
-    func whatIsntATimeIsRefused(_ text: String) {
-        #expect(RFC3339.parse(text) == nil)
+    func whatIsntATimeIsRefused(_ string: String) {
+        #expect(RFC3339.parse(string) == nil)
     }
 
     @Test func timesAreWrittenWithTheDigitsTheyNeed() {
@@ -68,24 +68,25 @@ import Testing
     @Test func everyDayIsReadAsWritten() {
         // Each day of the calendar once would take a while; a step that is prime to weeks and years meets all kinds.
         for day in stride(from: Timestamp.secondsMin, through: Timestamp.secondsMax, by: 86_400 * 13 + 3607) {
-            let text = RFC3339.format(seconds: day, nanoseconds: 0)
-            #expect(RFC3339.parse(text)?.seconds == day)
+            let string = RFC3339.format(seconds: day, nanoseconds: 0)
+            #expect(RFC3339.parse(string)?.seconds == day)
         }
     }
 
     @Test func durationsAreReadAndWritten() {
-        for (text, seconds, nanos) in [
+        for (string, seconds, nanos) in [
             ("0s", 0, 0), ("1.500s", 1, 500_000_000), ("-1.000000001s", -1, -1), ("-0.500s", 0, -500_000_000),
             ("3600s", 3600, 0),
         ] {
-            let duration = DurationMessage(parsing: text)
+            let duration = DurationMessage(parsing: string)
             #expect(duration == DurationMessage(seconds: Int64(seconds), nanos: Int32(nanos)))
-            #expect(duration?.text == text)
+            #expect(duration?.text == string)
         }
         #expect(DurationMessage(parsing: "1.5s")?.nanos == 500_000_000)
-        for text in ["", "s", "1", "1.s", ".5s", "1.1234567890s", "+1s", "1e3s", "--1s", "315576000001s", " 1s", "1 s"]
-        {
-            #expect(DurationMessage(parsing: text) == nil, "\(text)")
+        for string in [
+            "", "s", "1", "1.s", ".5s", "1.1234567890s", "+1s", "1e3s", "--1s", "315576000001s", " 1s", "1 s",
+        ] {
+            #expect(DurationMessage(parsing: string) == nil, "\(string)")
         }
     }
 

@@ -13,7 +13,7 @@ import Testing
             let message = DocumentMessage(fields: fields)
             #expect(message.protobuf() == encoded)
             let json = message.json()
-            #expect(try DocumentMessage(json: json).fields == fields, "seed \(seed): \(text(json))")
+            #expect(try DocumentMessage(json: json).fields == fields, "seed \(seed): \(string(json))")
             var transcoded = JSONWriter()
             try transcoded.document(EncodedDocument(name: "", fields: encoded))
             #expect(transcoded.bytes == json)

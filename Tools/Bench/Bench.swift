@@ -7,7 +7,7 @@ enum Bench {
     static func run(_ arguments: [String]) throws(ToolFailure) {
         switch arguments.first {
         case ConstantServer.name?: return try ConstantServer.run(Array(arguments.dropFirst()))
-        case "--version"?: return Output.line("hearth-bench \(HearthVersion.text)")
+        case "--version"?: return Output.line("hearth-bench \(HearthVersion.string)")
         default: break
         }
         if arguments.contains("--help") || arguments.contains("-h") { return Output.line(help()) }
@@ -27,7 +27,7 @@ enum Bench {
 
             \(list.joined(separator: "\n"))
 
-            \(OptionHelp.text(BenchSettings.options))
+            \(OptionHelp.string(BenchSettings.options))
 
             Load comes from this process, on the same machine, over gRPC, HTTP/1.1 or Redis' protocol. A figure is the median of
             the runs, with the least and the greatest of them. Its ratio compares it with Hearth's own in the same run of the
@@ -44,7 +44,7 @@ enum Bench {
         FileLimit.raise()
         var report = BenchReport(settings)
         for target in try BenchTarget.all(settings) { try measure(target, settings, housekeeping, &report) }
-        if settings.jsonPath != "-" { Output.text(report.table()) }
+        if settings.jsonPath != "-" { Output.string(report.table()) }
         try report.writeJSON(settings.jsonPath)
         if let path = settings.plotPath { try OutputFile.write(BenchPlot(report).svg(), to: path) }
     }

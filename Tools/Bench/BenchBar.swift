@@ -126,8 +126,8 @@ extension BenchBar {
     func comparison(own: Double, other: Double, unit: String, _ direction: Figure.Direction, hearth: String)
         -> BenchComparison
     {
-        func times(_ number: Double) -> String { BenchReport.text(number) + "x" }
-        func measured(_ number: Double) -> String { "\(BenchReport.text(number)) \(unit)" }
+        func times(_ number: Double) -> String { BenchReport.string(number) + "x" }
+        func measured(_ number: Double) -> String { "\(BenchReport.string(number)) \(unit)" }
         let isRate = direction == .higherIsBetter
         let better = isRate ? own / other : other / own
         let target = base?.target ?? hearth

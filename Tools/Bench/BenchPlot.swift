@@ -19,7 +19,7 @@ struct BenchPlot {
         static let met = "#2a7f9e"
         static let missed = "#d1603d"
         static let plain = "#9aa5ad"
-        static let text = "#20272b"
+        static let string = "#20272b"
         static let faint = "#6b757c"
         static let grid = "#e3e7ea"
     }
@@ -29,8 +29,8 @@ struct BenchPlot {
         let settings = report.settings
         let cores = sysconf(Int32(_SC_NPROCESSORS_ONLN))
         title =
-            "Hearth \(HearthVersion.text) beside others: medians of \(settings.runs) runs of "
-            + "\(BenchReport.text(settings.seconds)) s, \(cores) cores"
+            "Hearth \(HearthVersion.string) beside others: medians of \(settings.runs) runs of "
+            + "\(BenchReport.string(settings.seconds)) s, \(cores) cores"
     }
 
     // MARK: Scale
@@ -56,7 +56,7 @@ struct BenchPlot {
             if comparison.workload != workload {
                 y += workload.isEmpty ? 0 : Self.groupGap
                 workload = comparison.workload
-                body += Self.text(12, y + 14, workload, weight: "bold")
+                body += Self.string(12, y + 14, workload, weight: "bold")
             }
             body += row(comparison, y)
             y += Self.rowHeight
@@ -67,7 +67,7 @@ struct BenchPlot {
             viewBox="0 0 \(Self.number(Self.width)) \(Self.number(height))" font-family="sans-serif" font-size="12">
             <title>\(Self.escaped(title))</title>
             <rect width="100%" height="100%" fill="white"/>
-            \(Self.text(12, 26, title, size: 15, weight: "bold"))\(legend())\(grid(to: y))\(body)</svg>
+            \(Self.string(12, 26, title, size: 15, weight: "bold"))\(legend())\(grid(to: y))\(body)</svg>
 
             """
     }
@@ -82,12 +82,12 @@ struct BenchPlot {
             }
         // A bar of no length would not be seen.
         let length = max(1.5, abs(end - one))
-        var text = Self.text(
+        var string = Self.string(
             Self.labelEnd - 10, y + 14, "\(comparison.base), \(comparison.metric)", anchor: "end", fill: Colour.faint)
-        text += Self.rectangle(min(one, end), y + 3, length, Self.rowHeight - 6, colour)
-        if let bar = comparison.bar { text += Self.mark(x(bar), y + 1, Self.rowHeight - 2) }
+        string += Self.rectangle(min(one, end), y + 3, length, Self.rowHeight - 6, colour)
+        if let bar = comparison.bar { string += Self.mark(x(bar), y + 1, Self.rowHeight - 2) }
         let wanted = comparison.wanted.map { "  (\($0))" } ?? ""
-        return text + Self.text(Self.valueStart, y + 14, comparison.value + wanted)
+        return string + Self.string(Self.valueStart, y + 14, comparison.value + wanted)
     }
 
     private func grid(to bottom: Double) -> String {
@@ -97,7 +97,7 @@ struct BenchPlot {
                 decade >= 0
                 ? "1" + String(repeating: "0", count: decade) : "0." + String(repeating: "0", count: -decade - 1) + "1"
             return Self.line(place, Self.top - 8, place, bottom + 6, decade == 0 ? Colour.faint : Colour.grid)
-                + Self.text(place, bottom + 22, label + "×", anchor: "middle", fill: Colour.faint)
+                + Self.string(place, bottom + 22, label + "×", anchor: "middle", fill: Colour.faint)
         }.joined()
     }
 
@@ -105,24 +105,24 @@ struct BenchPlot {
         let entries = [
             (Colour.met, "reaches its bar"), (Colour.missed, "misses it"), (Colour.plain, "nothing is asked"),
         ]
-        var text = ""
+        var string = ""
         var place = 12.0
         for (colour, label) in entries {
-            text += Self.rectangle(place, 46, 14, 12, colour) + Self.text(place + 20, 56, label)
+            string += Self.rectangle(place, 46, 14, 12, colour) + Self.string(place + 20, 56, label)
             place += 130
         }
-        return text + Self.mark(place + 4, 43, 18)
-            + Self.text(place + 16, 56, "the bar; right of 1× Hearth is better than what it is compared with")
+        return string + Self.mark(place + 4, 43, 18)
+            + Self.string(place + 16, 56, "the bar; right of 1× Hearth is better than what it is compared with")
     }
 
     // MARK: Elements
 
-    private static func text(
-        _ x: Double, _ y: Double, _ text: String, size: Int = 12, weight: String = "normal", anchor: String = "start",
-        fill: String = Colour.text
+    private static func string(
+        _ x: Double, _ y: Double, _ string: String, size: Int = 12, weight: String = "normal", anchor: String = "start",
+        fill: String = Colour.string
     ) -> String {
         "<text x=\"\(number(x))\" y=\"\(number(y))\" font-size=\"\(size)\" font-weight=\"\(weight)\" "
-            + "text-anchor=\"\(anchor)\" fill=\"\(fill)\">\(escaped(text))</text>\n"
+            + "text-anchor=\"\(anchor)\" fill=\"\(fill)\">\(escaped(string))</text>\n"
     }
 
     private static func rectangle(_ x: Double, _ y: Double, _ width: Double, _ height: Double, _ fill: String) -> String
@@ -137,14 +137,14 @@ struct BenchPlot {
     }
 
     private static func mark(_ x: Double, _ y: Double, _ height: Double) -> String {
-        rectangle(x - 1.5, y, 3, height, Colour.text)
+        rectangle(x - 1.5, y, 3, height, Colour.string)
     }
 
     /// With one decimal, which is finer than a screen.
     private static func number(_ number: Double) -> String { "\((number * 10).rounded() / 10)" }
 
-    private static func escaped(_ text: String) -> String {
-        text.map { character in
+    private static func escaped(_ string: String) -> String {
+        string.map { character in
             switch character {
             case "&": "&amp;"
             case "<": "&lt;"

@@ -90,7 +90,7 @@ struct BenchReport {
                 guard let row, let ratio = ratio(row, target) else { return nil }
                 return BenchComparison(
                     workload: workload.name, metric: row.metric, base: target, ratio: ratio,
-                    value: Self.text(ratio) + "x")
+                    value: Self.string(ratio) + "x")
             }
             return barred + others
         }
@@ -122,22 +122,22 @@ struct BenchReport {
             var line = [row.workload, "\(row.metric) (\(row.unit))"]
             for target in targets {
                 line.append(row.values[target].map(Self.spread) ?? "-")
-                if target != targets.first { line.append(ratio(row, target).map { Self.text($0) + "x" } ?? "-") }
+                if target != targets.first { line.append(ratio(row, target).map { Self.string($0) + "x" } ?? "-") }
             }
             lines.append(line)
         }
-        var text = Self.table(lines, leftColumns: 2)
+        var string = Self.table(lines, leftColumns: 2)
         let bars = comparisons().filter { $0.bar != nil }
         if !bars.isEmpty {
             let lines = bars.map { bar in
                 [bar.workload, bar.metric, bar.base, bar.value, bar.wanted ?? "", bar.isMet == true ? "met" : "missed"]
             }
-            text += "\n" + Self.table([["workload", "figure", "beside", "is", "bar", ""]] + lines, leftColumns: 3)
+            string += "\n" + Self.table([["workload", "figure", "beside", "is", "bar", ""]] + lines, leftColumns: 3)
         }
         if !gaps.isEmpty {
-            text += "\n" + gaps.map { "\($0.target) could not do \($0.workload): \($0.reason)\n" }.joined()
+            string += "\n" + gaps.map { "\($0.target) could not do \($0.workload): \($0.reason)\n" }.joined()
         }
-        return text
+        return string
     }
 
     private static func table(_ lines: [[String]], leftColumns: Int) -> String {
@@ -153,13 +153,13 @@ struct BenchReport {
     /// `5637 (5102..5801)`
     private static func spread(_ values: [Double]) -> String {
         guard values.count > 1, let least = values.min(), let greatest = values.max() else {
-            return text(median(values))
+            return string(median(values))
         }
-        return "\(text(median(values))) (\(text(least))..\(text(greatest)))"
+        return "\(string(median(values))) (\(string(least))..\(string(greatest)))"
     }
 
     /// Three digits that matter.
-    static func text(_ number: Double) -> String {
+    static func string(_ number: Double) -> String {
         if !number.isFinite { return "-" }
         if number >= 100 { return String(Int(number.rounded())) }
         let decimals = number >= 10 ? 1 : number >= 1 ? 2 : 3
@@ -173,15 +173,15 @@ struct BenchReport {
 
     func writeJSON(_ path: String?) throws(ToolFailure) {
         guard let path else { return }
-        let text = json()
-        if path == "-" { return Output.text(text) }
-        try OutputFile.write(text, to: path)
+        let string = json()
+        if path == "-" { return Output.string(string) }
+        try OutputFile.write(string, to: path)
     }
 
     func json() -> String {
         var writer = JSONWriter()
         writer.raw("{\"version\":")
-        writer.string(HearthVersion.text)
+        writer.string(HearthVersion.string)
         writer.raw(",\"cores\":")
         writer.integer(Int64(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         writer.raw(",\"runs\":")

@@ -1,7 +1,7 @@
 /// Security rules as applications have them: who may write, and what a document must look like.
 enum BenchRules {
     /// Twenty conditions, all of which hold for the bench's documents.
-    static let text: String = {
+    static let string: String = {
         let fields = (0..<5).map { "request.resource.data.f\($0) is int && request.resource.data.f\($0) > 0" }
         return """
             rules_version = '2';

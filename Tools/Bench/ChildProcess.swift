@@ -78,9 +78,9 @@ final class ChildProcess: Sendable {
     }
 
     private static func family(_ id: pid_t) -> [pid_t] {
-        let text: [UInt8]?
-        do { text = try TextFile.read("/proc/\(id)/task/\(id)/children") } catch { return [id] }
-        let children = String(decoding: text ?? [], as: UTF8.self).split(separator: " ").compactMap { pid_t($0) }
+        let string: [UInt8]?
+        do { string = try TextFile.read("/proc/\(id)/task/\(id)/children") } catch { return [id] }
+        let children = String(decoding: string ?? [], as: UTF8.self).split(separator: " ").compactMap { pid_t($0) }
         return [id] + children.flatMap { family($0) }
     }
 

@@ -41,11 +41,11 @@ final class DatabaseCrowd: @unchecked Sendable {
             state.withLock { $0.opening += 1 }
             socket { [self] socket in
                 var isOpening = true
-                socket.onText = { [self] text in
-                    switch DatabaseMessage.kind(text) {
+                socket.onText = { [self] string in
+                    switch DatabaseMessage.kind(string) {
                     case .event: if !isOpening { onEvent?() }
                     case .reply:
-                        if let failure = DatabaseMessage.failure(text) { fail(failure) }
+                        if let failure = DatabaseMessage.failure(string) { fail(failure) }
                         if isOpening { state.withLock { $0.opening -= 1 } }
                         isOpening = false
                     case .other: break
@@ -99,9 +99,9 @@ final class DatabaseCrowd: @unchecked Sendable {
                 guard let number = run.next() else { return }
                 socket.send(DatabaseMessage.put(number, path, String(number)))
             }
-            socket.onText = { text in
-                guard DatabaseMessage.kind(text) == .reply else { return }
-                if let failure = DatabaseMessage.failure(text) { self.fail(failure) }
+            socket.onText = { string in
+                guard DatabaseMessage.kind(string) == .reply else { return }
+                if let failure = DatabaseMessage.failure(string) { self.fail(failure) }
                 if run.answered() { next() }
             }
             onEvent = { if run.delivered() { next() } }
@@ -124,9 +124,9 @@ final class DatabaseCrowd: @unchecked Sendable {
                 number += 1
                 socket.send(DatabaseMessage.put(number, path, String(number)))
             }
-            socket.onText = { text in
-                guard DatabaseMessage.kind(text) == .reply else { return }
-                if let failure = DatabaseMessage.failure(text) { self.fail(failure) }
+            socket.onText = { string in
+                guard DatabaseMessage.kind(string) == .reply else { return }
+                if let failure = DatabaseMessage.failure(string) { self.fail(failure) }
                 counters.writes.add(1, ordering: .relaxed)
                 next()
             }

@@ -53,7 +53,7 @@ final class DatabaseSocket: @unchecked Sendable {
     }
 
     /// Sends a text, masked with zeros, which is a mask as good as any between a bench and its server.
-    func send(_ text: [UInt8]) { client.send(Self.frame(0x81, text)) }
+    func send(_ string: [UInt8]) { client.send(Self.frame(0x81, string)) }
 
     private static func frame(_ head: UInt8, _ payload: some Collection<UInt8>) -> [UInt8] {
         var frame: [UInt8] = [head]
@@ -158,20 +158,20 @@ enum DatabaseMessage {
     private static let event = Array(#"{"t":"d","d":{"a""#.utf8)
 
     /// Looks at no more than the beginning: many thousands come a second.
-    static func kind(_ text: UnsafeRawBufferPointer) -> Kind {
-        guard text.count > reply.count else { return .other }
-        if text.prefix(reply.count).elementsEqual(reply) { return .reply }
-        return text.prefix(event.count).elementsEqual(event) ? .event : .other
+    static func kind(_ string: UnsafeRawBufferPointer) -> Kind {
+        guard string.count > reply.count else { return .other }
+        if string.prefix(reply.count).elementsEqual(reply) { return .reply }
+        return string.prefix(event.count).elementsEqual(event) ? .event : .other
     }
 
     private static let ok = Array(#""s":"ok""#.utf8)
 
     /// What a reply says went wrong.
-    static func failure(_ text: UnsafeRawBufferPointer) -> String? {
-        let isOK = text.indices.contains { start in
-            start + ok.count <= text.count && text[start] == ok[0] && text[start + 1] == ok[1]
-                && text[start..<(start + ok.count)].elementsEqual(ok)
+    static func failure(_ string: UnsafeRawBufferPointer) -> String? {
+        let isOK = string.indices.contains { start in
+            start + ok.count <= string.count && string[start] == ok[0] && string[start + 1] == ok[1]
+                && string[start..<(start + ok.count)].elementsEqual(ok)
         }
-        return isOK ? nil : String(decoding: text.prefix(200), as: UTF8.self)
+        return isOK ? nil : String(decoding: string.prefix(200), as: UTF8.self)
     }
 }

@@ -177,9 +177,9 @@ private final class DatabaseLane: @unchecked Sendable {
     }
 
     func start() {
-        socket.onText = { [self] text in
-            guard DatabaseMessage.kind(text) == .reply, !sentAt.isEmpty else { return }
-            count.answered(DatabaseMessage.failure(text), sentAt: sentAt.removeFirst())
+        socket.onText = { [self] string in
+            guard DatabaseMessage.kind(string) == .reply, !sentAt.isEmpty else { return }
+            count.answered(DatabaseMessage.failure(string), sentAt: sentAt.removeFirst())
             next()
         }
         socket.onClose = { [self] message in

@@ -75,9 +75,9 @@ final class FirestoreInstance {
     }
 
     /// Has security rules judge clients from now on; the administrator goes on as before.
-    func setRules(_ text: String) throws(ToolFailure) {
+    func setRules(_ string: String) throws(ToolFailure) {
         var escaped = ""
-        for character in text {
+        for character in string {
             switch character {
             case "\"": escaped += "\\\""
             case "\n": escaped += "\\n"

@@ -150,7 +150,7 @@ final class FirestoreSession: BenchSession {
         defer { instance.stop() }
         let documents = settings.documents
         try instance.fill(.work, documents: documents)
-        try instance.setRules(BenchRules.text)
+        try instance.setRules(BenchRules.string)
         let generator = instance.generator("Commit", connections: 4, streams: 8, token: BenchRules.token)
         // A server for local development tells of the first evaluations what everything came to.
         _ = try generator.run(.requests(RulesLimits.coverageDetailedMax + 100)) {

@@ -65,10 +65,10 @@ final class PostgresPeer: BenchSession {
 
     // MARK: Data
 
-    private func sql(_ text: String, _ log: String) throws(ToolFailure) {
+    private func sql(_ string: String, _ log: String) throws(ToolFailure) {
         _ = try ChildProcess.run(
             [programs + "/psql", "-h", folder, "-p", String(port), "-U", Self.user, "-d", Self.database, "-q"]
-                + ["-v", "ON_ERROR_STOP=1", "-c", text],
+                + ["-v", "ON_ERROR_STOP=1", "-c", string],
             logPath: log)
     }
 
@@ -99,12 +99,12 @@ final class PostgresPeer: BenchSession {
     }
 
     private var script: String {
-        var text = "\\set id random(0, \(settings.documents - 1))\n"
-        for field in 0..<5 { text += "\\set v\(field) random(1, 100000000000000000)\n" }
+        var string = "\\set id random(0, \(settings.documents - 1))\n"
+        for field in 0..<5 { string += "\\set v\(field) random(1, 100000000000000000)\n" }
         let members = (0..<5).map { "'f\($0)', :v\($0)::bigint" }.joined(separator: ", ")
         let rows = (0..<5).map { "(:id, \($0), :v\($0))" }.joined(separator: ", ")
         // One statement: one trip over the socket and one commit.
-        return text
+        return string
             + "WITH document AS (INSERT INTO documents VALUES (:id, jsonb_build_object(\(members), 'payload', "
             + "repeat('0123456789abcdef', 25))) ON CONFLICT (id) DO UPDATE SET data = excluded.data) "
             + "INSERT INTO entries VALUES \(rows) ON CONFLICT (id, field) DO UPDATE SET value = excluded.value;\n"
@@ -133,8 +133,8 @@ final class PostgresPeer: BenchSession {
         ]
     }
 
-    private static func number(after label: String, in text: String) -> Double? {
-        for line in text.split(separator: "\n") where line.hasPrefix(label) {
+    private static func number(after label: String, in string: String) -> Double? {
+        for line in string.split(separator: "\n") where line.hasPrefix(label) {
             return Double(line.dropFirst(label.count).prefix { $0.isNumber || $0 == "." })
         }
         return nil

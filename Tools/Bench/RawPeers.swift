@@ -16,7 +16,7 @@ final class NginxPeer: BenchSession {
         port = try FreePort.find()
         let file = folder + "/root" + requests.path("work", 0)
         try OutputFile.makeFolders(of: file)
-        try OutputFile.write(try SampleDocument(settings, housekeeping).text, to: file)
+        try OutputFile.write(try SampleDocument(settings, housekeeping).string, to: file)
         try OutputFile.write(Self.configuration(folder, port), to: folder + "/nginx.conf")
         server = try ServerStart.start(
             [try Self.program(), "-p", folder, "-e", folder + "/error.log", "-c", folder + "/nginx.conf"], port: port,

@@ -29,7 +29,7 @@ struct RulesSpeed {
         .init(name: "body", value: .string("the quick brown fox jumps over the lazy dog")),
     ])
 
-    private static func text(_ rule: Rule) -> String {
+    private static func string(_ rule: Rule) -> String {
         let body =
             switch rule {
             case .owner: "allow write: if request.auth != null && request.auth.uid == resource.data.owner;"
@@ -61,7 +61,7 @@ struct RulesSpeed {
     }
 
     static func measure(_ name: String, _ rule: Rule, seconds: Double) throws(ToolFailure) -> [Figure] {
-        guard let ruleset = Ruleset.compile(text(rule)).ruleset else {
+        guard let ruleset = Ruleset.compile(string(rule)).ruleset else {
             throw ToolFailure(.unavailable, "The rules of \(name) can't be read.")
         }
         let reader = NoDocuments()

@@ -8,7 +8,7 @@ struct SampleDocument {
     /// The answer of GetDocument.
     var message: [UInt8]
     /// The answer of a GET over REST.
-    var text: [UInt8]
+    var string: [UInt8]
 
     /// Asks a server of its own, in memory, for the time of the question.
     init(_ settings: BenchSettings, _ housekeeping: BenchHousekeeping) throws(ToolFailure) {
@@ -22,6 +22,6 @@ struct SampleDocument {
             let body = answer.split(separator: "\r\n\r\n", maxSplits: 1).last
         else { throw ToolFailure(.software, "The server has no document to show.") }
         self.message = message
-        text = Array(body.utf8)
+        string = Array(body.utf8)
     }
 }

@@ -50,10 +50,10 @@ enum Loopback {
     static func request(port: Int, _ method: String, _ path: String, body: String = "") -> String? {
         guard let descriptor = connect(port: port) else { return nil }
         defer { close(descriptor) }
-        let text =
+        let string =
             "\(method) \(path) HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer owner\r\nconnection: close\r\n"
             + "content-type: application/json\r\ncontent-length: \(body.utf8.count)\r\n\r\n\(body)"
-        let bytes = Array(text.utf8)
+        let bytes = Array(string.utf8)
         guard send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else { return nil }
         var answer: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)

@@ -92,13 +92,13 @@ final class PlainSQLite: StorageEngine, RowWriter {
 
     // MARK: Statements
 
-    private func prepare(_ text: String) throws(Status) -> OpaquePointer? {
+    private func prepare(_ string: String) throws(Status) -> OpaquePointer? {
         var statement: OpaquePointer?
-        try check(sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil))
+        try check(sqlite3_prepare_v3(handle, string, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil))
         return statement
     }
 
-    private func execute(_ text: String) throws(Status) { try check(sqlite3_exec(handle, text, nil, nil, nil)) }
+    private func execute(_ string: String) throws(Status) { try check(sqlite3_exec(handle, string, nil, nil, nil)) }
 
     private func check(_ result: Int32) throws(Status) {
         if result != SQLITE_OK { throw .internalError("SQLite: \(String(cString: sqlite3_errmsg(handle)))") }

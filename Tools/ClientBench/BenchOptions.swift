@@ -12,13 +12,13 @@ struct BenchOptions {
         while let argument = rest.popFirst() {
             switch argument {
             case "--server":
-                guard let text = rest.popFirst(), let colon = text.lastIndex(of: ":"),
-                    let port = Int(text[text.index(after: colon)...])
+                guard let string = rest.popFirst(), let colon = string.lastIndex(of: ":"),
+                    let port = Int(string[string.index(after: colon)...])
                 else { Self.fail("--server expects HOST:PORT.") }
-                server = (String(text[..<colon]), port)
+                server = (String(string[..<colon]), port)
             case "--folder":
-                guard let text = rest.popFirst() else { Self.fail("--folder expects the name of a folder.") }
-                folder = text
+                guard let string = rest.popFirst() else { Self.fail("--folder expects the name of a folder.") }
+                folder = string
             case _ where Self.measures.contains(argument): measures.append(argument)
             default: Self.fail("\(argument) is none of: \(Self.measures.joined(separator: ", ")), --server, --folder.")
             }

@@ -169,23 +169,23 @@ struct ClientBench {
     // MARK: Figures
 
     /// Figures are read as they come: nothing is buffered.
-    private func say(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
+    private func say(_ string: String) { FileHandle.standardOutput.write(Data((string + "\n").utf8)) }
 
     private func now() -> Double { ProcessInfo.processInfo.systemUptime }
 
     private func report(_ title: String, _ times: [Double]) {
         let sorted = times.sorted()
-        func text(_ share: Double) -> String {
+        func string(_ share: Double) -> String {
             String(format: "%.2f", sorted[min(sorted.count - 1, Int(share * Double(sorted.count)))] * 1000)
         }
         say(
-            "\(title): p50 \(text(0.5)) ms, p99 \(text(0.99)) ms, last \(String(format: "%.2f", times.last! * 1000)) ms"
+            "\(title): p50 \(string(0.5)) ms, p99 \(string(0.99)) ms, last \(String(format: "%.2f", times.last! * 1000)) ms"
         )
     }
 
     private func residentMegabytes(isPeak: Bool = true) -> Double {
-        let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-        for line in text.split(separator: "\n") where line.hasPrefix(isPeak ? "VmHWM:" : "VmRSS:") {
+        let string = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        for line in string.split(separator: "\n") where line.hasPrefix(isPeak ? "VmHWM:" : "VmRSS:") {
             return (Double(line.split(separator: " ").dropFirst().first ?? "") ?? 0) / 1000
         }
         return 0
@@ -194,14 +194,14 @@ struct ClientBench {
 
 /// Says what came in place of what was expected.
 private func complain(_ count: Int?, _ error: (any Error)?) {
-    let text = error?.localizedDescription ?? "a snapshot of \(count ?? 0) documents"
-    FileHandle.standardError.write(Data("hearth-client-bench: unexpected: \(text)\n".utf8))
+    let string = error?.localizedDescription ?? "a snapshot of \(count ?? 0) documents"
+    FileHandle.standardError.write(Data("hearth-client-bench: unexpected: \(string)\n".utf8))
 }
 
 struct BenchFailure: LocalizedError {
     let errorDescription: String?
 
-    init(_ text: String) { errorDescription = text }
+    init(_ string: String) { errorDescription = string }
 }
 
 /// Numbers that listeners have seen.

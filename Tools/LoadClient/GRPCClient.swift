@@ -32,7 +32,7 @@ package final class GRPCClient: @unchecked Sendable {
         fields.append("grpc-accept-encoding", "identity,gzip")
         if compresses { fields.append("grpc-encoding", "gzip") }
         if let timeoutMilliseconds {
-            fields.append("grpc-timeout", GRPCTimeout.text(milliseconds: timeoutMilliseconds))
+            fields.append("grpc-timeout", GRPCTimeout.string(milliseconds: timeoutMilliseconds))
         }
         fields.append(metadata)
         return Request(fields: fields, compresses: compresses)
@@ -171,7 +171,7 @@ package final class GRPCClientCall: @unchecked Sendable {
     private func receivedEnd(_ trailers: HeaderBlock) {
         // Trailers-only: the head is the end.
         let last = trailers.isEmpty ? headers : trailers
-        guard let text = last.firstValue("grpc-status"), let number = Int(text) else {
+        guard let string = last.firstValue("grpc-status"), let number = Int(string) else {
             return finish(.internalError("an answer without grpc-status"), last)
         }
         let message = last.firstValue("grpc-message").map(GRPCStatusFields.percentDecoded) ?? ""

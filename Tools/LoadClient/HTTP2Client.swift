@@ -47,7 +47,7 @@ package final class HTTP2Client: @unchecked Sendable {
     private var waitingStreams: [HTTP2ClientStream] = []
     private var ready: ((Result<HTTP2Client, Status>) -> Void)?
 
-    private static let frameRoomBytes = 17 * 1024
+    private static let frameSpaceBytes = 17 * 1024
 
     private init(configuration: Configuration, loop: EventLoop) {
         self.configuration = configuration
@@ -188,7 +188,7 @@ package final class HTTP2Client: @unchecked Sendable {
     // MARK: Called by streams
 
     func flushLater() { channel?.flushLater() }
-    func waitsForRoom(_ stream: HTTP2ClientStream) { waitingStreams.append(stream) }
+    func waitsForCapacity(_ stream: HTTP2ClientStream) { waitingStreams.append(stream) }
 
     // MARK: Called by nghttp2
 
@@ -250,7 +250,7 @@ extension HTTP2Client: ChannelDriver {
 
     package func produceOutput(into scratch: OutputScratch) {
         guard session != nil else { return }
-        while scratch.room >= HTTP2Client.frameRoomBytes {
+        while scratch.space >= HTTP2Client.frameSpaceBytes {
             var data: UnsafePointer<UInt8>?
             let count = nghttp2_session_mem_send(session, &data)
             guard count > 0, let data else { break }

@@ -38,7 +38,7 @@ package final class HTTP2ClientStream: @unchecked Sendable {
     private var output = OutputQueue()
     private var isOutputEnded = false
     private var isDeferred = false
-    private var isAwaitingRoom = false
+    private var isAwaitingCapacity = false
     private var isReadingPaused = false
     private var unconsumedBytes = 0
 
@@ -58,9 +58,9 @@ package final class HTTP2ClientStream: @unchecked Sendable {
         output.append(bytes, prefix: prefix)
         wake(client)
         guard output.count >= client.configuration.limits.answerHighWaterBytes else { return true }
-        if !isAwaitingRoom {
-            isAwaitingRoom = true
-            client.waitsForRoom(self)
+        if !isAwaitingCapacity {
+            isAwaitingCapacity = true
+            client.waitsForCapacity(self)
         }
         return false
     }
@@ -130,7 +130,7 @@ package final class HTTP2ClientStream: @unchecked Sendable {
     func hasRoomAgain() -> Bool {
         guard let client else { return true }
         guard output.count <= client.configuration.limits.answerLowWaterBytes else { return false }
-        isAwaitingRoom = false
+        isAwaitingCapacity = false
         onWritable?()
         return true
     }
@@ -198,8 +198,8 @@ package final class HTTP2ClientStream: @unchecked Sendable {
 
     /// Source: gRPC over HTTP/2, Errors.
     private static func status(of code: UInt32) -> Status {
-        let text = nghttp2_http2_strerror(code).map { String(cString: $0) } ?? "\(code)"
-        let message = "the stream was reset: \(text)"
+        let string = nghttp2_http2_strerror(code).map { String(cString: $0) } ?? "\(code)"
+        let message = "the stream was reset: \(string)"
         switch nghttp2_error_code(rawValue: nghttp2_error_code.RawValue(code)) {
         case NGHTTP2_REFUSED_STREAM: return .unavailable(message)
         case NGHTTP2_CANCEL: return Status(.cancelled, message)

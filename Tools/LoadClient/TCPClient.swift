@@ -67,7 +67,7 @@ extension TCPClient: ChannelDriver {
     package func receivedEnd() { close() }
 
     package func produceOutput(into scratch: OutputScratch) {
-        let count = min(scratch.room, output.count - outputStart)
+        let count = min(scratch.space, output.count - outputStart)
         guard count > 0 else { return }
         output.withUnsafeBytes { bytes in
             if let base = bytes.baseAddress { scratch.append(base + outputStart, count) }

@@ -106,10 +106,10 @@ package struct ParsedOptions: Sendable {
     // MARK: Typed values
 
     package func integer(_ name: String, _ range: ClosedRange<Int>, default fallback: Int) throws(ToolFailure) -> Int {
-        guard let text = values[name] else { return fallback }
-        guard let number = Int(text), range.contains(number) else {
+        guard let string = values[name] else { return fallback }
+        guard let number = Int(string), range.contains(number) else {
             throw .usage(
-                "--\(name) expects a whole number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\".")
+                "--\(name) expects a whole number from \(range.lowerBound) to \(range.upperBound), not \"\(string)\".")
         }
         return number
     }
@@ -117,9 +117,10 @@ package struct ParsedOptions: Sendable {
     package func number(_ name: String, _ range: ClosedRange<Double>, default fallback: Double) throws(ToolFailure)
         -> Double
     {
-        guard let text = values[name] else { return fallback }
-        guard let number = Double(text), range.contains(number) else {
-            throw .usage("--\(name) expects a number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\".")
+        guard let string = values[name] else { return fallback }
+        guard let number = Double(string), range.contains(number) else {
+            throw .usage(
+                "--\(name) expects a number from \(range.lowerBound) to \(range.upperBound), not \"\(string)\".")
         }
         return number
     }
@@ -134,7 +135,7 @@ package struct ParsedOptions: Sendable {
 
 /// Lays out options for help texts.
 package enum OptionHelp {
-    package static func text(_ options: [Option]) -> String {
+    package static func string(_ options: [Option]) -> String {
         let heads = options.map { "--\($0.name)" + ($0.value.map { " \($0)" } ?? "") }
         let width = (heads.map(\.count).max() ?? 0) + 4
         return zip(heads, options).map { head, option in
@@ -146,9 +147,9 @@ package enum OptionHelp {
         }.joined(separator: "\n")
     }
 
-    private static func wrap(_ text: String, width: Int) -> [String] {
+    private static func wrap(_ string: String, width: Int) -> [String] {
         var lines: [String] = [""]
-        for word in text.split(separator: " ") {
+        for word in string.split(separator: " ") {
             if !lines[lines.count - 1].isEmpty, lines[lines.count - 1].count + 1 + word.count > width {
                 lines.append("")
             }

@@ -16,8 +16,8 @@ package enum OutputFile {
         }
     }
 
-    package static func write(_ text: String, to path: String) throws(ToolFailure) {
-        try write(Array(text.utf8), to: path)
+    package static func write(_ string: String, to path: String) throws(ToolFailure) {
+        try write(Array(string.utf8), to: path)
     }
 
     /// Makes the folders that a path lies in, where they are missing.

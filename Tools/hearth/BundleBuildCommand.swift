@@ -43,12 +43,12 @@ enum BundleBuildCommand {
                     throw .invalidArgument("Nothing is named: use --query, --document or --definition.")
                 }
                 return try BundleDefinition(
-                    json: try text(parsed), file: "--query", name: parsed.string("name") ?? "", database: fallback)
+                    json: try string(parsed), file: "--query", name: parsed.string("name") ?? "", database: fallback)
             }
             if !given.isEmpty { throw .invalidArgument("--definition excludes --query and --document.") }
-            let text = try IdentityConfiguration.bytes(path)
+            let string = try IdentityConfiguration.bytes(path)
             var definition = try BundleDefinition(
-                json: text, file: path, name: parsed.string("name") ?? "bundle", database: fallback)
+                json: string, file: path, name: parsed.string("name") ?? "bundle", database: fallback)
             if let name = parsed.string("name") { definition.id = name }
             if parsed.string("project") != nil || parsed.string("database") != nil, definition.database != fallback {
                 throw .invalidArgument("The definition is of \(definition.database), not of \(fallback).")
@@ -60,7 +60,7 @@ enum BundleBuildCommand {
     }
 
     /// The definition that options say, as JSON.
-    private static func text(_ parsed: ParsedOptions) throws(Status) -> [UInt8] {
+    private static func string(_ parsed: ParsedOptions) throws(Status) -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{\"documents\":[")
         for (index, path) in parsed.strings("document").enumerated() {

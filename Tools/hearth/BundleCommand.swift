@@ -39,7 +39,7 @@ enum BundleCommand {
                 --query 'top={"collection": "stories", "conditions": [{"orderBy": ["stars", "desc"]}, {"limit": 10}]}' \\
                 -o front-page.bundle
 
-        \(OptionHelp.text(options))
+        \(OptionHelp.string(options))
 
         Exit codes: 0 all is well, 1 the bundle can't be built or loaded, 64 wrong usage, 69 the server can't be reached,
         73 the data folder or the output can't be used, 78 the definition is wrong.

@@ -22,7 +22,7 @@ enum BundleInspectCommand {
             if inspection.isBroken { break }
         }
         inspection.finish()
-        Output.line(asJSON ? inspection.json : inspection.text(path))
+        Output.line(asJSON ? inspection.json : inspection.string(path))
         if let problem = inspection.problems.first {
             throw ToolFailure(.failed, "A client would refuse \(path): \(problem.description)")
         }
@@ -125,11 +125,11 @@ extension BundleInspection {
     /// Documents that are listed for people.
     private static let documentsMax = 20
 
-    func text(_ path: String) -> String {
+    func string(_ path: String) -> String {
         var lines = ["\(path): \(problems.isEmpty ? "can be loaded" : "can't be loaded"), \(sizeBytes) bytes", ""]
         if let metadata {
             lines += [
-                "  id         \(metadata.id)", "  created    \(Self.text(metadata.createTime))",
+                "  id         \(metadata.id)", "  created    \(Self.string(metadata.createTime))",
                 "  documents  \(documents.count) (\(documents.count { !$0.exists }) missing)",
                 "  bytes      \(totalBytes)"
                     + (UInt64(totalBytes) == metadata.totalBytes ? "" : ", the metadata says \(metadata.totalBytes)"),
@@ -138,11 +138,11 @@ extension BundleInspection {
         if !queries.isEmpty { lines += ["", "  queries"] }
         for query in queries {
             let count = CheckReport.count(query.documentCount, "document")
-            lines.append("    \(query.name): \(count) at \(Self.text(query.readTime))")
+            lines.append("    \(query.name): \(count) at \(Self.string(query.readTime))")
         }
         if !documents.isEmpty { lines += ["", "  documents"] }
         for document in documents.prefix(Self.documentsMax) {
-            let size = "\(document.sizeBytes) bytes, of \(Self.text(document.updateTime))"
+            let size = "\(document.sizeBytes) bytes, of \(Self.string(document.updateTime))"
             let state = document.exists ? size : "missing"
             let queries = document.queries.isEmpty ? "" : " (\(document.queries.joined(separator: ", ")))"
             lines.append("    \(Self.path(document.name)): \(state)\(queries)")
@@ -152,7 +152,7 @@ extension BundleInspection {
         return (lines + [""]).joined(separator: "\n")
     }
 
-    private static func text(_ time: TimestampMessage?) -> String {
+    private static func string(_ time: TimestampMessage?) -> String {
         time.map { RFC3339.format(seconds: $0.seconds, nanoseconds: $0.nanos) } ?? "no time"
     }
 

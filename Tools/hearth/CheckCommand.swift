@@ -26,7 +26,7 @@ enum CheckCommand {
         feed and deletions with each other, the trees of the Realtime Database with their index entries, and the files
         with their own checksums and structure.
 
-        \(OptionHelp.text(options))
+        \(OptionHelp.string(options))
 
         Nothing is changed without --repair. With it index entries are added, corrected and removed until they agree
         with the documents; documents and the feed are never changed. What is still wrong afterwards is listed: restore
@@ -53,7 +53,7 @@ enum CheckCommand {
         } catch {
             throw ToolFailure(.data, error.message)
         }
-        Output.line(CheckReport.block(results, folder: StartText.absolute(folder) ?? folder))
+        Output.line(CheckReport.block(results, folder: StartMessage.absolute(folder) ?? folder))
         let failures = results.filter { !$0.isSound }
         if failures.isEmpty { return }
         let canRepair = !isRepairing && failures.contains { $0.isRepairable }

@@ -54,7 +54,7 @@ enum DatabaseCommand {
             hearth database get scores --order-by '$value' --limit-to-last 1
             hearth database export / -o backup.json
 
-        \(OptionHelp.text(options))
+        \(OptionHelp.string(options))
 
         Exit codes: 0 all is well, 1 the server refused, 64 wrong usage, 69 the server can't be reached, 73 a file can't be
         used.
@@ -112,19 +112,19 @@ enum DatabaseCommand {
         try output.finish()
     }
 
-    private static func quoted(_ text: String) -> String {
+    private static func quoted(_ string: String) -> String {
         var bytes: [UInt8] = []
-        TreeJSON.appendString(text, to: &bytes)
+        TreeJSON.appendString(string, to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 
     /// A value as it is written on a command line: JSON, or else a text.
-    private static func json(_ text: String) -> String {
+    private static func json(_ string: String) -> String {
         do throws(TreeDataError) {
-            _ = try TreeJSON.value(Array(text.utf8))
-            return text
+            _ = try TreeJSON.value(Array(string.utf8))
+            return string
         } catch {
-            return quoted(text)
+            return quoted(string)
         }
     }
 

@@ -138,7 +138,7 @@ final class DatabaseConnection {
     private static func refusal(_ status: Int, _ body: [UInt8]) -> Refusal {
         var message = String(decoding: body, as: UTF8.self)
         do throws(TreeDataError) {
-            if let text = try TreeJSON.value(body)["error"]?.string { message = text }
+            if let string = try TreeJSON.value(body)["error"]?.string { message = string }
         } catch {
             // Something else than a Realtime Database has answered, in its own words.
         }
@@ -153,17 +153,17 @@ final class DatabaseConnection {
     // MARK: Addresses
 
     private func target(_ path: TreePath, _ parameters: [(String, String)]) -> String {
-        var text = path.keys.map { "/" + Self.encoded($0.text) }.joined()
-        text += path.isRoot ? "/.json" : ".json"
+        var string = path.keys.map { "/" + Self.encoded($0.string) }.joined()
+        string += path.isRoot ? "/.json" : ".json"
         let all = (namespace.map { [("ns", $0)] } ?? []) + parameters
-        if !all.isEmpty { text += "?" + all.map { "\($0.0)=\(Self.encoded($0.1))" }.joined(separator: "&") }
-        return text
+        if !all.isEmpty { string += "?" + all.map { "\($0.0)=\(Self.encoded($0.1))" }.joined(separator: "&") }
+        return string
     }
 
-    private static func encoded(_ text: String) -> String {
+    private static func encoded(_ string: String) -> String {
         var bytes: [UInt8] = []
         let digits = Array("0123456789ABCDEF".utf8)
-        for byte in text.utf8 {
+        for byte in string.utf8 {
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                 UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),

@@ -5,7 +5,7 @@ import HearthTree
 final class DatabaseExport {
     private let connection: DatabaseConnection
     private let output: FileOutput
-    private let progress = ProgressText()
+    private let progress = ProgressLine()
     private var sizeBytes = 0
 
     private static let namesPerPage = 10_000
@@ -16,7 +16,7 @@ final class DatabaseExport {
         try export.node(path)
         try export.write([UInt8(ascii: "\n")])
         try export.output.finish()
-        export.progress.finish { "exported \(ProgressText.megabytes(export.sizeBytes))" }
+        export.progress.finish { "exported \(ProgressLine.megabytes(export.sizeBytes))" }
     }
 
     private init(_ connection: DatabaseConnection, _ output: FileOutput) {
@@ -27,7 +27,7 @@ final class DatabaseExport {
     private func write(_ bytes: [UInt8]) throws(ToolFailure) {
         sizeBytes += bytes.count
         try output.write(bytes)
-        progress.update { "exported \(ProgressText.megabytes(sizeBytes))" }
+        progress.update { "exported \(ProgressLine.megabytes(sizeBytes))" }
     }
 
     private func node(_ path: TreePath) throws(ToolFailure) {
@@ -63,17 +63,17 @@ final class DatabaseExport {
     private func names(_ path: TreePath, after last: String?) throws(ToolFailure) -> [String] {
         var parameters = [("shallow", "true"), ("orderBy", "\"$key\""), ("limitToFirst", String(Self.namesPerPage))]
         if let last { parameters.append(("startAfter", Self.quoted(last))) }
-        let text = try connection.request("GET", path, parameters)
+        let string = try connection.request("GET", path, parameters)
         do throws(TreeDataError) {
-            return (try TreeJSON.value(text).object ?? []).map(\.name)
+            return (try TreeJSON.value(string).object ?? []).map(\.name)
         } catch {
             throw ToolFailure(.failed, "\(path): the server's list of children can't be read.")
         }
     }
 
-    private static func quoted(_ text: String) -> String {
+    private static func quoted(_ string: String) -> String {
         var bytes: [UInt8] = []
-        TreeJSON.appendString(text, to: &bytes)
+        TreeJSON.appendString(string, to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 

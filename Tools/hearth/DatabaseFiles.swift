@@ -96,10 +96,10 @@ final class FileInput {
 }
 
 /// Tells on standard error how far long work is: on a terminal every second on one line, elsewhere a line every ten.
-final class ProgressText {
+final class ProgressLine {
     private let isTerminal = isatty(STDERR_FILENO) == 1
-    private let start = ProgressText.seconds()
-    private var lastSeconds = ProgressText.seconds()
+    private let start = ProgressLine.seconds()
+    private var lastSeconds = ProgressLine.seconds()
     private var hasWritten = false
 
     private static func seconds() -> Double {
@@ -109,21 +109,21 @@ final class ProgressText {
     }
 
     /// Says so when it is time.
-    func update(_ text: () -> String) {
+    func update(_ string: () -> String) {
         let now = Self.seconds()
         guard now - lastSeconds >= (isTerminal ? 1 : 10) else { return }
         lastSeconds = now
         hasWritten = true
-        say(text(), isLast: false)
+        say(string(), isLast: false)
     }
 
     /// Says how it ended, when it took long enough to be told of.
-    func finish(_ text: () -> String) {
-        if hasWritten { say(text() + " in \(Int(Self.seconds() - start)) s", isLast: true) }
+    func finish(_ string: () -> String) {
+        if hasWritten { say(string() + " in \(Int(Self.seconds() - start)) s", isLast: true) }
     }
 
-    private func say(_ text: String, isLast: Bool) {
-        let line = isTerminal ? "\r\u{1B}[K\(text)\(isLast ? "\n" : "")" : text + "\n"
+    private func say(_ string: String, isLast: Bool) {
+        let line = isTerminal ? "\r\u{1B}[K\(string)\(isLast ? "\n" : "")" : string + "\n"
         var bytes = Array(line.utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }

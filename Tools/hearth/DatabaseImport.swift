@@ -15,8 +15,8 @@ final class DatabaseImport {
     private let path: TreePath
     /// Whether children of the place that the file doesn't have stay.
     private let merges: Bool
-    private let text: JSONStream
-    private let progress = ProgressText()
+    private let string: JSONStream
+    private let progress = ProgressLine()
     private var batch: [UInt8] = []
     private var memberCount = 0
 
@@ -24,49 +24,49 @@ final class DatabaseImport {
         _ path: TreePath, _ file: String?, merges: Bool, _ connection: DatabaseConnection
     ) throws(ToolFailure) {
         let job = DatabaseImport(connection, path, JSONStream(try FileInput(file)), merges: merges)
-        if !merges, let whole = try job.text.value(sizeBytesMax: Self.valueBytesMax) {
-            try job.text.expectEnd()
+        if !merges, let whole = try job.string.value(sizeBytesMax: Self.valueBytesMax) {
+            try job.string.expectEnd()
             _ = try connection.request("PUT", path, Self.parameters, whole)
             return
         }
         if !merges { _ = try connection.request("DELETE", path, Self.parameters) }
         try job.value(.root)
-        try job.text.expectEnd()
+        try job.string.expectEnd()
         try job.send()
-        job.progress.finish { "imported \(ProgressText.megabytes(job.text.position))" }
+        job.progress.finish { "imported \(ProgressLine.megabytes(job.string.position))" }
     }
 
     private static let parameters = [
         ("print", "silent"), ("writeSizeLimit", "unlimited"), ("disableTriggers", "true"),
     ]
 
-    private init(_ connection: DatabaseConnection, _ path: TreePath, _ text: JSONStream, merges: Bool) {
+    private init(_ connection: DatabaseConnection, _ path: TreePath, _ string: JSONStream, merges: Bool) {
         self.connection = connection
         self.merges = merges
         self.path = path
-        self.text = text
+        self.string = string
     }
 
     /// The value that comes next in the file: whole when it is small, else child by child.
     private func value(_ place: TreePath) throws(ToolFailure) {
         let isRoot = place.isRoot
-        if !isRoot, let whole = try text.value(sizeBytesMax: Self.valueBytesMax) { return try add(place, whole) }
+        if !isRoot, let whole = try string.value(sizeBytesMax: Self.valueBytesMax) { return try add(place, whole) }
         if merges, place.count == 1 {
             // A child is replaced, whether it is written at once or in steps.
             try add(place, Array("null".utf8))
             try send()
         }
-        switch try text.peek() {
+        switch try string.peek() {
         case UInt8(ascii: "{"): try object(place)
         case UInt8(ascii: "["):
             var index = 0
-            try text.array { [self] () throws(ToolFailure) in
+            try string.array { [self] () throws(ToolFailure) in
                 try value(place.child(TreeKey(index)))
                 index += 1
             }
         default:
-            guard let whole = try text.value(sizeBytesMax: Limits.treeStringSizeBytesMax * 6 + 2) else {
-                throw text.failure("a string is too long")
+            guard let whole = try string.value(sizeBytesMax: Limits.treeStringSizeBytesMax * 6 + 2) else {
+                throw string.failure("a string is too long")
             }
             if isRoot {
                 _ = try connection.request("PUT", path, Self.parameters, whole)
@@ -79,9 +79,9 @@ final class DatabaseImport {
     private func object(_ place: TreePath) throws(ToolFailure) {
         // A place that isn't there yet can't be given a priority.
         var priority: [UInt8]?
-        try text.object { [self] name throws(ToolFailure) in
+        try string.object { [self] name throws(ToolFailure) in
             switch name {
-            case ".priority": priority = try text.value(sizeBytesMax: Self.valueBytesMax)
+            case ".priority": priority = try string.value(sizeBytesMax: Self.valueBytesMax)
             case ".value": try value(place)
             default: try value(place.child(TreeKey(name)))
             }
@@ -97,7 +97,7 @@ final class DatabaseImport {
 
     private func add(_ place: TreePath, _ value: [UInt8]) throws(ToolFailure) {
         batch.append(batch.isEmpty ? UInt8(ascii: "{") : UInt8(ascii: ","))
-        TreeJSON.appendString(place.text, to: &batch)
+        TreeJSON.appendString(place.string, to: &batch)
         batch.append(UInt8(ascii: ":"))
         batch += value
         memberCount += 1
@@ -109,9 +109,9 @@ final class DatabaseImport {
         _ = try connection.request("PATCH", path, Self.parameters, batch + [UInt8(ascii: "}")])
         batch.removeAll(keepingCapacity: true)
         memberCount = 0
-        progress.update { [text] in
-            let total = text.sizeBytes.map { " of \(ProgressText.megabytes($0))" } ?? ""
-            return "imported \(ProgressText.megabytes(text.position))\(total)"
+        progress.update { [string] in
+            let total = string.sizeBytes.map { " of \(ProgressLine.megabytes($0))" } ?? ""
+            return "imported \(ProgressLine.megabytes(string.position))\(total)"
         }
     }
 }

@@ -5,8 +5,8 @@ enum Environment {
     static var all: [String: String] {
         var variables: [String: String] = [:]
         var entry = environ
-        while let text = entry.pointee {
-            let pair = String(cString: text)
+        while let string = entry.pointee {
+            let pair = String(cString: string)
             if let equals = pair.firstIndex(of: "=") {
                 variables[String(pair[..<equals])] = String(pair[pair.index(after: equals)...])
             }

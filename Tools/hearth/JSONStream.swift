@@ -123,11 +123,11 @@ final class JSONStream {
     /// - Parameter member: takes the member's value.
     func object(_ member: (String) throws(ToolFailure) -> Void) throws(ToolFailure) {
         try container(UInt8(ascii: "{"), UInt8(ascii: "}")) { () throws(ToolFailure) in
-            guard try peek() == UInt8(ascii: "\""), let text = try value(sizeBytesMax: 16 << 10) else {
+            guard try peek() == UInt8(ascii: "\""), let string = try value(sizeBytesMax: 16 << 10) else {
                 throw failure("expected a name")
             }
             let name: String?
-            do throws(TreeDataError) { name = try TreeJSON.value(text).string } catch { name = nil }
+            do throws(TreeDataError) { name = try TreeJSON.value(string).string } catch { name = nil }
             guard let name else { throw failure("a name can't be read") }
             try expect(UInt8(ascii: ":"))
             try member(name)

@@ -85,7 +85,7 @@ private final class Reading: @unchecked Sendable {
     func collect(_ definition: BundleDefinition) throws(Status) {
         let options = TransactionOptionsMessage(readOnly: TransactionOptionsMessage.ReadOnly())
         try calls.call(
-            "BeginTransaction", BeginTransactionRequest(database: definition.database.text, options: options)
+            "BeginTransaction", BeginTransactionRequest(database: definition.database.string, options: options)
         ) { [self] (response: BeginTransactionResponse) throws(Status) in transaction = response.transaction }
         try collectDocuments(definition)
         for query in definition.queries { try collect(query) }
@@ -98,7 +98,7 @@ private final class Reading: @unchecked Sendable {
         try calls.call(
             "BatchGetDocuments",
             BatchGetDocumentsRequest(
-                database: definition.database.text, documents: definition.documents.map(\.text),
+                database: definition.database.string, documents: definition.documents.map(\.string),
                 transaction: transaction)
         ) { (response: BatchGetDocumentsResponse) throws(Status) in
             let time = try Self.time(response.readTime)
@@ -109,13 +109,13 @@ private final class Reading: @unchecked Sendable {
             }
         }
         for name in definition.documents {
-            guard let (time, document) = found.documents[name.text] else {
+            guard let (time, document) = found.documents[name.string] else {
                 throw .internalError("The server said nothing about \(name).")
             }
             if let document {
                 try builder.add(document, readTime: time)
             } else {
-                try builder.add(missing: name.text, readTime: time)
+                try builder.add(missing: name.string, readTime: time)
             }
         }
     }
@@ -125,7 +125,7 @@ private final class Reading: @unchecked Sendable {
         try calls.call(
             "RunQuery",
             RunQueryRequest(
-                parent: query.parent.text, structuredQuery: try query.executed, transaction: transaction)
+                parent: query.parent.string, structuredQuery: try query.executed, transaction: transaction)
         ) { [self] (response: RunQueryResponse) throws(Status) in
             let time = try Self.time(response.readTime)
             found.readTime = time
@@ -169,7 +169,7 @@ private struct Calls {
     ) throws(Status) {
         let outcome = Awaited<Void>()
         let metadata = [
-            HTTPHeader("authorization", "Bearer \(token)"), HTTPHeader("google-cloud-resource-prefix", database.text),
+            HTTPHeader("authorization", "Bearer \(token)"), HTTPHeader("google-cloud-resource-prefix", database.string),
         ]
         connection.loop.execute { [connection] in
             let call = GRPCClient(connection).open(

@@ -30,7 +30,7 @@ enum RulesCommand {
         "path": "/databases/(default)/documents/users/alice"}, "resource": {"data": {}}, "functionMocks": []}. Besides,
         "documents" may give what is stored elsewhere, by path, and "writes" a batch: [{"path": "…", "data": {}}].
 
-        \(OptionHelp.text(options))
+        \(OptionHelp.string(options))
 
         Exit codes: 0 all is well, 1 a case came out otherwise, 64 wrong usage, 78 the rules or the cases can't be read.
         """
@@ -55,13 +55,13 @@ enum RulesCommand {
     }
 
     private static func check(_ path: String) throws(ToolFailure) {
-        let text = try read(path)
-        guard TreeRuleset.isDocument(text) else {
+        let string = try read(path)
+        guard TreeRuleset.isDocument(string) else {
             _ = try compile(path, printsWarnings: true)
             return
         }
         do throws(TreeRulesError) {
-            _ = try TreeRuleset.compile(text)
+            _ = try TreeRuleset.compile(string)
         } catch {
             Output.line("\(path):\(error.line):\(error.column): error: \(error.message)")
             throw .configuration("\(path): 1 error.")
@@ -73,11 +73,11 @@ enum RulesCommand {
         if TreeRuleset.isDocument(bytes) {
             throw .configuration("\(path) has rules of the Realtime Database, which are only checked.")
         }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
+        guard let string = String(validating: bytes, as: UTF8.self) else {
             throw .configuration("\(path) is not valid UTF-8.")
         }
-        let compilation = Ruleset.compile(text)
-        let ofLists = printsWarnings ? Ruleset.listWarnings(text) : []
+        let compilation = Ruleset.compile(string)
+        let ofLists = printsWarnings ? Ruleset.listWarnings(string) : []
         for issue in compilation.issues + ofLists where printsWarnings || issue.severity == .error {
             let hint = issue.hint.map { " (\($0))" } ?? ""
             let kind = issue.severity == .error ? "error" : "warning"
@@ -111,7 +111,7 @@ enum RulesCommand {
             for message in outcome.messages { Output.line("    " + message) }
         }
         if let path {
-            try OutputFile.write(path.hasSuffix(".html") ? RulesCoveragePage.html(coverage) : coverage.text, to: path)
+            try OutputFile.write(path.hasSuffix(".html") ? RulesCoveragePage.html(coverage) : coverage.string, to: path)
         }
         Output.line("\(cases.count - failures) of \(cases.count) cases as expected.")
         if failures > 0 {
@@ -135,7 +135,7 @@ enum RulesCommand {
             let explanation = RulesExplanation(ruleset)
             let outcome = try judge(test, ruleset, explanation)
             Output.line("\(test.name): \(outcome.isAllowed ? "ALLOW" : "DENY")")
-            Output.text(explanation.text)
+            Output.string(explanation.string)
         }
     }
 }

@@ -89,36 +89,37 @@ enum ServeCommand {
 
     private static func announce(_ settings: ServeSettings, port: Int, databasePort: Int?, _ log: Log) {
         switch settings.logFormat {
-        case .text:
-            Output.text(
-                StartText.block(
-                    settings, port: port, databasePort: databasePort, folder: StartText.absolute(settings.dataFolder)))
+        case .string:
+            Output.string(
+                StartMessage.block(
+                    settings, port: port, databasePort: databasePort, folder: StartMessage.absolute(settings.dataFolder)
+                ))
         case .json:
             log.info(
-                "serving", ("address", .text(StartText.address(settings.host, port))),
+                "serving", ("address", .string(StartMessage.address(settings.host, port))),
                 (
                     "databaseAddress",
-                    .text(
-                        StartText.address(
+                    .string(
+                        StartMessage.address(
                             databasePort == nil ? settings.host : settings.databaseHost ?? settings.host,
                             databasePort ?? port))
                 ),
-                ("data", .text(StartText.absolute(settings.dataFolder) ?? "memory")),
-                ("project", .text(settings.project)),
-                ("version", .text(HearthVersion.text)))
+                ("data", .string(StartMessage.absolute(settings.dataFolder) ?? "memory")),
+                ("project", .string(settings.project)),
+                ("version", .string(HearthVersion.string)))
         }
     }
 }
 
 /// What a person reads when the server has started.
-enum StartText {
+enum StartMessage {
     /// - Parameter databasePort: of the second address; nil when there is none.
     static func block(_ settings: ServeSettings, port: Int, databasePort: Int? = nil, folder: String?) -> String {
         let scheme = settings.tlsCertificate == nil ? "http" : "https"
         let databaseHost = databasePort == nil ? settings.host : settings.databaseHost ?? settings.host
         let database = address(reachable(databaseHost), databasePort ?? port)
         var lines = [
-            "Hearth \(HearthVersion.text) is serving Cloud Firestore and the Realtime Database.", "",
+            "Hearth \(HearthVersion.string) is serving Cloud Firestore and the Realtime Database.", "",
             "  address   \(scheme)://\(address(settings.host, port))  (gRPC and REST)",
             "  database  \(scheme)://\(database)/?ns=\(settings.project)-default-rtdb  (Realtime Database)",
             "  data      \(folder ?? "in memory, lost at the end")",

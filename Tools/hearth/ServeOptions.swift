@@ -81,7 +81,7 @@ enum ServeOptions {
 
         Serves Cloud Firestore over gRPC, REST and WebChannel, and the Realtime Database, on one port.
 
-        \(OptionHelp.text(options))
+        \(OptionHelp.string(options))
 
         The same settings may stand in the environment (HEARTH_TLS_CERT) and in hearth.json ("tlsCert"). An option goes
         before the environment, that before hearth.json, that before firebase.json (emulators.firestore.host and .port,
@@ -109,7 +109,7 @@ struct ServeSettings: Sendable, Equatable {
     var indexFiles: [String] = []
     var tlsCertificate: String?
     var tlsKey: String?
-    var logFormat = Log.Format.text
+    var logFormat = Log.Format.string
     var logLevel = Log.Level.info
     var logsRequests = false
     var requiresIndexes = false
@@ -140,24 +140,24 @@ struct ServeSettings: Sendable, Equatable {
 
 /// One setting's text and where it was found.
 struct Origin: Sendable {
-    var text: String
+    var string: String
     /// `--port`, `HEARTH_PORT`, `hearth.json:3:11: port`
     var place: String
     var code: ToolFailure.Code
 
     func failure(_ expected: String) -> ToolFailure {
-        ToolFailure(code, "\(place): expected \(expected), found \"\(text)\".")
+        ToolFailure(code, "\(place): expected \(expected), found \"\(string)\".")
     }
 
     func integer(_ range: ClosedRange<Int>) throws(ToolFailure) -> Int {
-        guard let number = Int(text), range.contains(number) else {
+        guard let number = Int(string), range.contains(number) else {
             throw failure("a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
     }
 
     func boolean() throws(ToolFailure) -> Bool {
-        switch text {
+        switch string {
         case "", "true", "1", "yes", "on": return true
         case "false", "0", "no", "off": return false
         default: throw failure("true or false")

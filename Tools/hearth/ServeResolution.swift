@@ -51,11 +51,11 @@ struct ServeResolution {
         let path = named ?? (folder.isEmpty ? "hearth.json" : "\(folder)/hearth.json")
         let ownFolder = Self.folder(of: path)
         do throws(Status) {
-            guard let text = try TextFile.read(path) else {
+            guard let string = try TextFile.read(path) else {
                 if named != nil { throw Status.failedPrecondition("The configuration \(path) is not there.") }
                 return
             }
-            let root = try ConfigurationValue(parsing: text, file: path)
+            let root = try ConfigurationValue(parsing: string, file: path)
             let options = ServeOptions.options.filter { $0.name != "config" }
             for member in try root.members() {
                 if member.name == "auth" {
@@ -71,9 +71,9 @@ struct ServeResolution {
                     throw member.value.failure(
                         "Unknown setting\(Spelling.hint(for: member.name, among: options.map(\.memberName)))")
                 }
-                guard var text = try Self.text(member.value, isList: option.isRepeated) else { continue }
-                if option.isFile, !ownFolder.isEmpty, !text.hasPrefix("/") { text = "\(ownFolder)/\(text)" }
-                file[option.name] = Origin(text: text, place: "\(path): \(member.name)", code: .configuration)
+                guard var string = try Self.string(member.value, isList: option.isRepeated) else { continue }
+                if option.isFile, !ownFolder.isEmpty, !string.hasPrefix("/") { string = "\(ownFolder)/\(string)" }
+                file[option.name] = Origin(string: string, place: "\(path): \(member.name)", code: .configuration)
             }
         } catch {
             throw .configuration(error.message)
@@ -88,11 +88,11 @@ struct ServeResolution {
     }
 
     /// A setting's value as it would be written on the command line.
-    private static func text(_ value: ConfigurationValue, isList: Bool) throws(Status) -> String? {
+    private static func string(_ value: ConfigurationValue, isList: Bool) throws(Status) -> String? {
         switch value.content {
         case .null: return nil
         case .boolean(let flag): return flag ? "true" : "false"
-        case .string(let text): return text
+        case .string(let string): return string
         case .number: return String(try value.integer(Int(Int32.min)...Int(Int32.max)))
         case .array(let elements) where isList:
             return try elements.map { element throws(Status) in try element.string() }.joined(separator: ",")
@@ -101,10 +101,10 @@ struct ServeResolution {
     }
 
     private func origin(_ name: String) -> Origin? {
-        if let text = command.values[name] { return Origin(text: text, place: "--\(name)", code: .usage) }
+        if let string = command.values[name] { return Origin(string: string, place: "--\(name)", code: .usage) }
         guard let option = ServeOptions.options.first(where: { $0.name == name }) else { return nil }
-        if let text = environment[option.environmentName] {
-            return Origin(text: text, place: option.environmentName, code: .configuration)
+        if let string = environment[option.environmentName] {
+            return Origin(string: string, place: option.environmentName, code: .configuration)
         }
         return file[name]
     }
@@ -123,15 +123,15 @@ struct ServeResolution {
             throw .configuration(error.message)
         }
         try resolveAddress(files, &settings)
-        if let project = origin("project")?.text ?? files.defaultProject { settings.project = project }
-        if let data = origin("data") { settings.dataFolder = data.text }
+        if let project = origin("project")?.string ?? files.defaultProject { settings.project = project }
+        if let data = origin("data") { settings.dataFolder = data.string }
         if try origin("memory")?.boolean() ?? false {
             if command.values["data"] != nil { throw .usage("--memory and --data exclude each other.") }
             settings.dataFolder = nil
         }
         if settings.dataFolder == "" { throw .usage("--data expects the name of a folder.") }
-        settings.tlsCertificate = origin("tls-cert")?.text
-        settings.tlsKey = origin("tls-key")?.text
+        settings.tlsCertificate = origin("tls-cert")?.string
+        settings.tlsKey = origin("tls-key")?.string
         if (settings.tlsCertificate == nil) != (settings.tlsKey == nil) {
             throw .usage("--tls-cert and --tls-key belong together; only one of them is given.")
         }
@@ -165,9 +165,9 @@ struct ServeResolution {
         let repeated = command.strings(name)
         let values =
             repeated.isEmpty
-            ? origin.text.split(separator: ",").map { String($0.drop { $0 == " " }) } : repeated
+            ? origin.string.split(separator: ",").map { String($0.drop { $0 == " " }) } : repeated
         for value in values where !isValid(value) {
-            throw Origin(text: value, place: origin.place, code: origin.code).failure(
+            throw Origin(string: value, place: origin.place, code: origin.code).failure(
                 name == "allow-origin" ? "an origin such as https://app.example:3000, or null" : "the name of a host")
         }
         return values
@@ -177,15 +177,15 @@ struct ServeResolution {
         if let host = files.host { settings.host = host }
         if let port = files.port { settings.port = port }
         if let both = origin("host-port") {
-            guard let colon = both.text.lastIndex(of: ":") else { throw both.failure("ADDRESS:PORT") }
-            let port = String(both.text[both.text.index(after: colon)...])
-            settings.port = try Origin(text: port, place: both.place, code: both.code).integer(0...65_535)
-            settings.host = String(both.text[..<colon])
+            guard let colon = both.string.lastIndex(of: ":") else { throw both.failure("ADDRESS:PORT") }
+            let port = String(both.string[both.string.index(after: colon)...])
+            settings.port = try Origin(string: port, place: both.place, code: both.code).integer(0...65_535)
+            settings.host = String(both.string[..<colon])
             if settings.host.hasPrefix("["), settings.host.hasSuffix("]") {
                 settings.host = String(settings.host.dropFirst().dropLast())
             }
         }
-        if let host = origin("host") { settings.host = host.text }
+        if let host = origin("host") { settings.host = host.string }
         if let port = origin("port") { settings.port = try port.integer(0...65_535) }
     }
 
@@ -193,13 +193,13 @@ struct ServeResolution {
     private func resolveDatabase(_ files: ProjectFiles, _ settings: inout ServeSettings) throws(ToolFailure) {
         settings.databaseRules = files.realtime.rules
         settings.databaseRulesByName = files.realtime.rulesByName
-        if let path = origin("database-rules")?.text {
+        if let path = origin("database-rules")?.string {
             settings.databaseRules = path
             settings.databaseRulesByName = [:]
         }
         settings.databasePort = files.realtime.port
         if let port = origin("database-port") {
-            settings.databasePort = port.text == "none" ? nil : try port.integer(0...65_535)
+            settings.databasePort = port.string == "none" ? nil : try port.integer(0...65_535)
         }
         settings.databaseHost = origin("host") == nil && origin("host-port") == nil ? files.realtime.host : nil
         // One that is the first is there already.
@@ -214,11 +214,13 @@ struct ServeResolution {
 
     private func resolveLog(_ settings: inout ServeSettings) throws(ToolFailure) {
         if let format = origin("log-format") {
-            guard let known = Log.Format(rawValue: format.text) else { throw format.failure("text or json") }
+            guard let known = Log.Format(rawValue: format.string) else { throw format.failure("text or json") }
             settings.logFormat = known
         }
         if let level = origin("log-level") {
-            guard let known = Log.Level(name: level.text) else { throw level.failure("debug, info, warning or error") }
+            guard let known = Log.Level(name: level.string) else {
+                throw level.failure("debug, info, warning or error")
+            }
             settings.logLevel = known
         }
         settings.logsRequests = try origin("log-requests")?.boolean() ?? false
@@ -226,7 +228,7 @@ struct ServeResolution {
 
     private func resolveIndexes(_ files: ProjectFiles, _ settings: inout ServeSettings) throws(Status) {
         var files = files
-        if let path = origin("indexes")?.text {
+        if let path = origin("indexes")?.string {
             files.databases.removeAll { $0.database == DatabaseName.defaultDatabase }
             files.databases.append(.init(database: DatabaseName.defaultDatabase, indexes: path, rules: nil))
         }
@@ -239,7 +241,7 @@ struct ServeResolution {
 
     private func resolveRules(_ files: ProjectFiles, _ settings: inout ServeSettings) {
         for database in files.databases { settings.rules[database.database] = database.rules }
-        if let path = origin("rules")?.text { settings.rules[DatabaseName.defaultDatabase] = path }
+        if let path = origin("rules")?.string { settings.rules[DatabaseName.defaultDatabase] = path }
         if settings.rules.isEmpty, settings.databaseRules == nil, !settings.isEmulator {
             settings.warnings.append(
                 "There are no security rules: only administrators may read and write. Name some with --rules.")

@@ -28,7 +28,7 @@ enum TokenCommand {
 
             {"auth": {"keys": [{"secretFile": "token.secret"}]}}
 
-        \(OptionHelp.text(options))
+        \(OptionHelp.string(options))
 
         For a server with --emulator no key is needed: an unsigned token does.
         """
@@ -59,18 +59,18 @@ enum TokenCommand {
         }
     }
 
-    private static func seconds(_ text: String) throws(ToolFailure) -> Int64 {
+    private static func seconds(_ string: String) throws(ToolFailure) -> Int64 {
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
-        guard let unit = text.last, let factor = units[unit], let number = Int64(text.dropLast()), number > 0,
+        guard let unit = string.last, let factor = units[unit], let number = Int64(string.dropLast()), number > 0,
             number < 1_000_000
         else {
-            throw .usage("--ttl expects a time such as 90s, 15m, 1h or 30d, not \"\(text)\".")
+            throw .usage("--ttl expects a time such as 90s, 15m, 1h or 30d, not \"\(string)\".")
         }
         return number * factor
     }
 
-    private static func claims(_ text: String?) throws(Status) -> [(name: String, value: Value)] {
-        try (text ?? "").split(separator: ",").map { part throws(Status) in
+    private static func claims(_ string: String?) throws(Status) -> [(name: String, value: Value)] {
+        try (string ?? "").split(separator: ",").map { part throws(Status) in
             let words = part.split(separator: "=", maxSplits: 1).map(String.init)
             guard words.count == 2 else { throw .invalidArgument("--claim expects NAME=VALUE, not \"\(part)\".") }
             return (words[0], TokenMint.claim(words[1]))

@@ -9,6 +9,6 @@ enum VersionCommand {
         help: { "Usage: hearth version\n\nPrints the version of the program." },
         run: { arguments throws(ToolFailure) in
             _ = try ParsedOptions(arguments, options: [])
-            Output.line("hearth \(HearthVersion.text)")
+            Output.line("hearth \(HearthVersion.string)")
         })
 }

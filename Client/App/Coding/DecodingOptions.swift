@@ -31,7 +31,7 @@ package final class DecodingOptions {
         case is Date.Type: return try date(value, path) as! T
         case is Data.Type: return try data(value, path) as! T
         case is URL.Type:
-            guard let url = URL(string: try text(value, path)) else {
+            guard let url = URL(string: try string(value, path)) else {
                 throw DecodingError.dataCorrupted(
                     DecodingError.Context(codingPath: path, debugDescription: "The text is no URL."))
             }
@@ -71,7 +71,7 @@ package final class DecodingOptions {
         return number.boolValue
     }
 
-    func text(_ value: Any, _ path: [any CodingKey]) throws -> String {
+    func string(_ value: Any, _ path: [any CodingKey]) throws -> String {
         guard let text = value as? String else { throw mismatch(String.self, value, path) }
         return text
     }
@@ -123,8 +123,8 @@ package final class DecodingOptions {
         case .deferredToDate: return try Date(from: decoder)
         case .secondsSince1970: return Date(timeIntervalSince1970: try double(value, path))
         case .millisecondsSince1970: return Date(timeIntervalSince1970: try double(value, path) / 1000)
-        case .iso8601: return try date(try text(value, path), path) { ISO8601DateFormatter().date(from: $0) }
-        case .formatted(let formatter): return try date(try text(value, path), path) { formatter.date(from: $0) }
+        case .iso8601: return try date(try string(value, path), path) { ISO8601DateFormatter().date(from: $0) }
+        case .formatted(let formatter): return try date(try string(value, path), path) { formatter.date(from: $0) }
         case .custom(let decode): return try decode(decoder)
         }
     }
@@ -143,7 +143,7 @@ package final class DecodingOptions {
         switch data {
         case .deferredToData: return try Data(from: decoder)
         case .base64:
-            guard let data = Data(base64Encoded: try text(value, path)) else {
+            guard let data = Data(base64Encoded: try string(value, path)) else {
                 throw DecodingError.dataCorrupted(
                     DecodingError.Context(codingPath: path, debugDescription: "The text is no Base64."))
             }

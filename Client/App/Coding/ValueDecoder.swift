@@ -55,7 +55,7 @@ private struct ValueKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtoc
         try options.boolean(try value(key), codingPath + [key])
     }
     func decode(_ type: String.Type, forKey key: Key) throws -> String {
-        try options.text(try value(key), codingPath + [key])
+        try options.string(try value(key), codingPath + [key])
     }
     func decode(_ type: Double.Type, forKey key: Key) throws -> Double {
         try options.double(try value(key), codingPath + [key])
@@ -157,7 +157,7 @@ private struct ValueUnkeyedContainer: UnkeyedDecodingContainer {
     }
 
     mutating func decode(_ type: Bool.Type) throws -> Bool { try advance { try $0.boolean($1, $2) } }
-    mutating func decode(_ type: String.Type) throws -> String { try advance { try $0.text($1, $2) } }
+    mutating func decode(_ type: String.Type) throws -> String { try advance { try $0.string($1, $2) } }
     mutating func decode(_ type: Double.Type) throws -> Double { try advance { try $0.double($1, $2) } }
     mutating func decode(_ type: Float.Type) throws -> Float { try advance { try $0.float($1, $2) } }
     mutating func decode(_ type: Int.Type) throws -> Int { try advance { try $0.integer($1, $2) } }
@@ -194,7 +194,7 @@ private struct ValueSingleContainer: SingleValueDecodingContainer {
 
     func decodeNil() -> Bool { options.isNull(value) }
     func decode(_ type: Bool.Type) throws -> Bool { try options.boolean(value, codingPath) }
-    func decode(_ type: String.Type) throws -> String { try options.text(value, codingPath) }
+    func decode(_ type: String.Type) throws -> String { try options.string(value, codingPath) }
     func decode(_ type: Double.Type) throws -> Double { try options.double(value, codingPath) }
     func decode(_ type: Float.Type) throws -> Float { try options.float(value, codingPath) }
     func decode(_ type: Int.Type) throws -> Int { try options.integer(value, codingPath) }

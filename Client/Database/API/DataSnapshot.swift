@@ -34,7 +34,7 @@ public class DataSnapshot: NSObject, @unchecked Sendable {
     }
 
     /// Empty at the database's root.
-    public var key: String { path.last?.text ?? "" }
+    public var key: String { path.last?.string ?? "" }
 
     /// Texts, `NSNumber` for numbers and booleans, dictionaries, arrays where the keys count from zero, with `NSNull` at
     /// places without a child; `NSNull` where nothing is.

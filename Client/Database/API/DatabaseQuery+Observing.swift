@@ -97,7 +97,7 @@ extension DatabaseQuery {
             spec.query, at: path, kinds: eventType.kinds, isSingle: isSingle, callbacks: callbacks,
             onEvent: { event in
                 let snapshot = DataSnapshot(event.node, at: event.path, orderedBy: event.query, of: database)
-                onEvent((snapshot, event.previousKey?.text))
+                onEvent((snapshot, event.previousKey?.string))
             }, onCancel: { failure in onCancel?(failure) })
     }
 

@@ -38,7 +38,7 @@ public class DatabaseReference: DatabaseQuery, @unchecked Sendable {
     public var root: DatabaseReference { DatabaseReference(database: database, path: .root) }
 
     /// nil at the root.
-    public var key: String? { base.path.last?.text }
+    public var key: String? { base.path.last?.string }
 
     /// Percent-encoded.
     public var url: String { repository.configuration.location.url(of: base.path) }

@@ -60,7 +60,7 @@ public class MutableData: NSObject {
     }
 
     /// nil at the database's root.
-    public var key: String? { (base + path).last?.text }
+    public var key: String? { (base + path).last?.string }
 
     public var childrenCount: UInt { UInt(node.childCount) }
 

@@ -115,7 +115,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
             let reason = error.message
             return onQueue { $0.machine?.didClose(attempt: attempt, reason: reason) }
         }
-        log("Connecting to \(address.text).")
+        log("Connecting to \(address.string).")
         var options = WebSocketClient.Options()
         options.messageBytesMax = WireLimits.messageBytesMax
         options.compressionThresholdBytes = Self.compressionThresholdBytes
@@ -136,8 +136,8 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
         return "/.ws?v=5&ns=\(Self.encoded(configuration.location.namespace))\(session)"
     }
 
-    private static func encoded(_ text: String) -> String {
-        text.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(CharacterSet(charactersIn: "-_.~")))
+    private static func encoded(_ string: String) -> String {
+        string.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(CharacterSet(charactersIn: "-_.~")))
             ?? ""
     }
 
@@ -163,14 +163,14 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
         guard attempt == self.attempt, socket != nil else { return }
         switch event {
         case .opened, .drained, .binary: break
-        case .text(let frame): machine?.didReceive(frame: frame, attempt: attempt)
+        case .string(let frame): machine?.didReceive(frame: frame, attempt: attempt)
         case .closed(let end):
             close()
-            machine?.didClose(attempt: attempt, reason: Self.text(of: end))
+            machine?.didClose(attempt: attempt, reason: Self.string(of: end))
         }
     }
 
-    private static func text(of end: WebSocketClient.End) -> String {
+    private static func string(of end: WebSocketClient.End) -> String {
         switch end {
         case .byPeer(let code, let reason):
             "the server closed (\(code.map { "\($0.rawValue)" } ?? "no code")) \(reason)"
@@ -179,7 +179,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
         }
     }
 
-    func send(frame: [UInt8]) { socket?.send(text: frame) }
+    func send(frame: [UInt8]) { socket?.send(string: frame) }
 
     func close() {
         socket?.close()

@@ -71,15 +71,15 @@ extension WireConnection: DatabaseConnection {
         case .write(let number):
             guard let write = outbox.writes[number] else { return }
             let request = self.number(for: .write(number))
-            let text = text(of: write.change, request, put: "p", merge: "m")
-            if text.count <= WireLimits.requestBytesMax { return send(text) }
+            let string = string(of: write.change, request, put: "p", merge: "m")
+            if string.count <= WireLimits.requestBytesMax { return send(string) }
             requests[request] = nil
             outbox.takeWrite(number)?.done(.tooLarge)
         case .onDisconnect(let number):
             guard let write = outbox.onDisconnects[number] else { return }
             let request = self.number(for: .onDisconnect(number))
-            let text = text(of: write.change, request, put: "o", merge: "om")
-            if text.count <= WireLimits.requestBytesMax { return send(text) }
+            let string = string(of: write.change, request, put: "o", merge: "om")
+            if string.count <= WireLimits.requestBytesMax { return send(string) }
             requests[request] = nil
             outbox.takeOnDisconnect(number)?.done(.tooLarge)
         case .get(let number):
@@ -88,7 +88,7 @@ extension WireConnection: DatabaseConnection {
         }
     }
 
-    private func text(of change: WireOutbox.Change, _ request: Int, put: String, merge: String) -> [UInt8] {
+    private func string(of change: WireOutbox.Change, _ request: Int, put: String, merge: String) -> [UInt8] {
         switch change {
         case .put(let path, let node, let hash): WireRequest.put(request, put, path, node, hash: hash)
         case .merge(let path, let members): WireRequest.merge(request, merge, path, members)
@@ -134,7 +134,7 @@ extension WireConnection: DatabaseConnection {
         guard let warnings = try reply.value()["w"]?.array, warnings.contains(.string("no_index")) else { return }
         let name =
             switch key.query?.index {
-            case .child(let path)?: path.text
+            case .child(let path)?: path.string
             case .value?: ".value"
             default: ""
             }

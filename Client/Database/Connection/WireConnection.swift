@@ -51,7 +51,7 @@ final class WireConnection {
     /// Of the user; nil when nobody is signed in.
     private var token: String?
     /// For whom the server takes us on this connection.
-    private var toldToken: String?
+    private var notifiedToken: String?
     /// Numbers the questions for tokens; only the last one's answer counts.
     private var tokenRequest = 0
     private var mustRefreshToken = false
@@ -139,7 +139,7 @@ final class WireConnection {
         attempt += 1
         phase = .opening
         joiner = WireFrameJoiner()
-        toldToken = nil
+        notifiedToken = nil
         driver.schedule(.handshake, afterMilliseconds: Self.handshakeMilliseconds)
         driver.open(attempt: attempt, host: host, lastSession: lastSession)
     }
@@ -223,11 +223,11 @@ final class WireConnection {
 
     /// Tells the server who we are, unless it knows.
     private func authenticate() {
-        guard token != toldToken else {
+        guard token != notifiedToken else {
             if phase == .authenticating { becomeReady() }
             return planFlush()
         }
-        toldToken = token
+        notifiedToken = token
         let number = number(for: .auth)
         send(token.map { WireRequest.auth(number, token: $0) } ?? WireRequest.unauth(number))
         planFlush()
@@ -256,9 +256,9 @@ final class WireConnection {
         switch joiner.take(frame) {
         case .incomplete: break
         case .broken(let why): didClose(attempt: attempt, reason: why)
-        case .message(let text):
+        case .message(let string):
             do {
-                try take(try WireMessage(text))
+                try take(try WireMessage(string))
             } catch {
                 didClose(attempt: attempt, reason: "the server's message can't be read: \(error.message)")
             }
@@ -275,7 +275,7 @@ final class WireConnection {
             self.host = host
             backoff.reset()
             reconnect()
-        case .note(let text): driver.log("The server says: \(text)")
+        case .note(let string): driver.log("The server says: \(string)")
         case .reply(let reply): try answer(reply)
         case .data(let node, let path, let tag): delegate?.connectionDidReceive(data: node, at: path, tag: tag)
         case .merge(let members, let path, let tag):
@@ -337,9 +337,9 @@ final class WireConnection {
         return nextRequest
     }
 
-    func send(_ text: [UInt8]) {
+    func send(_ string: [UInt8]) {
         lastSentMilliseconds = driver.monotonicMilliseconds
-        for frame in WireFrames.frames(of: text) { driver.send(frame: frame) }
+        for frame in WireFrames.frames(of: string) { driver.send(frame: frame) }
     }
 
     private func keepAlive() {

@@ -12,25 +12,25 @@ enum WireLimits {
 
 /// Cuts messages into frames: one that is too long for a frame is a frame with the number of its pieces, then the pieces.
 enum WireFrames {
-    static func frames(of text: [UInt8]) -> [[UInt8]] {
+    static func frames(of string: [UInt8]) -> [[UInt8]] {
         // There are never more units than bytes.
-        if text.count <= WireLimits.frameUnitsMax { return [text] }
+        if string.count <= WireLimits.frameUnitsMax { return [string] }
         var pieces: [[UInt8]] = []
         var start = 0
         var index = 0
         var units = 0
-        while index < text.count {
-            let (bytes, width) = size(of: text[index])
+        while index < string.count {
+            let (bytes, width) = size(of: string[index])
             if units + width > WireLimits.frameUnitsMax {
-                pieces.append(Array(text[start..<index]))
+                pieces.append(Array(string[start..<index]))
                 start = index
                 units = 0
             }
             units += width
             index += bytes
         }
-        if pieces.isEmpty { return [text] }
-        pieces.append(Array(text[start...]))
+        if pieces.isEmpty { return [string] }
+        pieces.append(Array(string[start...]))
         return [Array(String(pieces.count).utf8)] + pieces
     }
 
@@ -48,7 +48,7 @@ enum WireFrames {
 /// Joins frames to messages.
 struct WireFrameJoiner {
     private var missing = 0
-    private var text: [UInt8] = []
+    private var string: [UInt8] = []
 
     enum Outcome: Equatable {
         case incomplete
@@ -63,14 +63,14 @@ struct WireFrameJoiner {
             missing = count
             return .incomplete
         }
-        guard text.count + frame.count <= WireLimits.messageBytesMax else {
+        guard string.count + frame.count <= WireLimits.messageBytesMax else {
             return .broken("the server sent a message of more than \(WireLimits.messageBytesMax) bytes")
         }
-        text += frame
+        string += frame
         missing -= 1
         guard missing == 0 else { return .incomplete }
-        defer { text = [] }
-        return .message(text)
+        defer { string = [] }
+        return .message(string)
     }
 
     /// A message is an object, and never so short.

@@ -33,7 +33,7 @@ struct WireReply {
     var number: Int
     var status: String
     /// The whole message, and where in it the answer's data stands; nil for none.
-    var text: [UInt8]
+    var string: [UInt8]
     var data: Range<Int>?
 
     /// nil for `ok`.
@@ -45,20 +45,20 @@ struct WireReply {
     /// The data, when it is small.
     func value() throws(TreeDataError) -> JSONValue {
         guard let data else { return .null }
-        return try TreeJSON.value(text, in: data)
+        return try TreeJSON.value(string, in: data)
     }
 
     func node() throws(TreeDataError) -> Node {
         guard let data else { return .empty }
-        return try TreeJSON.node(text, in: data)
+        return try TreeJSON.node(string, in: data)
     }
 }
 
 extension WireMessage {
     /// - Throws: when it is none of the protocol's.
-    init(_ text: [UInt8]) throws(TreeDataError) {
-        let envelope = try Members(text, in: nil)
-        let body = try Members(text, in: envelope.range("d"))
+    init(_ string: [UInt8]) throws(TreeDataError) {
+        let envelope = try Members(string, in: nil)
+        let body = try Members(string, in: envelope.range("d"))
         switch try envelope.value("t")?.string {
         case "c": self = try Self.control(body)
         case "d":
@@ -76,7 +76,7 @@ extension WireMessage {
     private static func control(_ message: Members) throws(TreeDataError) -> WireMessage {
         switch try message.value("t")?.string {
         case "h":
-            let data = try Members(message.text, in: message.range("d"))
+            let data = try Members(message.string, in: message.range("d"))
             guard let milliseconds = try data.value("ts")?.integer, let session = try data.value("s")?.string else {
                 throw malformed
             }
@@ -94,26 +94,26 @@ extension WireMessage {
     }
 
     private static func reply(_ number: Int, _ message: Members) throws(TreeDataError) -> WireReply {
-        let body = try Members(message.text, in: message.range("b"))
+        let body = try Members(message.string, in: message.range("b"))
         guard let status = try body.value("s")?.string else { throw malformed }
-        return WireReply(number: number, status: status, text: message.text, data: body.optionalRange("d"))
+        return WireReply(number: number, status: status, string: message.string, data: body.optionalRange("d"))
     }
 
     private static func push(_ message: Members) throws(TreeDataError) -> WireMessage {
         guard let action = try message.value("a")?.string else { throw malformed }
-        let body = try Members(message.text, in: message.range("b"))
+        let body = try Members(message.string, in: message.range("b"))
         let path = TreePath(try body.value("p")?.string ?? "")
         let tag = try body.value("t")?.integer.map { Int(clamping: $0) }
         switch action {
         case "d":
             let node = try body.optionalRange("d").map { (range) throws(TreeDataError) in
-                try TreeJSON.node(body.text, in: range)
+                try TreeJSON.node(body.string, in: range)
             }
             return .data(node ?? .empty, path: path, tag: tag)
         case "m":
             var members: [(path: TreePath, node: Node)] = []
-            for (name, range) in try TreeJSON.members(body.text, in: body.range("d")) {
-                members.append((TreePath(name), try TreeJSON.node(body.text, in: range)))
+            for (name, range) in try TreeJSON.members(body.string, in: body.range("d")) {
+                members.append((TreePath(name), try TreeJSON.node(body.string, in: range)))
             }
             return .merge(members, path: path, tag: tag)
         case "rm": return .ranges(try ranges(body), path: path, tag: tag)
@@ -129,10 +129,10 @@ extension WireMessage {
 
     private static func ranges(_ body: Members) throws(TreeDataError) -> [ListenRange] {
         var ranges: [ListenRange] = []
-        for element in try TreeJSON.elements(body.text, in: body.range("d")) {
-            let range = try Members(body.text, in: element)
+        for element in try TreeJSON.elements(body.string, in: body.range("d")) {
+            let range = try Members(body.string, in: element)
             let node = try range.optionalRange("m").map { (slice) throws(TreeDataError) in
-                try TreeJSON.node(body.text, in: slice)
+                try TreeJSON.node(body.string, in: slice)
             }
             ranges.append(
                 ListenRange(
@@ -153,12 +153,12 @@ extension WireMessage {
 
 /// The members of an object, as slices of the message that are looked at when they are wanted.
 private struct Members {
-    let text: [UInt8]
+    let string: [UInt8]
     private let members: [(name: String, value: Range<Int>)]
 
-    init(_ text: [UInt8], in range: Range<Int>?) throws(TreeDataError) {
-        self.text = text
-        members = try TreeJSON.members(text, in: range)
+    init(_ string: [UInt8], in range: Range<Int>?) throws(TreeDataError) {
+        self.string = string
+        members = try TreeJSON.members(string, in: range)
     }
 
     func optionalRange(_ name: String) -> Range<Int>? { members.last { $0.name == name }?.value }
@@ -170,6 +170,6 @@ private struct Members {
 
     func value(_ name: String) throws(TreeDataError) -> JSONValue? {
         guard let range = optionalRange(name) else { return nil }
-        return try TreeJSON.value(text, in: range)
+        return try TreeJSON.value(string, in: range)
     }
 }

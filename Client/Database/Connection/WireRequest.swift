@@ -12,7 +12,7 @@ enum WireRequest {
             if let tag { member("t", .integer(Int64(tag)), to: &body) }
             member("h", .string(hash.simple), to: &body)
             if let compound = hash.compound {
-                let paths = compound.paths.map { JSONValue.string($0.isRoot ? "/" : $0.text) }
+                let paths = compound.paths.map { JSONValue.string($0.isRoot ? "/" : $0.string) }
                 member(
                     "ch",
                     .object([("hs", .array(compound.hashes.map { .string($0) })), ("ps", .array(paths))]), to: &body)
@@ -53,7 +53,7 @@ enum WireRequest {
             name("d", to: &body)
             body.append(UInt8(ascii: "{"))
             for (place, node) in members {
-                name(place.text, to: &body)
+                name(place.string, to: &body)
                 TreeJSON.append(node, to: &body, form: .export)
             }
             body.append(UInt8(ascii: "}"))
@@ -76,29 +76,29 @@ enum WireRequest {
     // MARK: Text
 
     private static func request(_ number: Int, _ action: String, _ write: (inout [UInt8]) -> Void) -> [UInt8] {
-        var text = Array(#"{"t":"d","d":{"r":\#(number),"a":"\#(action)","b":{"#.utf8)
-        write(&text)
-        text += Array("}}}".utf8)
-        return text
+        var string = Array(#"{"t":"d","d":{"r":\#(number),"a":"\#(action)","b":{"#.utf8)
+        write(&string)
+        string += Array("}}}".utf8)
+        return string
     }
 
-    private static func name(_ name: String, to text: inout [UInt8]) {
-        if text.last != UInt8(ascii: "{") { text.append(UInt8(ascii: ",")) }
-        TreeJSON.appendString(name, to: &text)
-        text.append(UInt8(ascii: ":"))
+    private static func name(_ name: String, to string: inout [UInt8]) {
+        if string.last != UInt8(ascii: "{") { string.append(UInt8(ascii: ",")) }
+        TreeJSON.appendString(name, to: &string)
+        string.append(UInt8(ascii: ":"))
     }
 
-    private static func member(_ name: String, _ value: JSONValue, to text: inout [UInt8]) {
-        self.name(name, to: &text)
-        TreeJSON.append(value, to: &text)
+    private static func member(_ name: String, _ value: JSONValue, to string: inout [UInt8]) {
+        self.name(name, to: &string)
+        TreeJSON.append(value, to: &string)
     }
 
-    private static func member(_ name: String, _ node: Node, to text: inout [UInt8]) {
-        self.name(name, to: &text)
-        TreeJSON.append(node, to: &text, form: .export)
+    private static func member(_ name: String, _ node: Node, to string: inout [UInt8]) {
+        self.name(name, to: &string)
+        TreeJSON.append(node, to: &string, form: .export)
     }
 
-    private static func member(_ name: String, _ path: TreePath, to text: inout [UInt8]) {
-        member(name, .string(path.description), to: &text)
+    private static func member(_ name: String, _ path: TreePath, to string: inout [UInt8]) {
+        member(name, .string(path.description), to: &string)
     }
 }

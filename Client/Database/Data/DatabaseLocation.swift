@@ -32,10 +32,10 @@ struct DatabaseLocation: Hashable {
         isSecure = port == nil || scheme.lowercased() == "https"
         namespace = Self.namespace(host: host, query: withoutFragment.dropFirst(address.count + 1))
         for part in address.dropFirst(authority.count).split(separator: "/") {
-            guard let text = part.replacing("+", with: " ").removingPercentEncoding else {
+            guard let string = part.replacing("+", with: " ").removingPercentEncoding else {
                 throw Self.invalid(url, "its path has a percent sign that encodes nothing")
             }
-            path.keys.append(try Paths.key(text, "The database URL \(url)"))
+            path.keys.append(try Paths.key(string, "The database URL \(url)"))
         }
     }
 
@@ -47,40 +47,40 @@ struct DatabaseLocation: Hashable {
     }
 
     /// - Parameter text: `host:port`.
-    mutating func move(to text: String) throws(Status) {
-        let url = "http://" + text
-        let (host, port) = try Self.hostAndPort(text, url)
+    mutating func move(to string: String) throws(Status) {
+        let url = "http://" + string
+        let (host, port) = try Self.hostAndPort(string, url)
         guard let port else { throw Self.invalid(url, "it has no port") }
         move(toHost: host, port: port)
     }
 
     /// The place's own URL: percent-encoded, without the namespace.
     func url(of path: TreePath) -> String {
-        path.keys.reduce(path.isRoot ? base + "/" : base) { $0 + "/" + Self.encode($1.text) }
+        path.keys.reduce(path.isRoot ? base + "/" : base) { $0 + "/" + Self.encode($1.string) }
     }
 
     private static let unreserved = CharacterSet(
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
 
-    private static func encode(_ text: String) -> String {
-        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? text
+    private static func encode(_ string: String) -> String {
+        string.addingPercentEncoding(withAllowedCharacters: unreserved) ?? string
     }
 
-    private static func split(_ text: String, at separator: String) -> (Substring, Substring)? {
-        guard let range = text.range(of: separator) else { return nil }
-        return (text[..<range.lowerBound], text[range.upperBound...])
+    private static func split(_ string: String, at separator: String) -> (Substring, Substring)? {
+        guard let range = string.range(of: separator) else { return nil }
+        return (string[..<range.lowerBound], string[range.upperBound...])
     }
 
-    private static func hostAndPort(_ text: String, _ url: String) throws(Status) -> (String, Int?) {
-        var host = text
+    private static func hostAndPort(_ string: String, _ url: String) throws(Status) -> (String, Int?) {
+        var host = string
         var port: Int?
         // Colons within brackets are an IPv6 address's own.
-        if let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") {
-            guard let number = Int(text[text.index(after: colon)...]), (1...65535).contains(number) else {
+        if let colon = string.lastIndex(of: ":"), !string[colon...].contains("]") {
+            guard let number = Int(string[string.index(after: colon)...]), (1...65535).contains(number) else {
                 throw invalid(url, "its port is no number from 1 to 65535")
             }
             port = number
-            host = String(text[..<colon])
+            host = String(string[..<colon])
         }
         let isOrdinary = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "@") }
         guard !host.isEmpty, isOrdinary else { throw invalid(url, "it has no host") }

@@ -6,28 +6,28 @@ enum Paths {
     /// - Parameters:
     ///   - text: may begin with `.info`.
     ///   - call: begins the message.
-    static func path(_ text: String, below base: TreePath, _ call: String) throws(Status) -> TreePath {
+    static func path(_ string: String, below base: TreePath, _ call: String) throws(Status) -> TreePath {
         var path = base
-        for part in text.utf8.split(separator: UInt8(ascii: "/")) {
-            let text = String(Substring(part))
-            path.keys.append(path.isRoot && TreeKey(text) == .info ? .info : try key(text, call))
+        for part in string.utf8.split(separator: UInt8(ascii: "/")) {
+            let string = String(Substring(part))
+            path.keys.append(path.isRoot && TreeKey(string) == .info ? .info : try key(string, call))
         }
         try check(path, call)
         return path
     }
 
     /// The same, and not the place itself.
-    static func descendant(_ text: String, of base: TreePath, _ call: String) throws(Status) -> TreePath {
-        let path = try path(text, below: base, call)
+    static func descendant(_ string: String, of base: TreePath, _ call: String) throws(Status) -> TreePath {
+        let path = try path(string, below: base, call)
         guard path.count > base.count else { throw .invalidArgument("\(call) needs a path that isn't empty.") }
         return path
     }
 
-    static func key(_ text: String, _ call: String) throws(Status) -> TreeKey {
-        let key = TreeKey(text)
+    static func key(_ string: String, _ call: String) throws(Status) -> TreeKey {
+        let key = TreeKey(string)
         guard TreeLimits.client.isValid(key) else {
             throw .invalidArgument(
-                "\(call) got the key \"\(text)\". A key has 1 to \(TreeLimits.client.keySizeBytesMax) bytes, and none of "
+                "\(call) got the key \"\(string)\". A key has 1 to \(TreeLimits.client.keySizeBytesMax) bytes, and none of "
                     + ". $ # [ ] / and control characters.")
         }
         return key
@@ -38,7 +38,7 @@ enum Paths {
         guard path.count <= limits.depthMax else {
             throw .invalidArgument("\(call) got a path with more than \(limits.depthMax) parts: \(path).")
         }
-        let size = path.keys.reduce(0) { $0 + $1.text.utf8.count } + max(0, path.count - 1)
+        let size = path.keys.reduce(0) { $0 + $1.string.utf8.count } + max(0, path.count - 1)
         guard size <= limits.pathSizeBytesMax else {
             throw .invalidArgument("\(call) got a path of more than \(limits.pathSizeBytesMax) bytes: \(path).")
         }

@@ -48,8 +48,10 @@ struct ValueReader {
     func updates(_ values: [AnyHashable: Any], at path: TreePath) throws(Status) -> [TreeChange] {
         var changes: [TreeChange] = []
         for (key, value) in values {
-            guard let text = Self.text(key.base) else { throw invalid("got a key that is no text, \(key.base),", path) }
-            changes.append(try update(text, value, at: path))
+            guard let string = Self.string(key.base) else {
+                throw invalid("got a key that is no text, \(key.base),", path)
+            }
+            changes.append(try update(string, value, at: path))
         }
         changes.sort { $0.path.keys.lexicographicallyPrecedes($1.path.keys) }
         for (first, second) in zip(changes, changes.dropFirst()) where first.path.contains(second.path) {
@@ -59,11 +61,11 @@ struct ValueReader {
         return changes
     }
 
-    private func update(_ text: String, _ value: Any, at path: TreePath) throws(Status) -> TreeChange {
-        var place = TreePath(text)
+    private func update(_ string: String, _ value: Any, at path: TreePath) throws(Status) -> TreeChange {
+        var place = TreePath(string)
         let isPriority = place.last == .priority
         if isPriority { place.keys.removeLast() }
-        let target = try Paths.path(place.text, below: path, call)
+        let target = try Paths.path(place.string, below: path, call)
         if isPriority {
             let priority = try self.priority(value, at: target)
             return TreeChange(path: target.child(.priority), node: priority.map { Node($0) } ?? .empty)
@@ -87,11 +89,11 @@ struct ValueReader {
             return try content(wrapped, at: path)
         }
         if value is NSNull { return .nothing }
-        if let text = Self.text(value) {
-            guard text.utf8.count <= TreeLimits.client.stringSizeBytesMax else {
+        if let string = Self.string(value) {
+            guard string.utf8.count <= TreeLimits.client.stringSizeBytesMax else {
                 throw invalid("got a text of more than \(TreeLimits.client.stringSizeBytesMax) bytes", path)
             }
-            return .scalar(.string(text))
+            return .scalar(.string(string))
         }
         if let number = value as? NSNumber { return .scalar(try scalar(number, at: path)) }
         // On Linux it is no object of Foundation.
@@ -99,7 +101,7 @@ struct ValueReader {
         if let map = value as? [AnyHashable: Any] {
             var members: [(name: String, value: Any)] = []
             for (key, member) in map {
-                guard let name = Self.text(key.base) else {
+                guard let name = Self.string(key.base) else {
                     throw invalid("got a dictionary with a key that is no text, \(key.base),", path)
                 }
                 members.append((name, member))
@@ -112,8 +114,8 @@ struct ValueReader {
                 + "dictionaries can)", path)
     }
 
-    static func text(_ value: Any) -> String? {
-        if let text = value as? String { return text }
+    static func string(_ value: Any) -> String? {
+        if let string = value as? String { return string }
         return (value as? NSString).map { String(describing: $0) }
     }
 

@@ -17,7 +17,7 @@ enum ValueWriter {
             return array
         }
         var map = [String: Any](minimumCapacity: children.count)
-        for (key, child) in children { map[key.text] = plain(child) }
+        for (key, child) in children { map[key.string] = plain(child) }
         return map
     }
 
@@ -29,7 +29,7 @@ enum ValueWriter {
             return [".value": any(value), ".priority": any(priority)] as [String: Any]
         }
         var map = [String: Any](minimumCapacity: node.childCount + 1)
-        for (key, child) in node.children { map[key.text] = export(child) }
+        for (key, child) in node.children { map[key.string] = export(child) }
         if let priority = node.priority { map[".priority"] = any(priority) }
         return map
     }

@@ -19,9 +19,9 @@ enum CacheFolder {
     }
 
     /// A text as the name of a file: different texts have different names, and none is special to the system.
-    private static func name(_ text: String) -> String {
+    private static func name(_ string: String) -> String {
         var name = ""
-        for byte in text.utf8 {
+        for byte in string.utf8 {
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                 UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "@"):

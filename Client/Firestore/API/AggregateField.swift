@@ -33,8 +33,8 @@ public final class AggregateField: Sendable, Hashable {
     var alias: String {
         switch `operator` {
         case .count: "count"
-        case .sum(let path): "sum_\(path.text)"
-        case .average(let path): "avg_\(path.text)"
+        case .sum(let path): "sum_\(path.string)"
+        case .average(let path): "avg_\(path.string)"
         }
     }
 

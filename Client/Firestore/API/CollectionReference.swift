@@ -13,7 +13,7 @@ public final class CollectionReference: Query, @unchecked Sendable {
     /// The last segment of the path.
     public var collectionID: String { model.path.segments[model.path.segments.count - 1] }
 
-    public var path: String { model.path.text }
+    public var path: String { model.path.string }
 
     /// nil for a collection at the root.
     public var parent: DocumentReference? {

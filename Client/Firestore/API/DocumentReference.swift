@@ -20,7 +20,7 @@ public final class DocumentReference: Sendable {
 
     public var documentID: String { key.segments[key.segments.count - 1] }
 
-    public var path: String { key.text }
+    public var path: String { key.string }
 
     public var parent: CollectionReference { CollectionReference(firestore: firestore, path: key.parent) }
 

@@ -115,7 +115,7 @@ extension Firestore {
     @available(*, deprecated, message: "Use persistentCacheIndexManager.")
     public func setIndexConfiguration(_ stream: InputStream, completion: (((any Error)?) -> Void)? = nil) {
         do {
-            engine.setIndexConfiguration(try BundleSource.text(of: stream), completion: handler(completion))
+            engine.setIndexConfiguration(try BundleSource.string(of: stream), completion: handler(completion))
         } catch {
             handler(completion)(error)
         }
@@ -124,7 +124,7 @@ extension Firestore {
     @available(*, deprecated, message: "Use persistentCacheIndexManager.")
     nonisolated(nonsending) public func setIndexConfiguration(_ stream: InputStream) async throws {
         do {
-            let configuration = try BundleSource.text(of: stream)
+            let configuration = try BundleSource.string(of: stream)
             try await waiting { engine.setIndexConfiguration(configuration, completion: $0) }
         } catch let status as Status {
             throw status.nsError

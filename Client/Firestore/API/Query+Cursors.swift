@@ -85,18 +85,18 @@ extension Query {
         var values: [Value] = []
         for order in model.normalizedOrders {
             if order.field.isDocumentName {
-                values.append(.reference(ResourceName(database: firestore.databaseName, path: document.key).text))
+                values.append(.reference(ResourceName(database: firestore.databaseName, path: document.key).string))
                 continue
             }
             guard let value = document.fields[path: order.field] else {
                 throw .invalidArgument(
                     "Invalid query. You are trying to start or end a query using a document for which the field "
-                        + "'\(order.field.text)' (used as the order by) does not exist.")
+                        + "'\(order.field.string)' (used as the order by) does not exist.")
             }
             if PendingServerTimestamp(value) != nil {
                 throw .invalidArgument(
                     "Invalid query. You are trying to start or end a query using a document for which the field "
-                        + "'\(order.field.text)' is an uncommitted server timestamp. (Since the value of this field is "
+                        + "'\(order.field.string)' is an uncommitted server timestamp. (Since the value of this field is "
                         + "unknown, you cannot start/end a query with it.)")
             }
             values.append(value)
@@ -157,6 +157,6 @@ struct KeyOperand {
                 "Invalid query. When \(what) a collection group by document ID, the value provided must result in a valid "
                     + "document path, but '\(text)' is not because it has an odd number of segments or an empty one.")
         }
-        return .reference(ResourceName(database: query.firestore.databaseName, path: path).text)
+        return .reference(ResourceName(database: query.firestore.databaseName, path: path).string)
     }
 }

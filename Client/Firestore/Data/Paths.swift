@@ -2,45 +2,46 @@ internal import HearthModel
 
 /// Paths as the user writes them.
 enum Paths {
-    static func collection(_ text: String, below parent: ResourcePath) throws(Status) -> ResourcePath {
-        let path = try parse(text, "Collection", below: parent)
+    static func collection(_ string: String, below parent: ResourcePath) throws(Status) -> ResourcePath {
+        let path = try parse(string, "Collection", below: parent)
         guard path.isCollection else {
             throw .invalidArgument(
-                "Invalid collection reference. Collection references must have an odd number of segments, but \(path.text) "
+                "Invalid collection reference. Collection references must have an odd number of segments, but \(path.string) "
                     + "has \(path.segments.count).")
         }
         return path
     }
 
-    static func document(_ text: String, below parent: ResourcePath) throws(Status) -> ResourcePath {
-        let path = try parse(text, "Document", below: parent)
+    static func document(_ string: String, below parent: ResourcePath) throws(Status) -> ResourcePath {
+        let path = try parse(string, "Document", below: parent)
         guard path.isDocument else {
             throw .invalidArgument(
-                "Invalid document reference. Document references must have an even number of segments, but \(path.text) "
+                "Invalid document reference. Document references must have an even number of segments, but \(path.string) "
                     + "has \(path.segments.count).")
         }
         return path
     }
 
-    static func collectionID(_ text: String) throws(Status) -> String {
-        if text.isEmpty { throw .invalidArgument("Collection ID cannot be empty.") }
-        if text.contains("/") {
-            throw .invalidArgument("Invalid collection ID \(text). Collection IDs must not contain '/' in them.")
+    static func collectionID(_ string: String) throws(Status) -> String {
+        if string.isEmpty { throw .invalidArgument("Collection ID cannot be empty.") }
+        if string.contains("/") {
+            throw .invalidArgument("Invalid collection ID \(string). Collection IDs must not contain '/' in them.")
         }
-        return text
+        return string
     }
 
-    private static func parse(_ text: String, _ kind: String, below parent: ResourcePath) throws(Status) -> ResourcePath
+    private static func parse(_ string: String, _ kind: String, below parent: ResourcePath) throws(Status)
+        -> ResourcePath
     {
-        if text.isEmpty { throw .invalidArgument("\(kind) path cannot be empty.") }
+        if string.isEmpty { throw .invalidArgument("\(kind) path cannot be empty.") }
         // By bytes: a character of Swift may be a slash with an accent on it.
-        var segments = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        var segments = string.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(Substring($0)) }
         // One slash at either end is overlooked.
         if segments.count > 1, segments[0].isEmpty { segments.removeFirst() }
         if segments.count > 1, segments[segments.count - 1].isEmpty { segments.removeLast() }
         if segments.contains(where: \.isEmpty) {
-            throw .invalidArgument("Invalid path (\(text)). Paths must not contain // in them.")
+            throw .invalidArgument("Invalid path (\(string)). Paths must not contain // in them.")
         }
         return ResourcePath(parent.segments + segments)
     }

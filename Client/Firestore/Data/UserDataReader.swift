@@ -54,7 +54,7 @@ struct UserDataReader: Sendable {
                 || walk.parsed.transforms.contains { path.isPrefix(of: $0.path) }
             guard isNamed else {
                 throw .invalidArgument(
-                    "Field '\(path.text)' is specified in your field mask but missing from your input data.")
+                    "Field '\(path.string)' is specified in your field mask but missing from your input data.")
             }
             // A field that is only transformed keeps its stored value as the transform's base.
             if !isTransformed { parsed.mask.append(path) }

@@ -84,7 +84,7 @@ struct UserDataWalk {
     private func scalar(_ value: Any, at path: [String]) throws(Status) -> Value? {
         switch value {
         case is NSNull: return .null
-        case let text as String: return .string(text)
+        case let string as String: return .string(string)
         case let number as NSNumber: return try self.number(number, at: path)
         case let number as CGFloat: return .double(Double(number))
         case let number as Decimal: return .double(NSDecimalNumber(decimal: number).doubleValue)
@@ -106,7 +106,7 @@ struct UserDataWalk {
                     "Document reference is for database \(other.project)/\(other.database) but should be for database "
                         + "\(reader.database.project)/\(reader.database.database).", path)
             }
-            return .reference(ResourceName(database: other, path: reference.key).text)
+            return .reference(ResourceName(database: other, path: reference.key).string)
         default: return nil
         }
     }
@@ -170,6 +170,6 @@ struct UserDataWalk {
 
     private static func place(_ path: [String]) -> String {
         let names = path.filter { !$0.isEmpty }
-        return names.isEmpty ? "" : " (found in field \(ModelFieldPath(segments: names).text))"
+        return names.isEmpty ? "" : " (found in field \(ModelFieldPath(segments: names).string))"
     }
 }

@@ -24,7 +24,7 @@ struct UserDataWriter {
         case .integer(let number): return NSNumber(value: number)
         case .double(let number): return NSNumber(value: number)
         case .timestamp(let time): return Timestamp(time)
-        case .string(let text): return text
+        case .string(let string): return string
         case .bytes(let bytes): return Data(bytes)
         case .reference(let name): return reference(name)
         case .geoPoint(let point): return GeoPoint(latitude: point.latitude, longitude: point.longitude)

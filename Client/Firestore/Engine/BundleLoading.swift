@@ -152,7 +152,7 @@ final class BundleSource: Sendable {
     }
 
     /// The whole of a stream, as text.
-    static func text(of stream: InputStream) throws(Status) -> String {
+    static func string(of stream: InputStream) throws(Status) -> String {
         stream.open()
         var bytes: [UInt8] = []
         while true {
@@ -160,9 +160,9 @@ final class BundleSource: Sendable {
             if piece.isEmpty { break }
             bytes += piece
         }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
+        guard let string = String(validating: bytes, as: UTF8.self) else {
             throw .invalidArgument("The stream holds no UTF-8 text.")
         }
-        return text
+        return string
     }
 }

@@ -28,13 +28,13 @@ final class TransactionAttempt: Sendable {
             }
         }
         guard let document = try await engine.lookUp([key]).first else {
-            throw .internalError("The server did not answer for \(key.text).")
+            throw .internalError("The server did not answer for \(key.string).")
         }
         let version: ModelTimestamp
         switch document.kind {
         case .found: version = document.version
         case .missing: version = .none
-        case .invalid, .unknown: throw .internalError("The server did not say whether \(key.text) exists.")
+        case .invalid, .unknown: throw .internalError("The server did not say whether \(key.string) exists.")
         }
         try state.with { (state) throws(Status) in
             if let before = state.versions[key], before != version {
@@ -59,7 +59,7 @@ final class TransactionAttempt: Sendable {
                 // What update says of a missing document; known here before the server is asked.
                 state.failure =
                     state.failure
-                    ?? .invalidArgument("Can't update a document that doesn't exist: \(mutation.key.text)")
+                    ?? .invalidArgument("Can't update a document that doesn't exist: \(mutation.key.string)")
             } else if let version {
                 mutation.precondition = Self.precondition(version)
             }
@@ -80,7 +80,7 @@ final class TransactionAttempt: Sendable {
             let unwritten = state.versions.filter { !state.written.contains($0.key) }
             // In the order of their names, so that equal transactions make equal requests.
             return state.mutations
-                + unwritten.sorted { $0.key.text < $1.key.text }.map { key, version in
+                + unwritten.sorted { $0.key.string < $1.key.string }.map { key, version in
                     Mutation(key: key, kind: .verify, precondition: Self.precondition(version))
                 }
         }

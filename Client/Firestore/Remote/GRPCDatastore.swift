@@ -89,7 +89,7 @@ final class GRPCDatastore: Datastore {
 
     /// Source: `client-sync`, 9.2.
     static func metadata(_ headers: RequestHeaders) -> [HTTPField] {
-        let database = headers.database.text
+        let database = headers.database.string
         var fields = [
             HTTPField("google-cloud-resource-prefix", database),
             HTTPField("x-goog-request-params", database),

@@ -13,9 +13,9 @@ enum NetworkDatastore {
 
     /// - Parameter host: a name or an address, with a port or without; IPv6 with brackets when it has a port.
     static func address(
-        host text: String, isSSLEnabled: Bool, _ tls: TLSOptions = TLSOptions()
+        host string: String, isSSLEnabled: Bool, _ tls: TLSOptions = TLSOptions()
     ) throws(Status) -> ServerAddress {
-        let (host, port) = try split(text)
+        let (host, port) = try split(string)
         return ServerAddress(
             host: host, port: port ?? (isSSLEnabled ? 443 : 80),
             security: isSSLEnabled ? .tls(tls) : .plaintext,
@@ -23,13 +23,15 @@ enum NetworkDatastore {
             proxy: isLoopback(host) ? .none : .environment)
     }
 
-    private static func split(_ text: String) throws(Status) -> (host: String, port: Int?) {
-        let colons = text.utf8.count { $0 == UInt8(ascii: ":") }
+    private static func split(_ string: String) throws(Status) -> (host: String, port: Int?) {
+        let colons = string.utf8.count { $0 == UInt8(ascii: ":") }
         // Several colons without brackets are an IPv6 address as a whole.
-        guard colons == 1 || text.contains("]:"), let colon = text.lastIndex(of: ":") else { return (bare(text), nil) }
-        let host = bare(String(text[..<colon]))
-        guard let port = Int(text[text.index(after: colon)...]), (1...65535).contains(port), !host.isEmpty else {
-            throw .invalidArgument("FirestoreSettings.host is neither a host nor host:port: \"\(text)\".")
+        guard colons == 1 || string.contains("]:"), let colon = string.lastIndex(of: ":") else {
+            return (bare(string), nil)
+        }
+        let host = bare(String(string[..<colon]))
+        guard let port = Int(string[string.index(after: colon)...]), (1...65535).contains(port), !host.isEmpty else {
+            throw .invalidArgument("FirestoreSettings.host is neither a host nor host:port: \"\(string)\".")
         }
         return (host, port)
     }

@@ -20,7 +20,7 @@ public final class FieldPath: Hashable, Sendable, CustomStringConvertible {
 
     public func hash(into hasher: inout Hasher) { hasher.combine(model) }
 
-    public var description: String { model.text }
+    public var description: String { model.string }
 
     static func checked(_ fields: [String]) throws(Status) -> ModelFieldPath {
         if fields.isEmpty {
@@ -33,16 +33,17 @@ public final class FieldPath: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// What the user means by a dotted string.
-    static func parse(_ text: String) throws(Status) -> ModelFieldPath {
+    static func parse(_ string: String) throws(Status) -> ModelFieldPath {
         let forbidden = "~*/[]"
-        if let character = text.first(where: { forbidden.contains($0) }) {
+        if let character = string.first(where: { forbidden.contains($0) }) {
             throw .invalidArgument(
-                "Invalid field path (\(text)). Paths must not contain '\(character)': use FieldPath for such a name.")
+                "Invalid field path (\(string)). Paths must not contain '\(character)': use FieldPath for such a name.")
         }
-        let segments = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        let segments = string.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         if segments.contains("") {
             throw .invalidArgument(
-                "Invalid field path (\(text)). Paths must not be empty, begin with '.', end with '.', or contain '..'.")
+                "Invalid field path (\(string)). Paths must not be empty, begin with '.', end with '.', or contain '..'."
+            )
         }
         return ModelFieldPath(segments: segments)
     }

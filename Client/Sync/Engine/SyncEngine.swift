@@ -177,7 +177,7 @@ final class SyncEngine {
 
     // MARK: Documents changed
 
-    private struct ToldViews {
+    private struct NotifiedViews {
         var snapshots: [ViewSnapshot] = []
         var changes: [ViewChange] = []
         /// The local store couldn't be read for some of them.
@@ -231,7 +231,7 @@ final class SyncEngine {
     private func update(
         _ query: ClientQuery, _ view: View, _ targetID: Int32, _ changed: [ResourcePath: ClientDocument],
         overdue: Set<ResourcePath>, _ targetChange: TargetChange? = nil, isPendingReset: Bool = false,
-        to told: inout ToldViews
+        to told: inout NotifiedViews
     ) {
         var changes = view.computeChanges(changed, overdue: overdue)
         if changes.needsRefill {
@@ -256,8 +256,8 @@ final class SyncEngine {
 
     /// Changes views and tells their listeners, also when the local store can't be read for one of them: then all are looked
     /// at again when it can.
-    private func tell(_ change: (inout ToldViews) throws(Status) -> Void) throws(Status) {
-        var told = ToldViews()
+    private func tell(_ change: (inout NotifiedViews) throws(Status) -> Void) throws(Status) {
+        var told = NotifiedViews()
         do throws(Status) { try change(&told) } catch { told.failure = error }
         eventManager.take(told.snapshots)
         try localStore.notify(told.changes)
@@ -324,8 +324,8 @@ final class SyncEngine {
 
     /// What a person calls a query.
     private static func name(of query: ClientQuery) -> String {
-        guard let group = query.collectionGroup else { return query.path.text }
-        return "the collection group \(group)" + (query.path.isRoot ? "" : " below \(query.path.text)")
+        guard let group = query.collectionGroup else { return query.path.string }
+        return "the collection group \(group)" + (query.path.isRoot ? "" : " below \(query.path.string)")
     }
 
     // MARK: Limbo

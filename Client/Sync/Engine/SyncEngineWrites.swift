@@ -33,7 +33,7 @@ extension SyncEngine {
     ) {
         // Batches of an earlier run have no completion.
         if writeCompletions[writer]?[batchID] == nil {
-            let paths = changed.keys.map(\.text).sorted().joined(separator: ", ")
+            let paths = changed.keys.map(\.string).sorted().joined(separator: ", ")
             onWarning("A write of an earlier run was refused and undone: \(error) Documents: \(paths)")
         }
         writeCompletions[writer]?.removeValue(forKey: batchID)?(error)

@@ -12,10 +12,10 @@ package struct ClientIndexConfiguration: Sendable {
     package var indexes: [FieldIndex]
 
     /// - Throws: INVALID_ARGUMENT, with the place of the first thing that cannot be read.
-    package init(json text: String) throws(Status) {
+    package init(json string: String) throws(Status) {
         let root: StructMessage
         do throws(Status) {
-            root = try StructMessage(json: text)
+            root = try StructMessage(json: string)
         } catch {
             throw .invalidArgument("The index configuration is no JSON object: \(error.message)")
         }
@@ -35,21 +35,21 @@ package struct ClientIndexConfiguration: Sendable {
     }
 
     private static func segment(_ object: StructMessage, _ place: String) throws(Status) -> FieldIndex.Segment {
-        let text = try string(object, "fieldPath", place + ".")
+        let string = try string(object, "fieldPath", place + ".")
         let path: FieldPath
         do throws(Status) {
-            path = try FieldPath(parsing: text)
+            path = try FieldPath(parsing: string)
         } catch {
             throw invalid(place + ".fieldPath", "cannot be read: \(error.message)")
         }
-        if isText(object["arrayConfig"], "CONTAINS") { return FieldIndex.Segment(path: path, kind: .contains) }
-        _ = try string(object, "order", place + ".")
-        let isAscending = isText(object["order"], "ASCENDING")
+        if isString(object["arrayConfig"], "CONTAINS") { return FieldIndex.Segment(path: path, kind: .contains) }
+        _ = try self.string(object, "order", place + ".")
+        let isAscending = isString(object["order"], "ASCENDING")
         return FieldIndex.Segment(path: path, kind: isAscending ? .ascending : .descending)
     }
 
-    private static func isText(_ member: StructMessage.Member?, _ expected: String) -> Bool {
-        if case .string(let text)? = member { UTF8Order.equal(text, expected) } else { false }
+    private static func isString(_ member: StructMessage.Member?, _ expected: String) -> Bool {
+        if case .string(let string)? = member { UTF8Order.equal(string, expected) } else { false }
     }
 
     private static func list(
@@ -60,8 +60,8 @@ package struct ClientIndexConfiguration: Sendable {
     }
 
     private static func string(_ object: StructMessage, _ name: String, _ place: String) throws(Status) -> String {
-        guard case .string(let text)? = object[name] else { throw invalid(place + name, "must be a string") }
-        return text
+        guard case .string(let string)? = object[name] else { throw invalid(place + name, "must be a string") }
+        return string
     }
 
     private static func object(_ member: StructMessage.Member, _ place: String) throws(Status) -> StructMessage {

@@ -16,7 +16,7 @@ extension LocalStore {
     func store(
         _ documents: [ClientDocument], ofBundle id: String
     ) throws(Status) -> [ResourcePath: ClientDocument] {
-        let umbrella = try allocate(ClientQuery(path: ResourcePath(text: "__bundle__/docs/" + id)).target)
+        let umbrella = try allocate(ClientQuery(path: ResourcePath(string: "__bundle__/docs/" + id)).target)
         return try persistence.transaction("Store a bundle's documents") { () throws(Status) in
             var updates: [ResourcePath: ClientDocument] = [:]
             for document in documents { updates[document.key] = document }

@@ -82,11 +82,11 @@ package struct ClientQuery: Sendable {
     package var aggregationTarget: ClientTarget { target(orders: orders) }
 
     private func target(orders: [Query.Order]) -> ClientTarget {
-        let isTurned = limit != nil && limitType == .last
+        let isReversed = limit != nil && limitType == .last
         return ClientTarget(
             path: path, collectionGroup: collectionGroup, filters: filters.flattened,
-            orders: isTurned ? orders.map { Query.Order(field: $0.field, descending: !$0.descending) } : orders,
-            limit: limit, start: isTurned ? end : start, end: isTurned ? start : end)
+            orders: isReversed ? orders.map { Query.Order(field: $0.field, descending: !$0.descending) } : orders,
+            limit: limit, start: isReversed ? end : start, end: isReversed ? start : end)
     }
 
     /// The same query below another path: a group's query is one of these for each parent.
@@ -107,6 +107,6 @@ extension ClientQuery: Hashable {
     package func hash(into hasher: inout Hasher) {
         hasher.combine(path)
         hasher.combine(limit)
-        UTF8Order.hash(CanonicalID.text(of: filters.flattened), into: &hasher)
+        UTF8Order.hash(CanonicalID.string(of: filters.flattened), into: &hasher)
     }
 }

@@ -37,7 +37,7 @@ extension ClientTarget: Hashable {
     package func hash(into hasher: inout Hasher) {
         hasher.combine(path)
         hasher.combine(limit)
-        UTF8Order.hash(CanonicalID.text(of: filters), into: &hasher)
+        UTF8Order.hash(CanonicalID.string(of: filters), into: &hasher)
     }
 }
 

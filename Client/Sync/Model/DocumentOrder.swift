@@ -25,8 +25,8 @@ extension ResourcePath {
     var collectionID: String { segments[segments.count - 2] }
 
     /// From a string of segments joined by `/`; an empty one is the root.
-    init(text: String) {
-        self.init(text.isEmpty ? [] : text.split(separator: "/", omittingEmptySubsequences: false).map(String.init))
+    init(string: String) {
+        self.init(string.isEmpty ? [] : string.split(separator: "/", omittingEmptySubsequences: false).map(String.init))
     }
 
     /// The path in a reference value, without the database; nil for what is no document's name.

@@ -105,7 +105,7 @@ extension Mutation {
         guard result.transformResults.count == transforms.count else {
             throw .internalError(
                 "The server answered \(result.transformResults.count) transform results to \(transforms.count) "
-                    + "transforms of \(key.text).")
+                    + "transforms of \(key.string).")
         }
         return zip(transforms, result.transformResults).map { transform, result in
             switch transform.operation {

@@ -11,8 +11,8 @@ struct RemoteCalls: Sendable {
     /// Found documents and missing ones, in the order of the keys.
     func lookUp(_ keys: [ResourcePath]) async throws(Status) -> [ClientDocument] {
         let database = core.database
-        let names = keys.map { ResourceName(database: database, path: $0).text }
-        let request = BatchGetDocumentsRequest(database: database.text, documents: names)
+        let names = keys.map { ResourceName(database: database, path: $0).string }
+        let request = BatchGetDocumentsRequest(database: database.string, documents: names)
         let responses = try await call { headers throws(Status) in
             try await core.datastore.batchGetDocuments(request, headers: headers)
         }
@@ -30,7 +30,7 @@ struct RemoteCalls: Sendable {
         var result: [ClientDocument] = []
         for key in keys {
             guard let document = documents[key] else {
-                throw .internalError("The server didn't answer for the document \(key.text).")
+                throw .internalError("The server didn't answer for the document \(key.string).")
             }
             result.append(document)
         }
@@ -39,7 +39,7 @@ struct RemoteCalls: Sendable {
 
     func commit(_ mutations: [Mutation]) async throws(Status) {
         let serializer = MutationSerializer(database: core.database)
-        let request = CommitRequest(database: core.database.text, writes: mutations.map { serializer.message($0) })
+        let request = CommitRequest(database: core.database.string, writes: mutations.map { serializer.message($0) })
         try MutationSerializer.checkSize(request)
         _ = try await call { headers throws(Status) in try await core.datastore.commit(request, headers: headers) }
     }
@@ -57,7 +57,7 @@ struct RemoteCalls: Sendable {
         }
         let modelQuery = core.serializer.query(query.aggregationTarget)
         let request = RunAggregationQueryRequest(
-            parent: modelQuery.parent.text,
+            parent: modelQuery.parent.string,
             structuredAggregationQuery: StructuredAggregationQueryMessage(modelQuery, distinct))
         let responses = try await call { headers throws(Status) in
             try await core.datastore.runAggregationQuery(request, headers: headers)

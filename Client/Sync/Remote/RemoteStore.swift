@@ -190,7 +190,7 @@ final class RemoteStore {
         aggregator?.requestSent(data.targetID)
         var data = data
         data.expectedCount = Int32(clamping: engine.remoteKeys(of: data.targetID).count)
-        var request = ListenRequest(database: database.text, addTarget: targetSerializer.message(data))
+        var request = ListenRequest(database: database.string, addTarget: targetSerializer.message(data))
         if let label = TargetSerializer.label(data.purpose) {
             request.labels.set(TargetSerializer.labelKey, label)
         }
@@ -199,7 +199,7 @@ final class RemoteStore {
 
     private func sendUnwatch(_ targetID: Int32) {
         aggregator?.requestSent(targetID)
-        watchStream.send(ListenRequest(database: database.text, removeTarget: targetID))
+        watchStream.send(ListenRequest(database: database.string, removeTarget: targetID))
     }
 
     private func watchStreamOpened() {
@@ -354,7 +354,7 @@ final class RemoteStore {
 
     /// Names the stream of the connection before, so that the server recognises the writes that it has made.
     private func writeStreamOpened() {
-        var request = WriteRequest(database: database.text)
+        var request = WriteRequest(database: database.string)
         do throws(Status) {
             let stream = try localStore.stream()
             isStreamResumed = !stream.id.isEmpty
@@ -430,7 +430,7 @@ final class RemoteStore {
             guard result.transformResults.count == mutation.transforms.count else {
                 throw .internalError(
                     "An answer with \(result.transformResults.count) transform results to "
-                        + "\(mutation.transforms.count) transforms of \(mutation.key.text).")
+                        + "\(mutation.transforms.count) transforms of \(mutation.key.string).")
             }
             results.append(
                 MutationResult(

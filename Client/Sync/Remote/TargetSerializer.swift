@@ -17,7 +17,7 @@ package struct TargetSerializer: Sendable {
         let query = query(target)
         return TargetMessage(
             query: TargetMessage.QueryTarget(
-                parent: query.parent.text, structuredQuery: StructuredQueryMessage(query)))
+                parent: query.parent.string, structuredQuery: StructuredQueryMessage(query)))
     }
 
     /// A request to listen.
@@ -64,7 +64,7 @@ package struct TargetSerializer: Sendable {
         return query
     }
 
-    func name(_ key: ResourcePath) -> String { ResourceName(database: database, path: key).text }
+    func name(_ key: ResourcePath) -> String { ResourceName(database: database, path: key).string }
 
     /// Checks the names, fields and values of a user's query as the server does when it arrives: a request that it can't read
     /// would end the stream of all listeners.
@@ -76,11 +76,11 @@ package struct TargetSerializer: Sendable {
             return
         }
         let asked = self.query(target)
-        _ = try ResourceName(parent: asked.parent.text)
+        _ = try ResourceName(parent: asked.parent.string)
         if case .collection(let id) = asked.scope { try ResourceName.validate(collectionID: id) }
         if case .collectionGroup(let id) = asked.scope { try ResourceName.validate(collectionID: id) }
         for filter in target.filters { try check(filter, depth: 1) }
-        for order in target.orders { _ = try FieldPath(parsing: order.field.text) }
+        for order in target.orders { _ = try FieldPath(parsing: order.field.string) }
         for value in (target.start?.values ?? []) + (target.end?.values ?? []) { try checkDepth(of: value) }
     }
 
@@ -91,9 +91,9 @@ package struct TargetSerializer: Sendable {
         switch filter {
         case .and(let members), .or(let members):
             for member in members { try check(member, depth: depth + 1) }
-        case .unary(let field, _): _ = try FieldPath(parsing: field.text)
+        case .unary(let field, _): _ = try FieldPath(parsing: field.string)
         case .field(let field, _, let value):
-            _ = try FieldPath(parsing: field.text)
+            _ = try FieldPath(parsing: field.string)
             try checkDepth(of: value)
         }
     }
@@ -145,7 +145,7 @@ package struct TargetSerializer: Sendable {
 
     /// The user's query in a bundle's, which was checked when it was read.
     func query(_ query: Query, limitType: ClientQuery.LimitType) throws(Status) -> ClientQuery {
-        try self.query(parent: query.parent.text, StructuredQueryMessage(query), limitType: limitType)
+        try self.query(parent: query.parent.string, StructuredQueryMessage(query), limitType: limitType)
     }
 
     private func query(
@@ -197,8 +197,8 @@ extension DatabaseName {
         let root = documentsRoot
         if UTF8Order.equal(name, root) { return ResourcePath() }
         guard name.utf8.starts(with: root.utf8), name.utf8.dropFirst(root.utf8.count).first == UInt8(ascii: "/") else {
-            throw .invalidArgument("The name \(name) isn't of database \(text).")
+            throw .invalidArgument("The name \(name) isn't of database \(string).")
         }
-        return ResourcePath(text: String(Substring(name.utf8.dropFirst(root.utf8.count + 1))))
+        return ResourcePath(string: String(Substring(name.utf8.dropFirst(root.utf8.count + 1))))
     }
 }

@@ -180,7 +180,7 @@ final class WatchChangeAggregator {
     }
 
     private func contains(_ filter: BloomFilter, _ key: ResourcePath) -> Bool {
-        let name = ResourceName(database: database, path: key).text
+        let name = ResourceName(database: database, path: key).string
         return filter.contains(BloomFilter.Hash(digest: MD5.digest(name.utf8)))
     }
 

@@ -84,7 +84,7 @@ extension CommitPipeline {
         var cost = 0
 
         /// Whether one more is taken in, so that it doesn't wait for a sync of its own.
-        func hasRoom(for request: Request) -> Bool {
+        func hasCapacity(for request: Request) -> Bool {
             bytes + request.sizeBytes <= Limits.groupCommitBytesMax
                 && cost + request.cost <= CommitCost.groupUnitsMax
         }
@@ -107,7 +107,7 @@ extension CommitPipeline {
                 while group.requests.count < countMax, self.clock.monotonicNanoseconds() < end,
                     let job = writer.next(in: lane)
                 {
-                    guard case .commit(let request) = job, group.hasRoom(for: request) else {
+                    guard case .commit(let request) = job, group.hasCapacity(for: request) else {
                         // The other lane's turn comes before its.
                         writer.putBack(job, in: lane)
                         break

@@ -126,7 +126,9 @@ struct ValueMeasure {
     static let allocationBytes = 32
 
     /// What a string takes beyond the value that it is in. Short ones have no allocation.
-    static func bytes(ofString text: String) -> Int { text.utf8.count > 15 ? allocationBytes + text.utf8.count : 0 }
+    static func bytes(ofString string: String) -> Int {
+        string.utf8.count > 15 ? allocationBytes + string.utf8.count : 0
+    }
 
     mutating func add(_ map: MapValue) {
         bytes += Self.allocationBytes + map.fields.count * MemoryLayout<MapValue.Field>.stride
@@ -139,9 +141,9 @@ struct ValueMeasure {
     mutating func add(_ value: Value) {
         units += 1
         switch value {
-        case .string(let text):
-            units += text.utf8.count / Self.bytesPerUnit
-            bytes += Self.bytes(ofString: text)
+        case .string(let string):
+            units += string.utf8.count / Self.bytesPerUnit
+            bytes += Self.bytes(ofString: string)
         case .reference(let name): bytes += Self.bytes(ofString: name)
         case .bytes(let content):
             units += content.count / Self.bytesPerUnit

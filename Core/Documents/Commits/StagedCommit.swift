@@ -276,12 +276,12 @@ struct StagedCommit: Sendable {
 
     /// Thousands separated by commas.
     private static func grouped(_ number: Int) -> String {
-        var text = ""
+        var string = ""
         for (index, digit) in String(number).reversed().enumerated() {
-            if index > 0, index.isMultiple(of: 3) { text.append(",") }
-            text.append(digit)
+            if index > 0, index.isMultiple(of: 3) { string.append(",") }
+            string.append(digit)
         }
-        return String(text.reversed())
+        return String(string.reversed())
     }
 
     // MARK: The state after the commit

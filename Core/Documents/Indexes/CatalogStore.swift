@@ -63,7 +63,7 @@ enum CatalogStore {
                 name: "fields",
                 value: .array(
                     definition.fields.map { field in
-                        .map(MapValue([.init(name: "path", value: .string(field.path.text))] + encode(field.kind)))
+                        .map(MapValue([.init(name: "path", value: .string(field.path.string))] + encode(field.kind)))
                     })),
         ])
     }
@@ -120,7 +120,7 @@ enum CatalogStore {
                             MapValue([.init(name: "scope", value: .string(index.scope.rawValue))] + encode(index.kind)))
                     })),
         ])
-        if let path = override.path { map.set("path", .string(path.text)) }
+        if let path = override.path { map.set("path", .string(path.string)) }
         return map
     }
 
@@ -166,7 +166,7 @@ enum CatalogStore {
     }
 
     private static func string(_ value: Value?) -> String? {
-        if case .string(let text)? = value { text } else { nil }
+        if case .string(let string)? = value { string } else { nil }
     }
 
     private static func integer(_ value: Value?) -> Int64? {
@@ -174,7 +174,7 @@ enum CatalogStore {
     }
 
     private static func path(_ value: Value?) -> FieldPath? {
-        guard let text = string(value) else { return nil }
-        do { return try FieldPath(parsing: text) } catch { return nil }
+        guard let string = string(value) else { return nil }
+        do { return try FieldPath(parsing: string) } catch { return nil }
     }
 }

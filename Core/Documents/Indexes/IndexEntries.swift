@@ -211,7 +211,7 @@ struct IndexDifference {
         var old = IndexEntries(key: key, path: path, catalog: catalog, extent: .possible)
         var new = IndexEntries(key: key, path: path, catalog: catalog, isBounded: true)
         if let after, new.isOverLimit(after.tree) {
-            throw .invalidArgument("too many index entries for entity /\(path.text)")
+            throw .invalidArgument("too many index entries for entity /\(path.string)")
         }
         if let before, let after {
             let changed = try ChangedFields(before, after)
@@ -241,7 +241,7 @@ struct IndexDifference {
     private static func check(_ new: IndexEntries, path: ResourcePath) throws(Status) {
         if new.sizeBytes > Limits.indexEntriesSizeBytesMax {
             throw .invalidArgument(
-                "The index entries of entity /\(path.text) are larger than \(Limits.indexEntriesSizeBytesMax) bytes together."
+                "The index entries of entity /\(path.string) are larger than \(Limits.indexEntriesSizeBytesMax) bytes together."
             )
         }
         if new.entries.contains(where: { $0.key.count > Limits.indexEntrySizeBytesMax }) {

@@ -26,13 +26,13 @@ package enum IndexKey {
     static let doubleMark: [UInt8] = [0x01]
 
     static func fieldPrefix(collectionPrefix: some Collection<UInt8>, path: FieldPath, contains: Bool) -> [UInt8] {
-        let text = path.text
+        let string = path.string
         var key: [UInt8] = []
         // With room for a short value and name.
-        key.reserveCapacity(collectionPrefix.count + text.utf8.count + 64)
+        key.reserveCapacity(collectionPrefix.count + string.utf8.count + 64)
         key.append(contains ? containsKind : fieldKind)
         key.append(contentsOf: collectionPrefix)
-        IndexValue.appendText(text, to: &key)
+        IndexValue.appendString(string, to: &key)
         return key
     }
 
@@ -51,7 +51,7 @@ package enum IndexKey {
 
     static func groupNamePrefix(_ collectionID: String) -> [UInt8] {
         var key: [UInt8] = [groupNameKind]
-        IndexValue.appendText(collectionID, to: &key)
+        IndexValue.appendString(collectionID, to: &key)
         return key
     }
 
@@ -60,7 +60,7 @@ package enum IndexKey {
         switch entry.first {
         case fieldKind, containsKind:
             guard let collectionEnd = collectionEnd(entry, from: 1),
-                let pathEnd = DocumentKey.textEnd(entry, collectionEnd),
+                let pathEnd = DocumentKey.stringEnd(entry, collectionEnd),
                 let valueEnd = IndexValue.end(of: entry, from: pathEnd + 2, complemented: false)?.end
             else { return nil }
             return Array(entry[1..<collectionEnd]) + entry[valueEnd...]
@@ -70,7 +70,7 @@ package enum IndexKey {
             else { return nil }
             return documentKey(of: entry, definition)
         case groupNameKind:
-            guard let end = DocumentKey.textEnd(entry, 1) else { return nil }
+            guard let end = DocumentKey.stringEnd(entry, 1) else { return nil }
             return DocumentKey.fromPathKey(Array(entry[(end + 2)...]))
         default: return nil
         }

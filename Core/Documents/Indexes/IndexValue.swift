@@ -37,7 +37,7 @@ package enum IndexValue {
         package static let map: UInt8 = 0x37
         package static let terminator: UInt8 = 0x02
         package static let numericSegment: UInt8 = 0x10
-        package static let textSegment: UInt8 = 0x20
+        package static let stringSegment: UInt8 = 0x20
     }
 
     /// Bytes after which the encoding of an array, a vector or a map is cut. Whole containers are rarely asked for;
@@ -81,12 +81,12 @@ package enum IndexValue {
         case .timestamp(let time):
             bytes.append(Tag.timestamp)
             appendBigEndian(UInt64(bitPattern: time.microseconds) ^ (1 << 63), to: &bytes)
-        case .string(let text):
+        case .string(let string):
             bytes.append(Tag.string)
-            appendText(text, to: &bytes)
+            appendString(string, to: &bytes)
         case .bytes(let content):
             bytes.append(Tag.bytes)
-            content.withUnsafeBytes { appendText($0, to: &bytes) }
+            content.withUnsafeBytes { appendString($0, to: &bytes) }
         case .reference(let name):
             bytes.append(Tag.reference)
             appendReference(name, to: &bytes)
@@ -107,7 +107,7 @@ package enum IndexValue {
             bytes.append(Tag.map)
             for field in map.fields {
                 bytes.append(Tag.string)
-                appendText(field.name, to: &bytes)
+                appendString(field.name, to: &bytes)
                 append(field.value, to: &bytes)
             }
             bytes.append(Tag.terminator)
@@ -162,19 +162,19 @@ package enum IndexValue {
 
     // MARK: Texts and names
 
-    package static func appendText(_ text: String, to bytes: inout [UInt8]) {
-        var text = text
-        text.withUTF8 { appendText(UnsafeRawBufferPointer($0), to: &bytes) }
+    package static func appendString(_ string: String, to bytes: inout [UInt8]) {
+        var string = string
+        string.withUTF8 { appendString(UnsafeRawBufferPointer($0), to: &bytes) }
     }
 
-    static func appendText(_ text: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
-        if text.contains(0) {
-            for byte in text {
+    static func appendString(_ string: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
+        if string.contains(0) {
+            for byte in string {
                 bytes.append(byte)
                 if byte == 0 { bytes.append(0xFF) }
             }
         } else {
-            bytes.append(contentsOf: text)
+            bytes.append(contentsOf: string)
         }
         bytes.append(0)
         bytes.append(1)
@@ -185,8 +185,8 @@ package enum IndexValue {
             bytes.append(Tag.numericSegment)
             appendBigEndian(UInt64(bitPattern: number) ^ (1 << 63), to: &bytes)
         } else {
-            bytes.append(Tag.textSegment)
-            appendText(segment, to: &bytes)
+            bytes.append(Tag.stringSegment)
+            appendString(segment, to: &bytes)
         }
     }
 
@@ -290,7 +290,7 @@ package enum IndexValue {
                 switch tag {
                 case Tag.terminator: return true
                 case Tag.numericSegment: if !skip(8) { return false }
-                case Tag.textSegment: if !skipText() { return false }
+                case Tag.stringSegment: if !skipText() { return false }
                 default: return false
                 }
             }

@@ -75,17 +75,17 @@ package enum DocumentKey {
             let bits = IndexValue.readBigEndian(key[(position + 1)...])
             position += 9
             return "__id\(Int64(bitPattern: bits ^ (1 << 63)))__"
-        case Tag.textSegment:
+        case Tag.stringSegment:
             let start = position + 1
-            guard let end = textEnd(key, start) else { return nil }
+            guard let end = stringEnd(key, start) else { return nil }
             position = end + 2
-            return text(key, start, end)
+            return string(key, start, end)
         default: return nil
         }
     }
 
     /// Where a TEXT that begins at `start` has its terminator.
-    static func textEnd(_ key: [UInt8], _ start: Int) -> Int? {
+    static func stringEnd(_ key: [UInt8], _ start: Int) -> Int? {
         var index = start
         while index + 1 < key.count {
             if key[index] == 0 {
@@ -97,7 +97,7 @@ package enum DocumentKey {
         return nil
     }
 
-    private static func text(_ key: [UInt8], _ start: Int, _ end: Int) -> String {
+    private static func string(_ key: [UInt8], _ start: Int, _ end: Int) -> String {
         let raw = key[start..<end]
         guard raw.contains(0) else { return String(decoding: raw, as: UTF8.self) }
         var unescaped: [UInt8] = []
@@ -114,7 +114,7 @@ package enum DocumentKey {
         guard position < key.count else { return nil }
         switch key[position] {
         case Tag.numericSegment: return position + 9 <= key.count ? position + 9 : nil
-        case Tag.textSegment: return textEnd(key, position + 1).map { $0 + 2 }
+        case Tag.stringSegment: return stringEnd(key, position + 1).map { $0 + 2 }
         default: return nil
         }
     }

@@ -42,7 +42,7 @@ package final class AggregationExecution {
             for field in fields where !ordered.contains(field) && !missing.contains(field) { missing.append(field) }
             if !missing.isEmpty {
                 throw .invalidArgument(
-                    "This query requires an index that has fields [\(missing.map(\.text).joined(separator: ", "))] after "
+                    "This query requires an index that has fields [\(missing.map(\.string).joined(separator: ", "))] after "
                         + "__name__ and Firestore does not currently support such an index. Please try the query again "
                         + "with additional ordering on those fields.")
             }

@@ -141,7 +141,7 @@ package enum Listing {
 
         func nextSegment() throws(Status) -> [UInt8]? {
             if past != nil { return past!.popLast() }
-            guard let upper = KeyRange.successor(ofPrefix: prefix + [IndexValue.Tag.textSegment]) else { return nil }
+            guard let upper = KeyRange.successor(ofPrefix: prefix + [IndexValue.Tag.stringSegment]) else { return nil }
             let lower =
                 UTF8Order.compare(position, prefix + [IndexValue.Tag.numericSegment]) < 0
                 ? prefix + [IndexValue.Tag.numericSegment] : position

@@ -24,15 +24,15 @@ package enum MissingIndex {
                 case .contains: "\"arrayConfig\": \"CONTAINS\""
                 case .vector(let dimension): "\"vectorConfig\": {\"dimension\": \(dimension), \"flat\": {}}"
                 }
-            return "{\"fieldPath\": \"\(escaped(field.path.text))\", \(kind)}"
+            return "{\"fieldPath\": \"\(escaped(field.path.string))\", \(kind)}"
         }
         return "{\"collectionGroup\": \"\(escaped(index.collectionID))\", \"queryScope\": \"\(index.scope.rawValue)\", "
             + "\"fields\": [\(fields.joined(separator: ", "))]}"
     }
 
-    private static func escaped(_ text: String) -> String {
+    private static func escaped(_ string: String) -> String {
         var result = ""
-        for scalar in text.unicodeScalars {
+        for scalar in string.unicodeScalars {
             switch scalar {
             case "\"": result += "\\\""
             case "\\": result += "\\\\"
@@ -46,14 +46,14 @@ package enum MissingIndex {
     /// The unpadded base64url form of a google.firestore.admin.v1.Index that names what is missing.
     static func payload(_ index: IndexDefinition, database: DatabaseName) -> String {
         var bytes: [UInt8] = []
-        let name = "\(database.text)/collectionGroups/\(index.collectionID)/indexes/_"
+        let name = "\(database.string)/collectionGroups/\(index.collectionID)/indexes/_"
         appendField(1, Array(name.utf8), to: &bytes)
         bytes += [0x10, index.scope == .collection ? 1 : 2]
         var fields = index.fields
         fields.append(IndexField(path: .documentName, kind: index.nameDescending ? .descending : .ascending))
         for field in fields {
             var message: [UInt8] = []
-            appendField(1, Array(field.path.text.utf8), to: &message)
+            appendField(1, Array(field.path.string.utf8), to: &message)
             switch field.kind {
             case .ascending: message += [0x10, 1]
             case .descending: message += [0x10, 2]
@@ -78,14 +78,14 @@ package enum MissingIndex {
 
     private static func base64URL(_ bytes: [UInt8]) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".unicodeScalars)
-        var text = ""
+        var string = ""
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let group = bytes[start..<min(start + 3, bytes.count)]
             let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
             for index in 0...group.count {
-                text.unicodeScalars.append(alphabet[Int(bits >> UInt32(18 - 6 * index)) & 63])
+                string.unicodeScalars.append(alphabet[Int(bits >> UInt32(18 - 6 * index)) & 63])
             }
         }
-        return text
+        return string
     }
 }

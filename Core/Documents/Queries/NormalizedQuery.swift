@@ -251,10 +251,10 @@ package struct NormalizedQuery: Sendable {
         var bytes: [UInt8] = []
         for (value, order) in zip(cursor.values, orders) {
             if order.field.isDocumentName {
-                guard case .reference(let text) = value else {
+                guard case .reference(let string) = value else {
                     throw .invalidArgument("Cursor __key__ value is not a document reference.")
                 }
-                let name = relative(try pathKey(text, in: query), to: namePrefix)
+                let name = relative(try pathKey(string, in: query), to: namePrefix)
                 appendComponent(name, descending: order.descending, to: &bytes)
             } else {
                 appendComponent(IndexValue.encode(value), descending: order.descending, to: &bytes)
@@ -272,8 +272,8 @@ package struct NormalizedQuery: Sendable {
     }
 
     /// The path key of a reference that is a position in the order of names. Its document needs not exist.
-    private static func pathKey(_ text: String, in query: Query) throws(Status) -> [UInt8] {
-        let name = try ResourceName(reference: text, in: query.parent.database)
+    private static func pathKey(_ string: String, in query: Query) throws(Status) -> [UInt8] {
+        let name = try ResourceName(reference: string, in: query.parent.database)
         return DocumentKey.encodePath(name.path)
     }
 

@@ -109,9 +109,9 @@ struct QueryAnchors {
     }
 
     private static func pathKey(_ value: Value, _ query: NormalizedQuery) -> [UInt8]? {
-        guard case .reference(let text) = value else { return nil }
+        guard case .reference(let string) = value else { return nil }
         do throws(Status) {
-            let name = try ResourceName(reference: text, in: query.query.parent.database)
+            let name = try ResourceName(reference: string, in: query.query.parent.database)
             return DocumentKey.encodePath(name.path)
         } catch {
             // Checked when the query was normalised; without a bound more is looked at, and nothing is missed.

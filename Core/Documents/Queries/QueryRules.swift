@@ -20,11 +20,11 @@ enum QueryRules {
     private static func checkOperand(_ op: Filter.Operator, _ value: Value, of path: FieldPath) throws(Status) {
         switch (op, value) {
         case (.in, .array(let values)), (.notIn, .array(let values)):
-            for value in values { try checkOperand(value, at: path.text) }
+            for value in values { try checkOperand(value, at: path.string) }
         case (.arrayContainsAny, .array(let values)):
-            for value in values { try checkOperand(value, at: path.text + "[*]") }
-        case (.arrayContains, _): try checkOperand(value, at: path.text + "[*]")
-        default: try checkOperand(value, at: path.text)
+            for value in values { try checkOperand(value, at: path.string + "[*]") }
+        case (.arrayContains, _): try checkOperand(value, at: path.string + "[*]")
+        default: try checkOperand(value, at: path.string)
         }
     }
 
@@ -59,7 +59,7 @@ enum QueryRules {
             }
         }
         if inequalities.count > Limits.inequalityFieldsMax {
-            let names = inequalities.sorted().map(\.text).joined(separator: ", ")
+            let names = inequalities.sorted().map(\.string).joined(separator: ", ")
             throw .invalidArgument(
                 "The query contains \(inequalities.count) distinct inequality fields: [\(names)]. A query may not have "
                     + "more than \(Limits.inequalityFieldsMax) distinct inequality fields.")

@@ -6,12 +6,12 @@ package final class WorkMeter {
     package private(set) var entriesScanned = 0
     package private(set) var documentsRead = 0
     /// Entries at which it is asked again.
-    private var nextLook = WorkMeter.lookEntries
+    private var nextCheck = WorkMeter.checkEntries
     private var entriesMax = Int.max
     private var bytesMax = Int.max
     private var bytesRead = 0
     /// Bytes of documents at which it is asked again.
-    private var nextLookBytes = WorkMeter.lookBytes
+    private var nextCheckBytes = WorkMeter.checkBytes
     /// Lets others go on, whose work waits for the same threads.
     package var giveWay: (() -> Void)?
     /// Asked every few hundred steps, and every few large documents; throws to end the query.
@@ -34,8 +34,8 @@ package final class WorkMeter {
         self.memory = memory
     }
 
-    private static let lookEntries = 256
-    private static let lookBytes = 256 << 10
+    private static let checkEntries = 256
+    private static let checkBytes = 256 << 10
 
     // MARK: Brief work
 
@@ -46,7 +46,7 @@ package final class WorkMeter {
     package func beBrief() {
         entriesMax = entriesScanned + Limits.briefEntriesMax
         bytesMax = bytesRead + Limits.briefBytesMax
-        nextLook = min(nextLook, entriesMax + 1)
+        nextCheck = min(nextCheck, entriesMax + 1)
     }
 
     /// Ends what `beBrief` began.
@@ -65,26 +65,26 @@ package final class WorkMeter {
         documentsRead += 1
         bytesRead += bytes
         // The next entry asks.
-        if bytesRead >= nextLookBytes || bytesRead > bytesMax { nextLook = 0 }
+        if bytesRead >= nextCheckBytes || bytesRead > bytesMax { nextCheck = 0 }
     }
 
     @inline(__always)
     package func chargeEntry() throws(Status) {
         entriesScanned += 1
-        if entriesScanned >= nextLook { try look() }
+        if entriesScanned >= nextCheck { try look() }
     }
 
     /// Entries that were counted together.
     func charge(entries: Int) throws(Status) {
         entriesScanned += entries
-        if entriesScanned >= nextLook { try look() }
+        if entriesScanned >= nextCheck { try look() }
     }
 
     private func look() throws(Status) {
         if entriesScanned > entriesMax || bytesRead > bytesMax { throw Self.isHeavier }
-        nextLook = entriesScanned + Self.lookEntries
-        nextLookBytes = bytesRead + Self.lookBytes
-        if entriesMax < nextLook { nextLook = entriesMax + 1 }
+        nextCheck = entriesScanned + Self.checkEntries
+        nextCheckBytes = bytesRead + Self.checkBytes
+        if entriesMax < nextCheck { nextCheck = entriesMax + 1 }
         try check()
         giveWay?()
     }

@@ -127,12 +127,12 @@ package final class ChangeHub: Sendable {
 
     func cleared(version: Int64) {
         history.reset(to: version)
-        tellAll(.cleared(version: version)) { $0.version = version }
+        notifyAll(.cleared(version: version)) { $0.version = version }
     }
 
-    func closed(_ reason: Status) { tellAll(.closed(reason)) { $0.isClosed = true } }
+    func closed(_ reason: Status) { notifyAll(.closed(reason)) { $0.isClosed = true } }
 
-    private func tellAll(_ event: ChangeEvent, _ change: (inout State) -> Void) {
+    private func notifyAll(_ event: ChangeEvent, _ change: (inout State) -> Void) {
         state.withLock { state in
             change(&state)
             var receivers: [ObjectIdentifier: any ChangeReceiver] = [:]
@@ -195,7 +195,7 @@ package struct LiveQuery: Sendable {
 
     private static func size(of value: Value) -> Int {
         switch value {
-        case .string(let text), .reference(let text): text.utf8.count
+        case .string(let string), .reference(let string): string.utf8.count
         case .bytes(let bytes): bytes.count
         case .array(let values): values.reduce(0) { $0 + 16 + size(of: $1) }
         case .vector(let numbers): 8 * numbers.count

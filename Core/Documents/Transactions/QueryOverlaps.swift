@@ -52,11 +52,11 @@ final class QueryOverlaps<Element: QueryFootprinted> {
         var best: (path: FieldPath, crowd: Int, isPoint: Bool)?
         for (path, ranges) in constraints.fields {
             var crowd = 0
-            let looked = fields[path]?.visit(QueryAnchors.hull(ranges)) { _ in
+            let visited = fields[path]?.visit(QueryAnchors.hull(ranges)) { _ in
                 crowd += 1
                 return crowd == Self.crowdMax
             }
-            visits += looked ?? 0
+            visits += visited ?? 0
             let isPoint = ranges.point != nil
             guard let known = best else {
                 best = (path, crowd, isPoint)

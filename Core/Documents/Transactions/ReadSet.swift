@@ -13,7 +13,7 @@ struct ReadSet: Sendable {
     var isEmpty: Bool { documents.isEmpty && queries.isEmpty }
 
     /// - Throws: RESOURCE_EXHAUSTED when so much more would be too much.
-    func checkRoom(for resources: [LockTable.Resource]) throws(Status) {
+    func checkCapacity(for resources: [LockTable.Resource]) throws(Status) {
         let queries = resources.count { if case .query = $0 { true } else { false } }
         if documents.count + resources.count - queries > Limits.transactionReadSetMax {
             throw .resourceExhausted(

@@ -89,7 +89,7 @@ final class TransactionTable: Sendable {
     init(clock: any Clock, database: DatabaseName, readSets: MemoryBudget) {
         self.clock = clock
         self.readSets = readSets
-        salt = Self.hash(Array(database.text.utf8), seed: 0x9E37_79B9_7F4A_7C15)
+        salt = Self.hash(Array(database.string.utf8), seed: 0x9E37_79B9_7F4A_7C15)
     }
 
     static let expired = Status.aborted("The referenced transaction has expired or is no longer valid.")

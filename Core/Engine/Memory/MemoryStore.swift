@@ -69,7 +69,7 @@ package final class MemoryStoreProvider: StoreProvider {
 
     package func open(_ database: DatabaseName) throws(Status) -> any Store {
         entries.withLock { entries in
-            let key = Array(database.text.utf8)
+            let key = Array(database.string.utf8)
             if let store = entries[key]?.store, store.isOpen { return store }
             let store = entries[key]?.store.reopened() ?? MemoryStore()
             entries[key] = (database, store)
@@ -78,7 +78,7 @@ package final class MemoryStoreProvider: StoreProvider {
     }
 
     package func contains(_ database: DatabaseName) throws(Status) -> Bool {
-        entries.withLock { $0[Array(database.text.utf8)] != nil }
+        entries.withLock { $0[Array(database.string.utf8)] != nil }
     }
 
     package func databases() throws(Status) -> [DatabaseName] {
@@ -87,7 +87,7 @@ package final class MemoryStoreProvider: StoreProvider {
 
     package func delete(_ database: DatabaseName) throws(Status) {
         try entries.withLock { entries throws(Status) in
-            let key = Array(database.text.utf8)
+            let key = Array(database.string.utf8)
             guard let store = entries[key]?.store else {
                 throw .notFound("The database \(database) does not exist.")
             }

@@ -88,15 +88,15 @@ package final class CacheDatabase {
     // MARK: Statements
 
     /// Runs texts once, for what is rare.
-    package func execute(_ text: String) throws(Status) {
-        let result = sqlite3_exec(try opened(), text, nil, nil, nil)
+    package func execute(_ string: String) throws(Status) {
+        let result = sqlite3_exec(try opened(), string, nil, nil, nil)
         if result != SQLITE_OK { throw failure(result, action) }
     }
 
     /// The number in the first column of a text's first row, for what is rare.
-    package func number(_ text: String) throws(Status) -> Int {
+    package func number(_ string: String) throws(Status) -> Int {
         var statement: OpaquePointer?
-        var result = sqlite3_prepare_v2(try opened(), text, -1, &statement, nil)
+        var result = sqlite3_prepare_v2(try opened(), string, -1, &statement, nil)
         defer { sqlite3_finalize(statement) }
         if result == SQLITE_OK { result = sqlite3_step(statement) }
         guard result == SQLITE_ROW else { throw failure(result, action) }
@@ -104,39 +104,39 @@ package final class CacheDatabase {
     }
 
     /// The first column of a text's rows, for what is rare.
-    package func texts(_ text: String) throws(Status) -> [String] {
+    package func strings(_ string: String) throws(Status) -> [String] {
         var statement: OpaquePointer?
-        var result = sqlite3_prepare_v2(try opened(), text, -1, &statement, nil)
+        var result = sqlite3_prepare_v2(try opened(), string, -1, &statement, nil)
         defer { sqlite3_finalize(statement) }
-        var texts: [String] = []
+        var strings: [String] = []
         while result == SQLITE_OK || result == SQLITE_ROW {
             if result == SQLITE_ROW {
-                texts.append(sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "")
+                strings.append(sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "")
             }
             result = sqlite3_step(statement)
         }
         guard result == SQLITE_DONE else { throw failure(result, action) }
-        return texts
+        return strings
     }
 
     /// Runs a statement that answers no rows.
-    package func run(_ text: StaticString, _ values: CacheValue...) throws(Status) {
-        try step(text, values) { _ throws(Status) in false }
+    package func run(_ string: StaticString, _ values: CacheValue...) throws(Status) {
+        try step(string, values) { _ throws(Status) in false }
     }
 
     /// Runs a statement and gives each of its rows to `body`, until that answers false.
     package func rows(
-        _ text: StaticString, _ values: CacheValue..., body: (CacheRow) throws(Status) -> Bool
+        _ string: StaticString, _ values: CacheValue..., body: (CacheRow) throws(Status) -> Bool
     ) throws(Status) {
-        try step(text, values, body)
+        try step(string, values, body)
     }
 
     /// The first row of a statement's answer; nil when there is none.
     package func first<Result>(
-        _ text: StaticString, _ values: CacheValue..., body: (CacheRow) throws(Status) -> Result
+        _ string: StaticString, _ values: CacheValue..., body: (CacheRow) throws(Status) -> Result
     ) throws(Status) -> Result? {
         var first: Result?
-        try step(text, values) { row throws(Status) in
+        try step(string, values) { row throws(Status) in
             first = try body(row)
             return false
         }
@@ -148,10 +148,10 @@ package final class CacheDatabase {
     package var lastInsertedID: Int64 { sqlite3_last_insert_rowid(handle) }
 
     private func step(
-        _ text: StaticString, _ values: [CacheValue], _ body: (CacheRow) throws(Status) -> Bool
+        _ string: StaticString, _ values: [CacheValue], _ body: (CacheRow) throws(Status) -> Bool
     ) throws(Status) {
-        let place = Int(bitPattern: text.utf8Start)
-        let statement = try take(text, place)
+        let place = Int(bitPattern: string.utf8Start)
+        let statement = try take(string, place)
         defer {
             sqlite3_reset(statement)
             sqlite3_clear_bindings(statement)
@@ -169,13 +169,13 @@ package final class CacheDatabase {
         }
     }
 
-    private func take(_ text: StaticString, _ place: Int) throws(Status) -> OpaquePointer {
+    private func take(_ string: StaticString, _ place: Int) throws(Status) -> OpaquePointer {
         let handle = try opened()
         if let statement = idle[place]?.popLast() { return statement }
         var statement: OpaquePointer?
-        let result = text.utf8Start.withMemoryRebound(to: CChar.self, capacity: text.utf8CodeUnitCount) {
+        let result = string.utf8Start.withMemoryRebound(to: CChar.self, capacity: string.utf8CodeUnitCount) {
             sqlite3_prepare_v3(
-                handle, $0, Int32(text.utf8CodeUnitCount), UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+                handle, $0, Int32(string.utf8CodeUnitCount), UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         }
         guard result == SQLITE_OK, let statement else { throw failure(result, action) }
         return statement
@@ -237,7 +237,7 @@ package enum CacheValue {
     package static func integer(_ number: Int) -> CacheValue { .integer(Int64(number)) }
     package static func integer(_ number: Int32) -> CacheValue { .integer(Int64(number)) }
     package static func time(_ time: Timestamp) -> CacheValue { .integer(time.microseconds) }
-    package static func text(_ text: String) -> CacheValue { .bytes(Array(text.utf8)) }
+    package static func string(_ string: String) -> CacheValue { .bytes(Array(string.utf8)) }
 
     /// SQLITE_TRANSIENT, a macro with a cast that isn't imported.
     private static var transient: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
@@ -262,7 +262,7 @@ package struct CacheRow {
 
     package func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
     package func time(_ column: Int32) -> Timestamp { Timestamp(microseconds: integer(column)) }
-    package func text(_ column: Int32) -> String { String(decoding: raw(column), as: UTF8.self) }
+    package func string(_ column: Int32) -> String { String(decoding: raw(column), as: UTF8.self) }
     package func bytes(_ column: Int32) -> [UInt8] { [UInt8](raw(column)) }
 
     /// The column where SQLite has it.

@@ -71,7 +71,7 @@ final class Connection: CacheHolder, @unchecked Sendable {
         do throws(Status) {
             // Before anything is written; see `LogBuffer`.
             try execute("PRAGMA synchronous = FULL", "cannot open \(path)")
-            for text in configuration { try execute(text, "cannot open \(path)") }
+            for string in configuration { try execute(string, "cannot open \(path)") }
             fitCache()
         } catch {
             closeHandle()
@@ -269,7 +269,7 @@ final class Connection: CacheHolder, @unchecked Sendable {
     func control(_ control: TransactionControl) throws(Status) {
         var statement = controls[control.rawValue]
         if statement == nil {
-            statement = try prepare(control.text)
+            statement = try prepare(control.string)
             controls[control.rawValue] = statement
         }
         let result = sqlite3_step(statement)
@@ -282,14 +282,14 @@ final class Connection: CacheHolder, @unchecked Sendable {
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
     /// Runs a text once. For what is rare.
-    func execute(_ text: String, _ action: String) throws(Status) {
-        let result = sqlite3_exec(handle, text, nil, nil, nil)
+    func execute(_ string: String, _ action: String) throws(Status) {
+        let result = sqlite3_exec(handle, string, nil, nil, nil)
         if result != SQLITE_OK { throw EngineError.status(handle, result, action) }
     }
 
     /// The number in the first column of the first row of a text's result.
-    func number(_ text: String, _ action: String) throws(Status) -> Int {
-        let statement = try prepare(text)
+    func number(_ string: String, _ action: String) throws(Status) -> Int {
+        let statement = try prepare(string)
         defer { sqlite3_finalize(statement) }
         let result = sqlite3_step(statement)
         guard result == SQLITE_ROW else { throw EngineError.status(handle, result, action) }
@@ -297,15 +297,15 @@ final class Connection: CacheHolder, @unchecked Sendable {
     }
 
     /// The texts in the first column of a text's result. For what is rare.
-    func texts(_ text: String, _ action: String) throws(Status) -> [String] {
-        let statement = try prepare(text)
+    func strings(_ string: String, _ action: String) throws(Status) -> [String] {
+        let statement = try prepare(string)
         defer { sqlite3_finalize(statement) }
-        var texts: [String] = []
+        var strings: [String] = []
         while true {
             let result = sqlite3_step(statement)
-            if result == SQLITE_DONE { return texts }
+            if result == SQLITE_DONE { return strings }
             guard result == SQLITE_ROW else { throw EngineError.status(handle, result, action) }
-            texts.append(sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "")
+            strings.append(sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "")
         }
     }
 
@@ -322,14 +322,14 @@ final class Connection: CacheHolder, @unchecked Sendable {
     private func prepareStatement(
         _ kind: StatementKind, _ keyspace: Keyspace, bounded: Bool
     ) throws(Status) -> OpaquePointer {
-        let statement = try prepare(kind.text(keyspace, bounded: bounded))
+        let statement = try prepare(kind.string(keyspace, bounded: bounded))
         statements[kind.index(keyspace, bounded: bounded)] = statement
         return statement
     }
 
-    func prepare(_ text: String) throws(Status) -> OpaquePointer {
+    func prepare(_ string: String) throws(Status) -> OpaquePointer {
         var statement: OpaquePointer?
-        let result = sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        let result = sqlite3_prepare_v3(handle, string, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         guard result == SQLITE_OK, let statement else { throw fail(result, "cannot prepare a statement") }
         return statement
     }
@@ -339,7 +339,7 @@ final class Connection: CacheHolder, @unchecked Sendable {
         if let idle = idleScans[shape.index].popLast() {
             scan = idle
         } else {
-            scan = ScanStatement(try prepare(shape.text), shape)
+            scan = ScanStatement(try prepare(shape.string), shape)
         }
         scan.position = busyScans.count
         busyScans.append(scan)

@@ -143,11 +143,11 @@ package final class DataFolder: Sendable {
     }
 
     /// Writes a small file, durably and all or nothing.
-    static func write(_ text: String, _ path: String) throws(Status) {
+    static func write(_ string: String, _ path: String) throws(Status) {
         let draft = path + ".new"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, fileMode)
         if descriptor < 0 { throw failure("write \(draft)") }
-        let bytes = Array(text.utf8)
+        let bytes = Array(string.utf8)
         let isWritten = pwrite(descriptor, bytes, bytes.count, 0) == bytes.count && fsync(descriptor) == 0
         let status = failure("write \(draft)")
         closeDescriptor(descriptor)

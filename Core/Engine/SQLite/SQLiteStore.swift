@@ -184,7 +184,7 @@ package final class SQLiteStore: Store, Sendable {
         let connection = try Connection(path: path, configuration: options.readerConfiguration, isReadOnly: true)
         defer { connection.close() }
         do throws(Status) {
-            let found = try connection.texts("PRAGMA integrity_check(\(max))", "cannot check \(path)")
+            let found = try connection.strings("PRAGMA integrity_check(\(max))", "cannot check \(path)")
             return found == ["ok"] ? [] : found
         } catch {
             // Damaged so badly that not even the check gets through.
@@ -238,14 +238,14 @@ package struct SQLiteStoreOptions: Sendable {
     package init() {}
 
     var writerConfiguration: [String] {
-        var texts = [
+        var strings = [
             // Overwriting what is deleted costs writes of pages that are otherwise only unlinked.
             "PRAGMA secure_delete = OFF",
             "PRAGMA mmap_size = \(mappedBytes)",
             "PRAGMA temp_store = MEMORY",
         ]
-        if let pagesMax { texts.append("PRAGMA max_page_count = \(pagesMax)") }
-        return texts
+        if let pagesMax { strings.append("PRAGMA max_page_count = \(pagesMax)") }
+        return strings
     }
 
     var readerConfiguration: [String] {

@@ -61,7 +61,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         // Recovery of a log reads all of it: nobody else waits for that.
         let result = Result { () throws(Status) in
             try SQLiteStore(
-                path: file + DatabaseFileName.suffix, name: database.text, options: options, folder: folder)
+                path: file + DatabaseFileName.suffix, name: database.string, options: options, folder: folder)
         }
         return try monitor.withLock { () throws(Status) in
             defer {

@@ -20,7 +20,7 @@ enum StatementKind: Int, CaseIterable {
     case count, countUpTo, keyAfter, deleteRange, deleteAll
 
     /// - Parameter bounded: whether the range has an upper bound.
-    func text(_ keyspace: Keyspace, bounded: Bool) -> String {
+    func string(_ keyspace: Keyspace, bounded: Bool) -> String {
         let table = keyspace.table
         let range = StatementShape.condition(bounded: bounded)
         return switch self {
@@ -60,7 +60,7 @@ struct StatementShape {
         keyspace.rawValue * 8 + (reverse ? 4 : 0) + (values ? 2 : 0) + (bounded ? 1 : 0)
     }
 
-    var text: String {
+    var string: String {
         """
         SELECT \(values ? "key, value" : "key") FROM \(keyspace.table) \
         WHERE \(Self.condition(bounded: bounded)) ORDER BY key\(reverse ? " DESC" : "")
@@ -75,7 +75,7 @@ struct StatementShape {
 enum TransactionControl: Int, CaseIterable {
     case begin, commit, rollBack
 
-    var text: String {
+    var string: String {
         switch self {
         // IMMEDIATE: a transaction that began as a reader couldn't become a writer after another's commit.
         case .begin: "BEGIN IMMEDIATE"

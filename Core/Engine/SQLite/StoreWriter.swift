@@ -35,7 +35,7 @@ final class StoreWriter: CacheHolder, @unchecked Sendable {
         // Not even the making of the file may copy the log beside the checkpointer.
         let opened = try Connection(path: path, configuration: ["PRAGMA wal_autocheckpoint = 0"])
         try FileFormat.prepare(opened, path: path)
-        for text in options.writerConfiguration { try opened.execute(text, "cannot open \(path)") }
+        for string in options.writerConfiguration { try opened.execute(string, "cannot open \(path)") }
         let counters = Unmanaged.passUnretained(counters).toOpaque()
         sqlite3_wal_hook(opened.handle, walWasWritten, counters)
         connection = opened

@@ -48,8 +48,8 @@ package struct CompoundHash: Hashable, Sendable {
             return if let priority = node.priority { 24 + size + estimatedSize(of: priority) } else { size }
         }
         var size = 1
-        for (key, child) in children { size += key.text.utf16.count + 4 + estimatedSize(of: child) }
-        if let priority = node.priority { size += TreeKey.priority.text.utf8.count + 4 + estimatedSize(of: priority) }
+        for (key, child) in children { size += key.string.utf16.count + 4 + estimatedSize(of: child) }
+        if let priority = node.priority { size += TreeKey.priority.string.utf8.count + 4 + estimatedSize(of: priority) }
         return size
     }
 
@@ -57,7 +57,7 @@ package struct CompoundHash: Hashable, Sendable {
         switch value {
         case nil, .bool: 4
         case .integer, .double: 8
-        case .string(let text): 2 + text.utf16.count
+        case .string(let string): 2 + string.utf16.count
         case .deferred: preconditionFailure("a value that the server hasn't worked out has no hash")
         }
     }
@@ -71,18 +71,18 @@ extension CompoundHash {
         else { throw Self.invalid }
         var known: [TreePath] = []
         for path in paths {
-            guard let text = path.string else { throw Self.invalid }
-            let path = try TreeLimits.standard.path(text, allowingPriority: true)
+            guard let string = path.string else { throw Self.invalid }
+            let path = try TreeLimits.standard.path(string, allowingPriority: true)
             if let last = known.last, TreePath.compare(last, path) >= 0 { throw Self.invalid }
             known.append(path)
         }
-        var texts: [String] = []
+        var strings: [String] = []
         for hash in hashes {
-            guard let text = hash.string else { throw Self.invalid }
-            texts.append(text)
+            guard let string = hash.string else { throw Self.invalid }
+            strings.append(string)
         }
         self.paths = known
-        self.hashes = texts
+        self.hashes = strings
     }
 
     private static let invalid = TreeDataError(
@@ -91,7 +91,7 @@ extension CompoundHash {
     package var wire: JSONValue {
         [
             "hs": .array(hashes.map { .string($0) }),
-            "ps": .array(paths.map { .string($0.isRoot ? "/" : $0.text) }),
+            "ps": .array(paths.map { .string($0.isRoot ? "/" : $0.string) }),
         ]
     }
 
@@ -155,7 +155,7 @@ enum LeafWalk {
 
 /// The text of a range of leaves: `("a":("b":(number:…),"c":(…)))`.
 private struct RangeText {
-    private var text: [UInt8] = []
+    private var string: [UInt8] = []
     /// The keys of the leaf added last, which are still open.
     private(set) var last: [TreeKey]?
     /// Of the text as it is built so far, without the closings that are still due.
@@ -171,18 +171,18 @@ private struct RangeText {
             append("(")
         }
         for key in keys[shared...] {
-            let start = text.count
-            NodeText.appendQuoted(key.text, to: &text)
-            text.append(contentsOf: ":(".utf8)
+            let start = string.count
+            NodeText.appendQuoted(key.string, to: &string)
+            string.append(contentsOf: ":(".utf8)
             count(from: start)
         }
-        let start = text.count
+        let start = string.count
         if let priority = leaf.priority {
-            text.append(contentsOf: "priority:".utf8)
-            NodeText.append(priority, to: &text, isQuoted: true)
-            text.append(UInt8(ascii: ":"))
+            string.append(contentsOf: "priority:".utf8)
+            NodeText.append(priority, to: &string, isQuoted: true)
+            string.append(UInt8(ascii: ":"))
         }
-        if let value = leaf.value { NodeText.append(value, to: &text, isQuoted: true) }
+        if let value = leaf.value { NodeText.append(value, to: &string, isQuoted: true) }
         count(from: start)
         last = keys
     }
@@ -192,13 +192,13 @@ private struct RangeText {
         guard let last else { return "" }
         close(last.count + 1)
         var hash: [UInt8] = []
-        sha1.digest(of: text[...]).appendBase64(to: &hash)
+        sha1.digest(of: string[...]).appendBase64(to: &hash)
         self = RangeText()
         return String(decoding: hash, as: UTF8.self)
     }
 
     private mutating func append(_ byte: StaticString) {
-        text.append(byte.utf8Start.pointee)
+        string.append(byte.utf8Start.pointee)
         utf16Count += 1
     }
 
@@ -208,6 +208,6 @@ private struct RangeText {
 
     /// A character is one unit, but two beyond U+FFFF, whose UTF-8 is four bytes.
     private mutating func count(from start: Int) {
-        for byte in text[start...] where byte & 0xC0 != 0x80 { utf16Count += byte >= 0xF0 ? 2 : 1 }
+        for byte in string[start...] where byte & 0xC0 != 0x80 { utf16Count += byte >= 0xF0 ? 2 : 1 }
     }
 }

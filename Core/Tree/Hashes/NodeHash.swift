@@ -14,37 +14,37 @@ struct NodeHasher {
     private static let leavesKeptMin = 8
 
     private let sha1 = SHA1()
-    private var text: [UInt8] = []
+    private var string: [UInt8] = []
 
     mutating func hash(_ node: Node) -> String {
         if node.isEmpty { return "" }
         appendHash(node)
-        let hash = String(decoding: text, as: UTF8.self)
-        text.removeAll(keepingCapacity: true)
+        let hash = String(decoding: string, as: UTF8.self)
+        string.removeAll(keepingCapacity: true)
         return hash
     }
 
     private mutating func appendHash(_ node: Node) {
         // A node without children has no storage; with a priority it has another hash than its children alone.
         let storage = node.priority == nil ? node.inner?.storage : nil
-        if let kept = storage?.keptHash { return kept.digest.appendBase64(to: &text) }
-        let start = text.count
-        NodeText.append(priority: node.priority, to: &text)
+        if let kept = storage?.keptHash { return kept.digest.appendBase64(to: &string) }
+        let start = string.count
+        NodeText.append(priority: node.priority, to: &string)
         var hasInner = false
         if let value = node.value {
-            NodeText.append(value, to: &text, isQuoted: false)
+            NodeText.append(value, to: &string, isQuoted: false)
         } else {
             node.children.visitInOrderOfPriority { key, child in
-                text.append(UInt8(ascii: ":"))
-                text.append(contentsOf: key.text.utf8)
-                text.append(UInt8(ascii: ":"))
+                string.append(UInt8(ascii: ":"))
+                string.append(contentsOf: key.string.utf8)
+                string.append(UInt8(ascii: ":"))
                 appendHash(child)
                 if !child.isLeaf { hasInner = true }
             }
         }
-        let digest = sha1.digest(of: text[start...])
-        text.removeSubrange(start...)
-        digest.appendBase64(to: &text)
+        let digest = sha1.digest(of: string[start...])
+        string.removeSubrange(start...)
+        digest.appendBase64(to: &string)
         if let storage, hasInner || storage.count >= Self.leavesKeptMin { storage.keep(KeptHash(digest)) }
     }
 }
@@ -62,40 +62,40 @@ extension Children {
 
 /// How hashed texts say values.
 enum NodeText {
-    static func append(priority: Scalar?, to text: inout [UInt8]) {
+    static func append(priority: Scalar?, to string: inout [UInt8]) {
         guard let priority else { return }
-        text.append(contentsOf: "priority:".utf8)
-        append(priority, to: &text, isQuoted: false)
-        text.append(UInt8(ascii: ":"))
+        string.append(contentsOf: "priority:".utf8)
+        append(priority, to: &string, isQuoted: false)
+        string.append(UInt8(ascii: ":"))
     }
 
     /// - Parameter isQuoted: whether a string stands in quotes, with `\` before `\` and `"`.
-    static func append(_ value: Scalar, to text: inout [UInt8], isQuoted: Bool) {
+    static func append(_ value: Scalar, to string: inout [UInt8], isQuoted: Bool) {
         switch value {
-        case .bool(let value): text.append(contentsOf: (value ? "boolean:true" : "boolean:false").utf8)
-        case .integer(let value): append(Double(value), to: &text)
-        case .double(let value): append(value, to: &text)
+        case .bool(let value): string.append(contentsOf: (value ? "boolean:true" : "boolean:false").utf8)
+        case .integer(let value): append(Double(value), to: &string)
+        case .double(let value): append(value, to: &string)
         case .string(let value):
-            text.append(contentsOf: "string:".utf8)
-            if isQuoted { appendQuoted(value, to: &text) } else { text.append(contentsOf: value.utf8) }
+            string.append(contentsOf: "string:".utf8)
+            if isQuoted { appendQuoted(value, to: &string) } else { string.append(contentsOf: value.utf8) }
         case .deferred: preconditionFailure("a value that the server hasn't worked out has no hash")
         }
     }
 
-    private static func append(_ value: Double, to text: inout [UInt8]) {
-        text.append(contentsOf: "number:".utf8)
+    private static func append(_ value: Double, to string: inout [UInt8]) {
+        string.append(contentsOf: "number:".utf8)
         let bits = value.bitPattern
         for shift in stride(from: UInt64(60), through: 0, by: -4) {
-            text.append(hexadecimalDigits[Int(bits >> shift & 15)])
+            string.append(hexadecimalDigits[Int(bits >> shift & 15)])
         }
     }
 
-    static func appendQuoted(_ string: String, to text: inout [UInt8]) {
-        text.append(UInt8(ascii: "\""))
+    static func appendQuoted(_ string: String, to output: inout [UInt8]) {
+        output.append(UInt8(ascii: "\""))
         for byte in string.utf8 {
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { text.append(UInt8(ascii: "\\")) }
-            text.append(byte)
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { output.append(UInt8(ascii: "\\")) }
+            output.append(byte)
         }
-        text.append(UInt8(ascii: "\""))
+        output.append(UInt8(ascii: "\""))
     }
 }

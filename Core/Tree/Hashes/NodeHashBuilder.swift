@@ -13,12 +13,12 @@ package struct NodeHashBuilder {
     }
 
     /// Bytes of a node's text that are kept before they are digested.
-    private static let textBytesMax = 1 << 16
+    private static let stringBytesMax = 1 << 16
 
     private let sha1 = SHA1()
     private var levels: [Level] = []
     /// Of all open nodes, one behind the other.
-    private var text: [UInt8] = []
+    private var string: [UInt8] = []
     /// Empty until the node is told to its end, and for an empty node.
     package private(set) var hash = ""
 
@@ -27,16 +27,16 @@ package struct NodeHashBuilder {
     /// An inner node begins.
     /// - Parameter key: nil for the node whose hash is wanted.
     package mutating func open(_ key: TreeKey?, priority: Scalar?) {
-        levels.append(Level(key: key, priority: priority, start: text.count))
-        NodeText.append(priority: priority, to: &text)
+        levels.append(Level(key: key, priority: priority, start: string.count))
+        NodeText.append(priority: priority, to: &string)
     }
 
     package mutating func leaf(_ key: TreeKey?, _ value: Scalar, priority: Scalar?) {
-        let start = text.count
-        NodeText.append(priority: priority, to: &text)
-        NodeText.append(value, to: &text, isQuoted: false)
-        let digest = sha1.digest(of: text[start...])
-        text.removeSubrange(start...)
+        let start = string.count
+        NodeText.append(priority: priority, to: &string)
+        NodeText.append(value, to: &string, isQuoted: false)
+        let digest = sha1.digest(of: string[start...])
+        string.removeSubrange(start...)
         add(key, priority, digest)
     }
 
@@ -49,16 +49,16 @@ package struct NodeHashBuilder {
         }
         for child in level.behind {
             appendChild(child.key)
-            text.append(contentsOf: child.hash)
+            string.append(contentsOf: child.hash)
         }
         let digest: SHA1Digest
         if let digested = level.digested {
-            digested.update(text[level.start...])
+            digested.update(string[level.start...])
             digest = digested.end()
         } else {
-            digest = sha1.digest(of: text[level.start...])
+            digest = sha1.digest(of: string[level.start...])
         }
-        text.removeSubrange(level.start...)
+        string.removeSubrange(level.start...)
         add(level.key, level.priority, digest)
     }
 
@@ -77,14 +77,14 @@ package struct NodeHashBuilder {
             return
         }
         appendChild(key)
-        digest.appendBase64(to: &text)
-        if text.count - levels[last].start > Self.textBytesMax { digestText() }
+        digest.appendBase64(to: &string)
+        if string.count - levels[last].start > Self.stringBytesMax { digestText() }
     }
 
     private mutating func appendChild(_ key: TreeKey) {
-        text.append(UInt8(ascii: ":"))
-        text.append(contentsOf: key.text.utf8)
-        text.append(UInt8(ascii: ":"))
+        string.append(UInt8(ascii: ":"))
+        string.append(contentsOf: key.string.utf8)
+        string.append(UInt8(ascii: ":"))
     }
 
     /// What the innermost open node has said so far is digested.
@@ -95,7 +95,7 @@ package struct NodeHashBuilder {
             digested.begin()
             levels[last].digested = digested
         }
-        digested.update(text[levels[last].start...])
-        text.removeSubrange(levels[last].start...)
+        digested.update(string[levels[last].start...])
+        string.removeSubrange(levels[last].start...)
     }
 }

@@ -16,14 +16,14 @@ struct SHA1Digest: Sendable {
     }
 
     /// The standard alphabet, padded.
-    func appendBase64(to text: inout [UInt8]) {
+    func appendBase64(to string: inout [UInt8]) {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.count + 29) { space in
             let bytes = UnsafeMutableRawPointer(space.baseAddress!)
             bytes.storeBytes(of: first, as: UInt64.self)
             bytes.storeBytes(of: second, toByteOffset: 8, as: UInt64.self)
             bytes.storeBytes(of: third, toByteOffset: 16, as: UInt32.self)
             let count = Int(EVP_EncodeBlock(space.baseAddress! + Self.count, space.baseAddress!, CInt(Self.count)))
-            text.append(contentsOf: space[Self.count..<Self.count + count])
+            string.append(contentsOf: space[Self.count..<Self.count + count])
         }
     }
 }
@@ -47,9 +47,9 @@ final class SHA1 {
 
     deinit { EVP_MD_CTX_free(context) }
 
-    func digest(of text: ArraySlice<UInt8>) -> SHA1Digest {
+    func digest(of string: ArraySlice<UInt8>) -> SHA1Digest {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: SHA1Digest.count) { space in
-            let isDone = text.withUnsafeBufferPointer { bytes in
+            let isDone = string.withUnsafeBufferPointer { bytes in
                 EVP_DigestInit_ex2(context, Self.algorithm, nil) == 1
                     && EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1
                     && EVP_DigestFinal_ex(context, space.baseAddress, nil) == 1

@@ -11,10 +11,10 @@ extension JSONCursor {
             let byte = bytes[index]
             union |= byte
             if byte == UInt8(ascii: "\"") {
-                let text = UnsafeBufferPointer(rebasing: bytes[first..<index])
+                let string = UnsafeBufferPointer(rebasing: bytes[first..<index])
                 index += 1
-                if union < 0x80 { return String(decoding: text, as: UTF8.self) }
-                guard let string = String(validating: text, as: UTF8.self) else { throw .invalidJSON }
+                if union < 0x80 { return String(decoding: string, as: UTF8.self) }
+                guard let string = String(validating: string, as: UTF8.self) else { throw .invalidJSON }
                 return string
             }
             if byte == UInt8(ascii: "\\") { return try escapedString(from: first) }
@@ -26,32 +26,32 @@ extension JSONCursor {
 
     /// Goes on at the first escape of a string that began at `first`.
     private mutating func escapedString(from first: Int) throws(TreeDataError) -> String {
-        var text = Array(bytes[first..<index])
+        var string = Array(bytes[first..<index])
         while index < end {
             let byte = bytes[index]
             index += 1
             switch byte {
             case UInt8(ascii: "\""):
-                guard let string = String(validating: text, as: UTF8.self) else { throw .invalidJSON }
+                guard let string = String(validating: string, as: UTF8.self) else { throw .invalidJSON }
                 return string
-            case UInt8(ascii: "\\"): try escape(to: &text)
+            case UInt8(ascii: "\\"): try escape(to: &string)
             case 0..<0x20: throw .invalidJSON
-            default: text.append(byte)
+            default: string.append(byte)
             }
         }
         throw .invalidJSON
     }
 
-    private mutating func escape(to text: inout [UInt8]) throws(TreeDataError) {
+    private mutating func escape(to string: inout [UInt8]) throws(TreeDataError) {
         let kind = byte
         index += 1
         switch kind {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(kind)
-        case UInt8(ascii: "b"): text.append(0x08)
-        case UInt8(ascii: "f"): text.append(0x0C)
-        case UInt8(ascii: "n"): text.append(0x0A)
-        case UInt8(ascii: "r"): text.append(0x0D)
-        case UInt8(ascii: "t"): text.append(0x09)
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): string.append(kind)
+        case UInt8(ascii: "b"): string.append(0x08)
+        case UInt8(ascii: "f"): string.append(0x0C)
+        case UInt8(ascii: "n"): string.append(0x0A)
+        case UInt8(ascii: "r"): string.append(0x0D)
+        case UInt8(ascii: "t"): string.append(0x09)
         case UInt8(ascii: "u"):
             var code = try hexadecimal()
             if code & 0xFC00 == 0xD800 {
@@ -62,7 +62,7 @@ extension JSONCursor {
                 code = 0x10000 + (code & 0x3FF) << 10 + low & 0x3FF
             }
             guard let scalar = Unicode.Scalar(code) else { throw .invalidJSON }
-            text.append(contentsOf: UTF8.encode(scalar)!)
+            string.append(contentsOf: UTF8.encode(scalar)!)
         default: throw .invalidJSON
         }
     }
@@ -88,8 +88,8 @@ extension JSONCursor {
     mutating func number() throws(TreeDataError) -> Scalar {
         let first = index
         guard let integer = try takeNumber() else {
-            let text = String(decoding: UnsafeBufferPointer(rebasing: bytes[first..<index]), as: UTF8.self)
-            guard let value = Double(text), let number = Scalar.number(value) else { throw .invalidJSON }
+            let string = String(decoding: UnsafeBufferPointer(rebasing: bytes[first..<index]), as: UTF8.self)
+            guard let value = Double(string), let number = Scalar.number(value) else { throw .invalidJSON }
             return number
         }
         return .integer(integer)

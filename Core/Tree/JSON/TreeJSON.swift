@@ -15,9 +15,9 @@ package enum TreeJSON {
     /// The tree that a text says, in export or plain form. Keys, depth and strings are checked.
     /// - Parameter range: of the text; all of it when nil. Positions in errors are counted from its start.
     package static func node(
-        _ text: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard
+        _ string: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard
     ) throws(TreeDataError) -> Node {
-        try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
+        try string.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
             var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
             return try cursor.whole { (cursor) throws(TreeDataError) in try cursor.node(depth: 0, limits: limits) }
         }
@@ -25,9 +25,9 @@ package enum TreeJSON {
 
     /// The update that a text says: an object whose names are keys or paths below `path`.
     package static func merge(
-        _ text: [UInt8], in range: Range<Int>? = nil, at path: TreePath, limits: TreeLimits = .standard
+        _ string: [UInt8], in range: Range<Int>? = nil, at path: TreePath, limits: TreeLimits = .standard
     ) throws(TreeDataError) -> TreeUpdate {
-        let members = try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
+        let members = try string.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
             var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
             return try cursor.whole { (cursor) throws(TreeDataError) in
                 guard cursor.byte == UInt8(ascii: "{") else {
@@ -42,9 +42,9 @@ package enum TreeJSON {
 
     /// The members of an object as slices of its text, which are well formed and not taken apart yet. For envelopes.
     package static func members(
-        _ text: [UInt8], in range: Range<Int>? = nil
+        _ string: [UInt8], in range: Range<Int>? = nil
     ) throws(TreeDataError) -> [(name: String, value: Range<Int>)] {
-        try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
+        try string.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
             var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
             return try cursor.whole { (cursor) throws(TreeDataError) in
                 var members: [(name: String, value: Range<Int>)] = []
@@ -59,8 +59,8 @@ package enum TreeJSON {
     }
 
     /// Any JSON. For small things.
-    package static func value(_ text: [UInt8], in range: Range<Int>? = nil) throws(TreeDataError) -> JSONValue {
-        try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
+    package static func value(_ string: [UInt8], in range: Range<Int>? = nil) throws(TreeDataError) -> JSONValue {
+        try string.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
             var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
             return try cursor.whole { (cursor) throws(TreeDataError) in try cursor.value() }
         }

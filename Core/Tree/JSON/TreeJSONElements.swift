@@ -1,9 +1,9 @@
 extension TreeJSON {
     /// The elements of an array as slices of its text, which are well formed and not taken apart yet. For envelopes.
     package static func elements(
-        _ text: [UInt8], in range: Range<Int>? = nil
+        _ string: [UInt8], in range: Range<Int>? = nil
     ) throws(TreeDataError) -> [Range<Int>] {
-        try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
+        try string.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
             var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
             return try cursor.whole { (cursor) throws(TreeDataError) in
                 var elements: [Range<Int>] = []

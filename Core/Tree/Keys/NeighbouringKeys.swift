@@ -14,8 +14,8 @@ extension TreeKey {
         if let integer {
             return .key(integer == .max ? TreeKey(String(Self.least)) : TreeKey(Int(integer) + 1))
         }
-        if text.utf16.count < Limits.treeKeySizeBytesMax { return .key(TreeKey(text + String(Self.least))) }
-        var scalars = Array(text.unicodeScalars)
+        if string.utf16.count < Limits.treeKeySizeBytesMax { return .key(TreeKey(string + String(Self.least))) }
+        var scalars = Array(string.unicodeScalars)
         while let last = scalars.popLast() {
             if let next = Self.next(last) { return .key(Self.key(scalars + [next])) }
         }
@@ -24,7 +24,7 @@ extension TreeKey {
 
     package var predecessor: TreeQuery.BoundKey {
         if let integer { return integer == .min ? .min : .key(TreeKey(Int(integer) - 1)) }
-        var scalars = Array(text.unicodeScalars)
+        var scalars = Array(string.unicodeScalars)
         guard let last = scalars.popLast() else { return .min }
         guard last > Self.least, let previous = Self.previous(last) else {
             return .key(scalars.isEmpty ? Self.greatestInteger : Self.key(scalars))
@@ -37,9 +37,9 @@ extension TreeKey {
     }
 
     private static func key(_ scalars: [Unicode.Scalar]) -> TreeKey {
-        var text = String.UnicodeScalarView()
-        text.append(contentsOf: scalars)
-        return TreeKey(String(text))
+        var string = String.UnicodeScalarView()
+        string.append(contentsOf: scalars)
+        return TreeKey(String(string))
     }
 
     /// In the order of UTF-16, where all beyond U+FFFF stand between U+D7FF and U+E000.

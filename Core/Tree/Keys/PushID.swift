@@ -44,12 +44,12 @@ package enum PushID {
         }
 
         private var id: TreeKey {
-            var text: [UInt8] = []
+            var string: [UInt8] = []
             for shift in stride(from: Int64(42), through: 0, by: -6) {
-                text.append(PushID.alphabet[Int(lastMilliseconds >> shift & 63)])
+                string.append(PushID.alphabet[Int(lastMilliseconds >> shift & 63)])
             }
-            for value in random { text.append(PushID.alphabet[Int(value)]) }
-            return TreeKey(String(decoding: text, as: UTF8.self))
+            for value in random { string.append(PushID.alphabet[Int(value)]) }
+            return TreeKey(String(decoding: string, as: UTF8.self))
         }
     }
 }

@@ -6,14 +6,14 @@ import HearthModel
 /// own: names that look like 32-bit integers come first, by number, and of one number the shorter spelling ("-0" before "00"); all others
 /// follow by UTF-16 code units.
 package struct TreeKey: Sendable {
-    package let text: String
+    package let string: String
 
-    package init(_ text: String) { self.text = text }
+    package init(_ string: String) { self.string = string }
 
-    package init(_ number: Int) { text = String(number) }
+    package init(_ number: Int) { string = String(number) }
 
     /// Its number when it looks like a 32-bit integer: `-`, zeros, then at most ten digits.
-    package var integer: Int32? { Self.withBytes(text) { Self.integer($0) } }
+    package var integer: Int32? { Self.withBytes(string) { Self.integer($0) } }
 
     private static func integer(_ bytes: UnsafeBufferPointer<UInt8>) -> Int32? {
         guard let first = bytes.first else { return nil }
@@ -36,15 +36,15 @@ package struct TreeKey: Sendable {
     }
 
     /// Its UTF-8, without a copy for the strings that Swift makes itself.
-    static func withBytes<Result>(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-        if let result = text.utf8.withContiguousStorageIfAvailable(body) { return result }
-        var text = text
-        return text.withUTF8(body)
+    static func withBytes<Result>(_ string: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        if let result = string.utf8.withContiguousStorageIfAvailable(body) { return result }
+        var string = string
+        return string.withUTF8(body)
     }
 
     /// Its number when it can be an index of an array: canonical, not negative.
     package var arrayIndex: Int? {
-        guard let first = text.utf8.first, first >= 0x30, first <= 0x39, first != 0x30 || text.utf8.count == 1,
+        guard let first = string.utf8.first, first >= 0x30, first <= 0x39, first != 0x30 || string.utf8.count == 1,
             let integer
         else { return nil }
         return Int(integer)
@@ -52,11 +52,11 @@ package struct TreeKey: Sendable {
 }
 
 extension TreeKey: Hashable {
-    package static func == (lhs: TreeKey, rhs: TreeKey) -> Bool { UTF8Order.compare(lhs.text, rhs.text) == 0 }
+    package static func == (lhs: TreeKey, rhs: TreeKey) -> Bool { UTF8Order.compare(lhs.string, rhs.string) == 0 }
 
     package func hash(into hasher: inout Hasher) {
-        var text = text
-        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        var string = string
+        string.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }
 }
 
@@ -65,7 +65,7 @@ extension TreeKey: Comparable {
 
     /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
     package static func compare(_ lhs: TreeKey, _ rhs: TreeKey) -> Int {
-        withBytes(lhs.text) { left in withBytes(rhs.text) { right in compare(left, right) } }
+        withBytes(lhs.string) { left in withBytes(rhs.string) { right in compare(left, right) } }
     }
 
     private static func compare(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Int {
@@ -84,7 +84,7 @@ extension TreeKey: Comparable {
 
 extension TreeKey: ExpressibleByStringLiteral, CustomStringConvertible {
     package init(stringLiteral value: String) { self.init(value) }
-    package var description: String { text }
+    package var description: String { string }
 }
 
 /// Comparison of texts by UTF-16 code units, in which characters beyond U+FFFF stand before U+E000 to U+FFFF.

@@ -7,8 +7,8 @@ package struct TreePath: Hashable, Sendable {
     package init(keys: [TreeKey]) { self.keys = keys }
 
     /// Takes a text apart at `/`; empty parts are dropped. Keys are not checked: see `TreeLimits`.
-    package init(_ text: String) {
-        keys = text.utf8.split(separator: UInt8(ascii: "/")).map { TreeKey(String(Substring($0))) }
+    package init(_ string: String) {
+        keys = string.utf8.split(separator: UInt8(ascii: "/")).map { TreeKey(String(Substring($0))) }
     }
 
     package var isRoot: Bool { keys.isEmpty }
@@ -35,11 +35,11 @@ package struct TreePath: Hashable, Sendable {
     }
 
     /// Without a leading slash: `a/b`; empty for the root.
-    package var text: String { keys.lazy.map(\.text).joined(separator: "/") }
+    package var string: String { keys.lazy.map(\.string).joined(separator: "/") }
 }
 
 extension TreePath: ExpressibleByStringLiteral, CustomStringConvertible {
     package init(stringLiteral value: String) { self.init(value) }
     /// With a leading slash: `/a/b`; `/` for the root.
-    package var description: String { "/" + text }
+    package var description: String { "/" + string }
 }

@@ -9,8 +9,8 @@ extension TreeQuery {
         let reader = RESTQueryReader(parameters)
         guard reader.hasQuery else { return nil }
         self.init()
-        if let text = reader["orderBy"] {
-            index = try Index(orderBy: text)
+        if let string = reader["orderBy"] {
+            index = try Index(orderBy: string)
         } else {
             guard reader.isShallow else {
                 throw TreeDataError("orderBy must be defined when other query parameters are defined")
@@ -23,9 +23,9 @@ extension TreeQuery {
 }
 
 extension TreeQuery.Index {
-    fileprivate init(orderBy text: String) throws(TreeDataError) {
+    fileprivate init(orderBy string: String) throws(TreeDataError) {
         let invalid = TreeDataError("orderBy must be a valid JSON encoded path")
-        guard case .string(let name)? = try? TreeJSON.value(Array(text.utf8)) else { throw invalid }
+        guard case .string(let name)? = try? TreeJSON.value(Array(string.utf8)) else { throw invalid }
         switch TreeKey(name) {
         case "$priority": self = .priority
         case "$key": self = .key
@@ -58,14 +58,14 @@ private struct RESTQueryReader {
     package typealias Bounds = (start: TreeQuery.Bound?, end: TreeQuery.Bound?)
 
     func bounds(index: TreeQuery.Index) throws(TreeDataError) -> Bounds {
-        if let text = self["equalTo"] {
+        if let string = self["equalTo"] {
             guard Self.boundNames.allSatisfy({ $0 == "equalTo" || self[$0] == nil }) else {
                 throw TreeDataError(
                     "equalTo cannot be specified in addition to startAfter, startAt, endAt, or endBefore")
             }
             return (
-                try bound(text, index: index, isInclusive: true, else: .min),
-                try bound(text, index: index, isInclusive: true, else: .max)
+                try bound(string, index: index, isInclusive: true, else: .min),
+                try bound(string, index: index, isInclusive: true, else: .max)
             )
         }
         let start = try one("startAt", "startAfter", index: index, inclusive: .min, exclusive: .max)
@@ -79,25 +79,25 @@ private struct RESTQueryReader {
     ) throws(TreeDataError) -> TreeQuery.Bound? {
         switch (self[inclusiveName], self[exclusiveName]) {
         case (nil, nil): return nil
-        case (let text?, nil): return try bound(text, index: index, isInclusive: true, else: inclusive)
-        case (nil, let text?): return try bound(text, index: index, isInclusive: false, else: exclusive)
+        case (let string?, nil): return try bound(string, index: index, isInclusive: true, else: inclusive)
+        case (nil, let string?): return try bound(string, index: index, isInclusive: false, else: exclusive)
         default: throw TreeDataError("Only one of \(inclusiveName) and \(exclusiveName) may be specified")
         }
     }
 
     /// A value, and perhaps a key behind a comma.
     private func bound(
-        _ text: String, index: TreeQuery.Index, isInclusive: Bool, else key: TreeQuery.BoundKey
+        _ string: String, index: TreeQuery.Index, isInclusive: Bool, else key: TreeQuery.BoundKey
     ) throws(TreeDataError) -> TreeQuery.Bound {
         // As the elements of an array: a comma inside of a string separates nothing.
-        let parts = (try? TreeJSON.value(Array("[\(text)]".utf8)))?.array ?? []
+        let parts = (try? TreeJSON.value(Array("[\(string)]".utf8)))?.array ?? []
         if index == .key {
             if parts.count == 1, case .string(let name) = parts[0] {
                 return TreeQuery.Bound(value: nil, key: .key(TreeKey(name)), isInclusive: isInclusive)
             }
             // The key itself: so the command-line tools page through a large place.
             if isShallow, self["orderBy"] == nil {
-                return TreeQuery.Bound(value: nil, key: .key(TreeKey(text)), isInclusive: isInclusive)
+                return TreeQuery.Bound(value: nil, key: .key(TreeKey(string)), isInclusive: isInclusive)
             }
             guard parts.count == 1 else { throw .notPrimitive }
             throw .keyIndexType
@@ -115,14 +115,14 @@ private struct RESTQueryReader {
     func limit() throws(TreeDataError) -> (Int?, Bool) {
         switch (self["limitToFirst"], self["limitToLast"]) {
         case (nil, nil): return (nil, false)
-        case (let text?, nil): return (try limit(text, "limitToFirst"), false)
-        case (nil, let text?): return (try limit(text, "limitToLast"), true)
+        case (let string?, nil): return (try limit(string, "limitToFirst"), false)
+        case (nil, let string?): return (try limit(string, "limitToLast"), true)
         default: throw TreeDataError("Only one of limitToFirst and limitToLast may be specified")
         }
     }
 
-    private func limit(_ text: String, _ name: String) throws(TreeDataError) -> Int {
-        guard case .integer(let limit)? = try? TreeJSON.value(Array(text.utf8)), limit <= Int32.max else {
+    private func limit(_ string: String, _ name: String) throws(TreeDataError) -> Int {
+        guard case .integer(let limit)? = try? TreeJSON.value(Array(string.utf8)), limit <= Int32.max else {
             throw TreeDataError("\(name) must be an integer")
         }
         guard limit > 0 else { throw TreeDataError("\(name) must be positive") }

@@ -7,8 +7,8 @@ extension TreeQuery {
         self.init()
         guard case .object = wire else { throw Self.invalid("has to be an object") }
         if let name = wire["i"] {
-            guard case .string(let text) = name else { throw Self.invalid("needs a string as index i") }
-            index = try Index(wire: text)
+            guard case .string(let string) = name else { throw Self.invalid("needs a string as index i") }
+            index = try Index(wire: string)
         }
         start = try Self.bound(wire, Self.startNames, index: index)
         end = try Self.bound(wire, Self.endNames, index: index)
@@ -62,13 +62,13 @@ extension TreeQuery {
         default: throw invalid("needs a boolean as \(names.isInclusive)")
         }
         if index == .key {
-            guard case .string(let text) = value else { throw .keyIndexType }
-            return Bound(value: nil, key: BoundKey(wire: text), isInclusive: isInclusive)
+            guard case .string(let string) = value else { throw .keyIndexType }
+            return Bound(value: nil, key: BoundKey(wire: string), isInclusive: isInclusive)
         }
         var key = names.key(isInclusive: isInclusive)
         switch wire[names.key] {
         case nil, .null?: break
-        case .string(let text)?: key = BoundKey(wire: text)
+        case .string(let string)?: key = BoundKey(wire: string)
         default: throw invalid("needs a string as \(names.key)")
         }
         return Bound(value: try leaf(value), key: key, isInclusive: isInclusive)
@@ -106,8 +106,8 @@ extension TreeDataError {
 
 extension TreeQuery.BoundKey {
     /// The names of the sentinels are no valid keys.
-    init(wire text: String) {
-        switch TreeKey(text) {
+    init(wire string: String) {
+        switch TreeKey(string) {
         case "[MIN_NAME]": self = .min
         case "[MAX_NAME]": self = .max
         case let key: self = .key(key)
@@ -118,19 +118,19 @@ extension TreeQuery.BoundKey {
         switch self {
         case .min: "[MIN_NAME]"
         case .max: "[MAX_NAME]"
-        case .key(let key): key.text
+        case .key(let key): key.string
         }
     }
 }
 
 extension TreeQuery.Index {
-    init(wire text: String) throws(TreeDataError) {
-        switch TreeKey(text) {
+    init(wire string: String) throws(TreeDataError) {
+        switch TreeKey(string) {
         case ".priority": self = .priority
         case ".key": self = .key
         case ".value": self = .value
         default:
-            let path = try TreeLimits.standard.path(text)
+            let path = try TreeLimits.standard.path(string)
             guard !path.isRoot else { throw .invalidPath }
             self = .child(path)
         }
@@ -142,7 +142,7 @@ extension TreeQuery.Index {
         case .priority: nil
         case .key: ".key"
         case .value: ".value"
-        case .child(let path): path.text
+        case .child(let path): path.string
         }
     }
 }

@@ -72,7 +72,7 @@ package struct TreeUpdate: Equatable, Sendable {
     private static func checkOverlap(_ changes: [TreeChange]) throws(TreeDataError) {
         let paths = changes.map(\.path).sorted { $0.keys.lexicographicallyPrecedes($1.keys) }
         for (path, next) in zip(paths, paths.dropFirst()) where path.contains(next) {
-            throw TreeDataError("Invalid data; an update can't have both \(path.text) and \(next.text).")
+            throw TreeDataError("Invalid data; an update can't have both \(path.string) and \(next.string).")
         }
     }
 }

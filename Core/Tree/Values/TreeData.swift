@@ -29,8 +29,8 @@ package enum Leaf: Sendable, Equatable {
     package static let stringSizeBytesMax = 512
 
     package init(_ value: Scalar) {
-        if case .string(let text) = value, text.utf8.count > Self.stringSizeBytesMax {
-            self = .largeString(sizeBytes: text.utf8.count)
+        if case .string(let string) = value, string.utf8.count > Self.stringSizeBytesMax {
+            self = .largeString(sizeBytes: string.utf8.count)
         } else {
             self = .value(value)
         }

@@ -27,10 +27,10 @@ struct TextPosition: CustomStringConvertible {
     let line: Int
     let column: Int
 
-    init(of index: Int, in text: UnsafeBufferPointer<UInt8>, from start: Int) {
+    init(of index: Int, in string: UnsafeBufferPointer<UInt8>, from start: Int) {
         var line = 1
         var column = 1
-        for byte in text[start..<index] {
+        for byte in string[start..<index] {
             if byte == UInt8(ascii: "\n") {
                 line += 1
                 column = 1

@@ -29,7 +29,7 @@ package struct TreeLimits: Sendable {
 
     /// Whether a key may be stored: not empty, not too long, without `.` `$` `#` `[` `]` `/` and control characters.
     package func isValid(_ key: TreeKey) -> Bool {
-        TreeKey.withBytes(key.text) { bytes in
+        TreeKey.withBytes(key.string) { bytes in
             !bytes.isEmpty && bytes.count <= keySizeBytesMax && bytes.allSatisfy(Self.isAllowed)
         }
     }
@@ -52,22 +52,22 @@ package struct TreeLimits: Sendable {
         guard place.count <= depthMax else {
             throw TreeDataError("Invalid path: Deeper than \(Limits.treeDepthMax) levels")
         }
-        guard place.reduce(place.count - 1, { $0 + $1.text.utf8.count }) <= pathSizeBytesMax else {
+        guard place.reduce(place.count - 1, { $0 + $1.string.utf8.count }) <= pathSizeBytesMax else {
             throw TreeDataError("Invalid path: Longer than \(pathSizeBytesMax) bytes")
         }
     }
 
     /// The path that a text means, checked.
-    package func path(_ text: String, allowingPriority: Bool = false) throws(TreeDataError) -> TreePath {
-        try checkSize(of: text)
-        let path = TreePath(text)
+    package func path(_ string: String, allowingPriority: Bool = false) throws(TreeDataError) -> TreePath {
+        try checkSize(of: string)
+        let path = TreePath(string)
         try check(path, allowingPriority: allowingPriority)
         return path
     }
 
     /// Before a text is taken apart: one slash may follow another, but a path isn't mostly slashes.
-    func checkSize(of text: String) throws(TreeDataError) {
-        guard text.utf8.count <= 2 * pathSizeBytesMax else {
+    func checkSize(of string: String) throws(TreeDataError) {
+        guard string.utf8.count <= 2 * pathSizeBytesMax else {
             throw TreeDataError("Invalid path: Longer than \(pathSizeBytesMax) bytes")
         }
     }

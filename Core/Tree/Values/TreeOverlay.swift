@@ -100,7 +100,7 @@ package struct TreeOverlay: TreeData {
         var found: [TreeKey] = []
         var last = key
         while found.count < limit {
-            let asked = max(limit - found.count, min(tree.below.count + 1, Limits.treeKeysPerLookMax))
+            let asked = max(limit - found.count, min(tree.below.count + 1, Limits.treeKeysPerReadMax))
             let known = try base.keys(at: path, after: last, limit: asked)
             for key in known {
                 while let next = fresh.last, next < key { found.append(fresh.removeLast()) }

@@ -31,40 +31,40 @@ package struct TreeRange: Equatable, Sendable {
 
 extension TreeRange {
     /// One element of the list that a push `rm` has.
-    package init(_ text: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard) throws(TreeDataError) {
+    package init(_ string: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard) throws(TreeDataError) {
         var start: TreePath?
         var end: TreePath?
         var node = Node.empty
-        for (name, slice) in try TreeJSON.members(text, in: range) {
+        for (name, slice) in try TreeJSON.members(string, in: range) {
             switch TreeKey(name) {
-            case "s": start = TreePath(try Self.path(text, slice))
-            case "e": end = TreePath(try Self.path(text, slice))
-            case "m": node = try TreeJSON.node(text, in: slice, limits: limits)
+            case "s": start = TreePath(try Self.path(string, slice))
+            case "e": end = TreePath(try Self.path(string, slice))
+            case "m": node = try TreeJSON.node(string, in: slice, limits: limits)
             default: break
             }
         }
         self.init(start: start, end: end, node: node)
     }
 
-    private static func path(_ text: [UInt8], _ slice: Range<Int>) throws(TreeDataError) -> String {
-        guard case .string(let path) = try TreeJSON.value(text, in: slice) else {
+    private static func path(_ string: [UInt8], _ slice: Range<Int>) throws(TreeDataError) -> String {
+        guard case .string(let path) = try TreeJSON.value(string, in: slice) else {
             throw TreeDataError("Invalid range: it needs paths s and e")
         }
         return path
     }
 
-    package func append(to text: inout [UInt8]) {
-        text.append(UInt8(ascii: "{"))
+    package func append(to string: inout [UInt8]) {
+        string.append(UInt8(ascii: "{"))
         for (name, path) in [("s", start), ("e", end)] {
             guard let path else { continue }
-            TreeJSON.appendString(name, to: &text)
-            text.append(UInt8(ascii: ":"))
-            TreeJSON.appendString(path.isRoot ? "/" : path.text, to: &text)
-            text.append(UInt8(ascii: ","))
+            TreeJSON.appendString(name, to: &string)
+            string.append(UInt8(ascii: ":"))
+            TreeJSON.appendString(path.isRoot ? "/" : path.string, to: &string)
+            string.append(UInt8(ascii: ","))
         }
-        text.append(contentsOf: "\"m\":".utf8)
-        TreeJSON.append(node, to: &text, form: .export)
-        text.append(UInt8(ascii: "}"))
+        string.append(contentsOf: "\"m\":".utf8)
+        TreeJSON.append(node, to: &string, form: .export)
+        string.append(UInt8(ascii: "}"))
     }
 }
 

@@ -75,8 +75,10 @@ package struct TreeIntegrityCheck {
     private mutating func checkString(_ record: TreeRecord, _ place: [UInt8]) throws(Status) {
         guard record.isKeptElsewhere else { return }
         strings += 1
-        let text = try view.snapshot.get(.documents, place)
-        if text?.count != (try record.valueSizeBytes) { find("A long string is missing or has another length", place) }
+        let string = try view.snapshot.get(.documents, place)
+        if string?.count != (try record.valueSizeBytes) {
+            find("A long string is missing or has another length", place)
+        }
     }
 
     private mutating func checkPriority(

@@ -97,7 +97,7 @@ struct TreeMutation {
 
     /// Takes away what is at a location, where records of a large node will be put piece by piece; at least one of them is to be
     /// put in the same transaction.
-    func makeRoom(for node: Node, at path: TreePath) throws(Status) {
+    func makeSpace(for node: Node, at path: TreePath) throws(Status) {
         let place = PathCode.place(path)
         let old = try PresentRecords(place, in: transaction)
         if old.isEmpty { try openParents(of: path) }

@@ -20,7 +20,7 @@ extension TreeWrite {
             } catch {
                 throw .invalidArgument(error.message)
             }
-            for key in change.path.keys { size.bytes += key.text.utf8.count + 1 }
+            for key in change.path.keys { size.bytes += key.string.utf8.count + 1 }
             if change.isPriority {
                 try Self.check(priority: change.node.value)
                 if change.node.childCount > 0 { throw Self.invalidPriority }
@@ -47,12 +47,12 @@ extension TreeWrite {
             try check(priority: priority)
             size.bytes += priority.string?.utf8.count ?? 8
         }
-        if let text = node.value?.string {
-            if text.utf8.count > Limits.treeStringSizeBytesMax {
+        if let string = node.value?.string {
+            if string.utf8.count > Limits.treeStringSizeBytesMax {
                 throw .invalidArgument(
                     "Invalid data; a string is longer than \(Limits.treeStringSizeBytesMax) bytes.")
             }
-            size.bytes += text.utf8.count
+            size.bytes += string.utf8.count
         }
         if size.bytes > Limits.treeWriteSizeBytesMax { throw tooLarge }
         if node.childCount > 0, depth >= Limits.treeDepthMax {
@@ -61,9 +61,9 @@ extension TreeWrite {
         for (key, child) in node.children {
             if !TreeLimits.standard.isValid(key) {
                 throw .invalidArgument(
-                    "Invalid data; the key \"\(key.text.prefix(50))\" can't be empty or contain $ # [ ] / or .")
+                    "Invalid data; the key \"\(key.string.prefix(50))\" can't be empty or contain $ # [ ] / or .")
             }
-            size.bytes += key.text.utf8.count
+            size.bytes += key.string.utf8.count
             try add(child, depth: depth + 1, to: &size)
         }
     }
@@ -72,8 +72,8 @@ extension TreeWrite {
         switch priority {
         case nil, .integer, .double, .deferred: break
         case .bool: throw invalidPriority
-        case .string(let text):
-            if text.utf8.count > Limits.treeStringSizeBytesMax { throw tooLarge }
+        case .string(let string):
+            if string.utf8.count > Limits.treeStringSizeBytesMax { throw tooLarge }
         }
     }
 

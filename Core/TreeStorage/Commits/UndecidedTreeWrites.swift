@@ -217,7 +217,7 @@ extension TreeWriter {
         let version = isUpdatable ? nil : view.version
         let isOfRanges =
             (based.isEmpty || !isUpdatable)
-            && TreeReplacement.hasFewPlaces(changes, countMax: options.replacementPlacesMax)
+            && TreeReplacement.hasFewPlaces(changes, countMax: options.replacementLocationsMax)
         request.replacement =
             isOfRanges
             ? TreeReplacement(id: id, changes, basedOn: version, view.indexes)
@@ -333,7 +333,7 @@ package struct TreeBackground: Sendable {
 struct TreeWriterOptions: Sendable {
     var replacementNodesMin = Limits.treeReplacementNodesMin
     var replacementBytesMin = Limits.treeReplacementBytesMin
-    var replacementPlacesMax = Limits.treeReplacementPlacesMax
+    var replacementLocationsMax = Limits.treeReplacementLocationsMax
     var compareBytesMax = Limits.treeCompareBytesMax
     var judgeStepsMax = Limits.treeJudgeStepsMax
     var judgeAgainStepsMax = Limits.treeJudgeAgainStepsMax

@@ -151,8 +151,8 @@ struct NewRecords {
         if let value = node.value {
             let record = TreeRecord(value, priority: node.priority)
             records.append(StoreRecord(key: place, value: record.bytes))
-            if record.isKeptElsewhere, case .string(let text) = value {
-                strings.append(StoreRecord(key: place, value: Array(text.utf8)))
+            if record.isKeptElsewhere, case .string(let string) = value {
+                strings.append(StoreRecord(key: place, value: Array(string.utf8)))
             }
             return
         }

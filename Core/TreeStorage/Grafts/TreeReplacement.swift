@@ -164,7 +164,7 @@ struct ReplacementWalk {
         if let value = node.value {
             let record = TreeRecord(value, priority: node.priority)
             put(.entries, place, record.bytes)
-            if record.isKeptElsewhere, case .string(let text) = value { put(.documents, place, Array(text.utf8)) }
+            if record.isKeptElsewhere, case .string(let string) = value { put(.documents, place, Array(string.utf8)) }
             return
         }
         if let priority = node.priority { put(.entries, place, TreeRecord(nil, priority: priority).bytes) }

@@ -77,7 +77,7 @@ final class WideUpdate: @unchecked Sendable {
         var isWhole = false
         try mutation.touching(change.path) { () throws(Status) in
             if walk == nil {
-                try mutation.makeRoom(for: change.node, at: change.path)
+                try mutation.makeSpace(for: change.node, at: change.path)
                 walk = ReplacementWalk(change, PathCode.place(change.path), indexes.belowOrAt(change.path))
             }
             repeat {

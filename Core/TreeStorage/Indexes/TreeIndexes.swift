@@ -78,9 +78,9 @@ struct TreeIndex: Sendable {
     /// The pattern, and behind a 00 where the value is; keys have neither `/` nor 00.
     var stored: [UInt8] {
         var bytes = [state.rawValue]
-        bytes.append(contentsOf: pattern.map { $0?.text ?? "$" }.joined(separator: "/").utf8)
+        bytes.append(contentsOf: pattern.map { $0?.string ?? "$" }.joined(separator: "/").utf8)
         bytes.append(0)
-        bytes.append(contentsOf: (inside?.text ?? "").utf8)
+        bytes.append(contentsOf: (inside?.string ?? "").utf8)
         return bytes
     }
 

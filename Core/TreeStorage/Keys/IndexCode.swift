@@ -16,11 +16,11 @@ enum IndexCode {
     static let no: UInt8 = 0x0A
     static let yes: UInt8 = 0x0B
     static let number: UInt8 = 0x0F
-    static let text: UInt8 = 0x19
+    static let string: UInt8 = 0x19
     static let inner: UInt8 = 0x37
 
     /// Bytes of a string that stand in an entry.
-    static let textSizeBytesMax = 256
+    static let stringSizeBytesMax = 256
 
     static func append(_ scalar: Scalar?, to bytes: inout [UInt8]) {
         switch scalar {
@@ -28,7 +28,7 @@ enum IndexCode {
         case .bool(let value): bytes.append(value ? yes : no)
         case .integer(let value): appendNumber(Double(value), to: &bytes)
         case .double(let value): appendNumber(value, to: &bytes)
-        case .string(let value): appendText(value, to: &bytes)
+        case .string(let value): appendString(value, to: &bytes)
         case .deferred: preconditionFailure("what the server works out is worked out before it is stored")
         }
     }
@@ -40,9 +40,9 @@ enum IndexCode {
         withUnsafeBytes(of: ordered.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
-    private static func appendText(_ value: String, to bytes: inout [UInt8]) {
-        bytes.append(text)
-        for byte in value.utf8.prefix(textSizeBytesMax) {
+    private static func appendString(_ value: String, to bytes: inout [UInt8]) {
+        bytes.append(string)
+        for byte in value.utf8.prefix(stringSizeBytesMax) {
             bytes.append(UTF16Order.rank(byte))
             if byte == 0 { bytes.append(0xFF) }
         }
@@ -51,7 +51,7 @@ enum IndexCode {
     }
 
     /// Whether only the beginning of a string stands in its entry.
-    static func isCut(_ value: String) -> Bool { value.utf8.count > textSizeBytesMax }
+    static func isCut(_ value: String) -> Bool { value.utf8.count > stringSizeBytesMax }
 
     static let damaged = Status(.dataLoss, "An entry of an index is damaged.")
 
@@ -63,7 +63,7 @@ enum IndexCode {
         case number:
             guard start + 9 <= bytes.count else { throw damaged }
             return (start + 9, false)
-        case text:
+        case string:
             var position = start + 1
             while position + 1 < bytes.count {
                 if bytes[position] == 0 {
@@ -89,7 +89,7 @@ enum IndexCode {
             let ordered = bytes[(start + 1)...].prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
             let bits = ordered >> 63 == 1 ? ordered ^ (1 << 63) : ~ordered
             return .scalar(.double(Double(bitPattern: bits)))
-        case text:
+        case string:
             var utf8: [UInt8] = []
             var position = start + 1
             while position < bytes.endIndex - 2 {

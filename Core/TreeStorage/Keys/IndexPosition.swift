@@ -66,6 +66,6 @@ extension TreeQuery {
 extension TreeIndexValue {
     /// Whether only the beginning of it stands in its entry.
     fileprivate var isCut: Bool {
-        if case .scalar(.string(let text)) = self { IndexCode.isCut(text) } else { false }
+        if case .scalar(.string(let string)) = self { IndexCode.isCut(string) } else { false }
     }
 }

@@ -26,7 +26,7 @@ enum PathCode {
 
     static let integerTag: UInt8 = 0x01
     static let textTag: UInt8 = 0x02
-    static let textEnd: UInt8 = 0x00
+    static let stringEnd: UInt8 = 0x00
     /// Below every key's first byte: ends a path that something else follows.
     static let pathEnd: UInt8 = 0x00
 
@@ -43,20 +43,20 @@ enum PathCode {
     }
 
     static func append(_ key: TreeKey, to bytes: inout [UInt8]) {
-        if let number = key.integer { return append(number, spelling: key.text, to: &bytes) }
+        if let number = key.integer { return append(number, spelling: key.string, to: &bytes) }
         bytes.append(textTag)
-        appendText(key.text, to: &bytes)
-        bytes.append(textEnd)
+        appendString(key.string, to: &bytes)
+        bytes.append(stringEnd)
     }
 
     /// Where a child would stand whose key only bounds a query. It may have characters that no key has: all keys that begin with
     /// what comes before such a one are longer, and stand behind it; only that beginning itself stands before it.
     static func bound(_ place: [UInt8], _ key: TreeKey) -> [UInt8] {
         var bytes = place
-        if key.integer == nil, let control = key.text.utf8.firstIndex(where: { $0 < 0x20 }) {
+        if key.integer == nil, let control = key.string.utf8.firstIndex(where: { $0 < 0x20 }) {
             bytes.append(textTag)
-            appendText(String(key.text[..<control]), to: &bytes)
-            bytes.append(textEnd + 1)
+            appendString(String(key.string[..<control]), to: &bytes)
+            bytes.append(stringEnd + 1)
         } else {
             append(key, to: &bytes)
         }
@@ -91,9 +91,9 @@ enum PathCode {
         return length
     }
 
-    private static func appendText(_ text: String, to bytes: inout [UInt8]) {
-        var text = text
-        text.withUTF8 { utf8 in
+    private static func appendString(_ string: String, to bytes: inout [UInt8]) {
+        var string = string
+        string.withUTF8 { utf8 in
             for byte in utf8 { bytes.append(UTF16Order.rank(byte)) }
         }
     }
@@ -114,7 +114,7 @@ enum PathCode {
         guard bytes[start] == textTag else { throw damaged }
         var position = start + 1
         while position < bytes.count {
-            if bytes[position] == textEnd { return position + 1 }
+            if bytes[position] == stringEnd { return position + 1 }
             position += 1
         }
         throw damaged
@@ -124,9 +124,9 @@ enum PathCode {
     static func key(_ bytes: ArraySlice<UInt8>) -> TreeKey {
         let start = bytes.startIndex
         if bytes[start] == integerTag { return integerKey(bytes) }
-        let text = bytes[(start + 1)..<(bytes.endIndex - 1)]
-        if !text.contains(where: { $0 >= 0xF5 }) { return TreeKey(String(decoding: text, as: UTF8.self)) }
-        return TreeKey(String(decoding: text.map { $0 >= 0xF5 ? $0 - 7 : $0 }, as: UTF8.self))
+        let string = bytes[(start + 1)..<(bytes.endIndex - 1)]
+        if !string.contains(where: { $0 >= 0xF5 }) { return TreeKey(String(decoding: string, as: UTF8.self)) }
+        return TreeKey(String(decoding: string.map { $0 >= 0xF5 ? $0 - 7 : $0 }, as: UTF8.self))
     }
 
     private static func integerKey(_ bytes: ArraySlice<UInt8>) -> TreeKey {

@@ -42,17 +42,17 @@ struct TreeRecord: Equatable {
         if let priority {
             bytes[0] = Self.kind(priority) << 4
             switch priority {
-            case .string(let text):
-                Self.append(text.utf8.count, bytes: 4, to: &bytes)
-                bytes.append(contentsOf: text.utf8)
+            case .string(let string):
+                Self.append(string.utf8.count, bytes: 4, to: &bytes)
+                bytes.append(contentsOf: string.utf8)
             default: Self.append(priority, to: &bytes)
             }
         }
         if let value {
             var kind = Self.kind(value)
-            if case .string(let text) = value, text.utf8.count > Self.stringSizeBytesMax {
+            if case .string(let string) = value, string.utf8.count > Self.stringSizeBytesMax {
                 kind = Kind.stringElsewhere
-                Self.append(text.utf8.count, bytes: 4, to: &bytes)
+                Self.append(string.utf8.count, bytes: 4, to: &bytes)
             } else if case .integer(let number) = value {
                 Self.appendShort(number, to: &bytes)
             } else {
@@ -78,7 +78,7 @@ struct TreeRecord: Equatable {
         case .bool, .deferred: break
         case .integer(let number): append(Int(number), bytes: 8, to: &bytes)
         case .double(let number): append(Int(bitPattern: UInt(number.bitPattern)), bytes: 8, to: &bytes)
-        case .string(let text): bytes.append(contentsOf: text.utf8)
+        case .string(let string): bytes.append(contentsOf: string.utf8)
         }
     }
 

@@ -11,7 +11,7 @@ struct EntryWalk {
     /// What a child is ordered by, looked up in the tree: for entries that only have its beginning.
     let lookUp: (TreeKey) throws(Status) -> TreeIndexValue
     /// Entries that are looked at; more are too many.
-    let looks: WindowLooks
+    let looks: WindowReads
 
     typealias Found = (key: TreeKey, value: TreeIndexValue)
 

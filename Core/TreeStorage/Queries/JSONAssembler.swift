@@ -13,19 +13,19 @@ struct JSONAssembler: SubtreeVisitor {
         var priority: Scalar?
         var isEmpty = true
         /// Where the values of indexes stand; nil when another key has come.
-        var elements: [(index: Int, text: Range<Int>)]?
+        var elements: [(index: Int, string: Range<Int>)]?
         /// Of the child that is being written.
         var index: Int?
         /// Of what was decided to be an array: the index behind the last child's.
         var nextIndex: Int?
     }
 
-    private(set) var text: [UInt8]
+    private(set) var string: [UInt8]
     private let form: TreeJSON.Form
     private var levels: [Level] = []
 
-    init(appendingTo text: [UInt8], form: TreeJSON.Form) {
-        self.text = text
+    init(appendingTo string: [UInt8], form: TreeJSON.Form) {
+        self.string = string
         self.form = form
     }
 
@@ -33,28 +33,28 @@ struct JSONAssembler: SubtreeVisitor {
     var isSettled: Bool { levels.allSatisfy { $0.elements == nil } }
 
     /// Lets somebody have the text, who may empty it while it is settled.
-    mutating func pour(_ sink: (inout [UInt8]) throws(Status) -> Void) throws(Status) { try sink(&text) }
+    mutating func pour(_ sink: (inout [UInt8]) throws(Status) -> Void) throws(Status) { try sink(&string) }
 
     mutating func open(_ key: TreeKey?, priority: Scalar?) {
         begin(key)
         levels.append(
             Level(
-                start: text.count, priority: form == .export ? priority : nil,
+                start: string.count, priority: form == .export ? priority : nil,
                 elements: form == .plain ? [] : nil))
-        text.append(UInt8(ascii: "{"))
+        string.append(UInt8(ascii: "{"))
     }
 
     mutating func leaf(_ key: TreeKey?, _ value: Scalar, priority: Scalar?) {
         begin(key)
-        let start = text.count
+        let start = string.count
         if form == .export, let priority {
-            text.append(contentsOf: "{\".value\":".utf8)
-            TreeJSON.append(value, to: &text)
-            text.append(contentsOf: ",\".priority\":".utf8)
-            TreeJSON.append(priority, to: &text)
-            text.append(UInt8(ascii: "}"))
+            string.append(contentsOf: "{\".value\":".utf8)
+            TreeJSON.append(value, to: &string)
+            string.append(contentsOf: ",\".priority\":".utf8)
+            TreeJSON.append(priority, to: &string)
+            string.append(UInt8(ascii: "}"))
         } else {
-            TreeJSON.append(value, to: &text)
+            TreeJSON.append(value, to: &string)
         }
         end(start)
     }
@@ -62,32 +62,32 @@ struct JSONAssembler: SubtreeVisitor {
     mutating func close() {
         guard let level = levels.popLast() else { preconditionFailure("what is closed was opened") }
         if level.nextIndex != nil {
-            text.append(UInt8(ascii: "]"))
+            string.append(UInt8(ascii: "]"))
         } else if let elements = level.elements, let last = elements.last, last.index < 2 * elements.count {
             writeArray(elements, from: level.start)
         } else {
             if let priority = level.priority {
-                text.append(contentsOf: ",\".priority\":".utf8)
-                TreeJSON.append(priority, to: &text)
+                string.append(contentsOf: ",\".priority\":".utf8)
+                TreeJSON.append(priority, to: &string)
             }
-            text.append(UInt8(ascii: "}"))
+            string.append(UInt8(ascii: "}"))
         }
         end(level.start)
     }
 
-    mutating func cut(to count: Int) { text.removeSubrange(count...) }
+    mutating func cut(to count: Int) { string.removeSubrange(count...) }
 
-    mutating func appendNull() { text.append(contentsOf: "null".utf8) }
+    mutating func appendNull() { string.append(contentsOf: "null".utf8) }
 
     /// Writes the name of a child.
     private mutating func begin(_ key: TreeKey?) {
         guard let key, !levels.isEmpty else { return }
         let last = levels.count - 1
-        if !levels[last].isEmpty { text.append(UInt8(ascii: ",")) }
+        if !levels[last].isEmpty { string.append(UInt8(ascii: ",")) }
         levels[last].isEmpty = false
         if let next = levels[last].nextIndex {
             let index = key.arrayIndex ?? next
-            for _ in next..<max(next, index) { text.append(contentsOf: "null,".utf8) }
+            for _ in next..<max(next, index) { string.append(contentsOf: "null,".utf8) }
             levels[last].nextIndex = index + 1
             return
         }
@@ -95,8 +95,8 @@ struct JSONAssembler: SubtreeVisitor {
             levels[last].index = key.arrayIndex
             if levels[last].index == nil { levels[last].elements = nil }
         }
-        TreeJSON.appendString(key.text, to: &text)
-        text.append(UInt8(ascii: ":"))
+        TreeJSON.appendString(key.string, to: &string)
+        string.append(UInt8(ascii: ":"))
     }
 
     /// Notes where a child's value stands.
@@ -104,17 +104,17 @@ struct JSONAssembler: SubtreeVisitor {
         guard let last = levels.indices.last, levels[last].elements != nil, let index = levels[last].index else {
             return
         }
-        levels[last].elements?.append((index, start..<text.count))
+        levels[last].elements?.append((index, start..<string.count))
     }
 
-    private mutating func writeArray(_ elements: [(index: Int, text: Range<Int>)], from start: Int) {
-        var array = Self.array(of: elements, in: text)
+    private mutating func writeArray(_ elements: [(index: Int, string: Range<Int>)], from start: Int) {
+        var array = Self.array(of: elements, in: string)
         array[array.count - 1] = UInt8(ascii: "]")
-        text.replaceSubrange(start..., with: array)
+        string.replaceSubrange(start..., with: array)
     }
 
     /// Elements of an array, with a comma behind the last.
-    private static func array(of elements: [(index: Int, text: Range<Int>)], in text: [UInt8]) -> [UInt8] {
+    private static func array(of elements: [(index: Int, string: Range<Int>)], in string: [UInt8]) -> [UInt8] {
         var array: [UInt8] = [UInt8(ascii: "[")]
         var position = 0
         for (index, range) in elements {
@@ -122,7 +122,7 @@ struct JSONAssembler: SubtreeVisitor {
                 array.append(contentsOf: "null,".utf8)
                 position += 1
             }
-            array.append(contentsOf: text[range])
+            array.append(contentsOf: string[range])
             array.append(UInt8(ascii: ","))
             position += 1
         }
@@ -142,8 +142,8 @@ struct JSONAssembler: SubtreeVisitor {
         // A child that is still open begins here; the name before it is no part of an array.
         let isChildOpen = number + 1 < levels.count
         let start = levels[number].start
-        let end = isChildOpen ? levels[number + 1].start : text.count
-        var array = Self.array(of: elements, in: text)
+        let end = isChildOpen ? levels[number + 1].start : string.count
+        var array = Self.array(of: elements, in: string)
         var next = (elements.last?.index ?? -1) + 1
         if isChildOpen {
             let index = levels[number].index ?? next
@@ -152,13 +152,15 @@ struct JSONAssembler: SubtreeVisitor {
         } else {
             array.removeLast()
         }
-        text.replaceSubrange(start..<end, with: array)
+        string.replaceSubrange(start..<end, with: array)
         levels[number].nextIndex = next
         let shift = array.count - (end - start)
         for inner in levels.indices where inner > number {
             levels[inner].start += shift
             guard let known = levels[inner].elements else { continue }
-            levels[inner].elements = known.map { ($0.index, $0.text.lowerBound + shift..<$0.text.upperBound + shift) }
+            levels[inner].elements = known.map {
+                ($0.index, $0.string.lowerBound + shift..<$0.string.upperBound + shift)
+            }
         }
     }
 }
@@ -166,11 +168,11 @@ struct JSONAssembler: SubtreeVisitor {
 extension TreeView {
     /// Appends the JSON of all that is at a place, `null` of nothing.
     /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
-    package func appendJSON(at path: TreePath, to text: inout [UInt8], form: TreeJSON.Form) throws(Status) {
-        let start = text.count
-        var assembler = JSONAssembler(appendingTo: text, form: form)
-        text = []
-        defer { text = assembler.text }
+    package func appendJSON(at path: TreePath, to string: inout [UInt8], form: TreeJSON.Form) throws(Status) {
+        let start = string.count
+        var assembler = JSONAssembler(appendingTo: string, form: form)
+        string = []
+        defer { string = assembler.string }
         do throws(Status) {
             var walk = try SubtreeWalk(
                 PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
@@ -179,6 +181,6 @@ extension TreeView {
             assembler.cut(to: start)
             throw error
         }
-        if assembler.text.count == start { assembler.appendNull() }
+        if assembler.string.count == start { assembler.appendNull() }
     }
 }

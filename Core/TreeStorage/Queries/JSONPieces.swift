@@ -36,18 +36,18 @@ struct JSONPieces: SubtreeVisitor {
 
     mutating func leaf(_ key: TreeKey?, _ value: Scalar, priority: Scalar?) throws(Status) {
         assembler.leaf(key, value, priority: priority)
-        if assembler.text.count >= pieceBytes { try pour() }
+        if assembler.string.count >= pieceBytes { try pour() }
     }
 
     mutating func close() throws(Status) {
         assembler.close()
         openCount -= 1
         if openCount > 0 { keys.removeLast() }
-        if assembler.text.count >= pieceBytes { try pour() }
+        if assembler.string.count >= pieceBytes { try pour() }
     }
 
     private mutating func pour() throws(Status) {
-        if assembler.text.count >= undecidedBytesMax {
+        if assembler.string.count >= undecidedBytesMax {
             for number in assembler.undecided {
                 assembler.decide(number, isArray: try isArray(Array(keys.prefix(number))))
             }
@@ -89,8 +89,8 @@ extension TreeView {
         var walk = try SubtreeWalk(
             PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
         try walk.run(&pieces)
-        if isEmpty, pieces.assembler.text.isEmpty { pieces.assembler.appendNull() }
-        if !pieces.assembler.text.isEmpty { try pieces.assembler.pour(sink) }
+        if isEmpty, pieces.assembler.string.isEmpty { pieces.assembler.appendNull() }
+        if !pieces.assembler.string.isEmpty { try pieces.assembler.pour(sink) }
     }
 
     /// Whether a node is an array in the plain form: all its keys are indexes, and more than half of the indexes are there.

@@ -5,10 +5,10 @@ import HearthModel
 /// Belongs to whoever has the view.
 final class ReadCheck {
     /// Records, entries or children between two questions.
-    static let looksMax = 256
+    static let readsMax = 256
 
     private let body: () throws(Status) -> Void
-    private var left = ReadCheck.looksMax
+    private var left = ReadCheck.readsMax
 
     init(_ body: @escaping () throws(Status) -> Void) {
         self.body = body
@@ -17,7 +17,7 @@ final class ReadCheck {
     func look() throws(Status) {
         left -= 1
         if left > 0 { return }
-        left = Self.looksMax
+        left = Self.readsMax
         try ask()
     }
 

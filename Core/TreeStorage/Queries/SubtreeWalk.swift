@@ -115,8 +115,8 @@ struct SubtreeWalk {
 
     private func value(_ record: TreeRecord, _ key: [UInt8]) throws(Status) -> Scalar {
         let value = try record.value { () throws(Status) in
-            guard let text = try snapshot.get(.documents, base + key) else { throw TreeRecord.damaged }
-            return text
+            guard let string = try snapshot.get(.documents, base + key) else { throw TreeRecord.damaged }
+            return string
         }
         guard let value else { throw TreeRecord.damaged }
         return value

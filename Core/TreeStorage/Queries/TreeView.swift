@@ -64,8 +64,8 @@ package final class TreeView: TreeData, @unchecked Sendable {
     /// The value of the leaf whose record is given.
     func value(_ record: TreeRecord, _ place: [UInt8]) throws(Status) -> Scalar? {
         try record.value { () throws(Status) in
-            guard let text = try snapshot.get(.documents, place) else { throw TreeRecord.damaged }
-            return text
+            guard let string = try snapshot.get(.documents, place) else { throw TreeRecord.damaged }
+            return string
         }
     }
 

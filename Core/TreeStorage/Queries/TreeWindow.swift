@@ -25,10 +25,10 @@ extension TreeView {
         case .keys(let bounds):
             return TreeWindow(children: try nodes(place, bounds), isIndexed: true)
         case .priorities:
-            let found = try byPriority(query, place, WindowLooks(check: check))
+            let found = try byPriority(query, place, WindowReads(check: check))
             return TreeWindow(children: try nodes(of: found, place), isIndexed: true)
         case .index(let index):
-            let found = try byIndex(query, place, index, WindowLooks(check: check))
+            let found = try byIndex(query, place, index, WindowReads(check: check))
             return TreeWindow(children: try nodes(of: found, place), isIndexed: true)
         case .everything(let isIndexed):
             return TreeWindow(children: query.orderedChildren(of: try node(place)), isIndexed: isIndexed)
@@ -45,25 +45,25 @@ extension TreeView {
     ///   - sizeBytesMax: of what is little.
     ///   - looksMax: children and entries that are looked at.
     package func isSmall(
-        _ query: TreeQuery?, at path: TreePath, sizeBytesMax: Int, looksMax: Int
+        _ query: TreeQuery?, at path: TreePath, sizeBytesMax: Int, readsMax: Int
     ) throws(Status) -> Bool {
-        if let query, let limit = query.limit, limit <= looksMax,
-            let isSmall = try isWindowSmall(query, path, sizeBytesMax, looksMax)
+        if let query, let limit = query.limit, limit <= readsMax,
+            let isSmall = try isWindowSmall(query, path, sizeBytesMax, readsMax)
         {
             return isSmall
         }
         if try sizeEstimate(at: path, upTo: sizeBytesMax) <= sizeBytesMax { return true }
         guard let query, query.limit == nil else { return false }
-        return try isWindowSmall(query, path, sizeBytesMax, looksMax) ?? false
+        return try isWindowSmall(query, path, sizeBytesMax, readsMax) ?? false
     }
 
     /// - Returns: nil when it isn't found with so many looks.
     private func isWindowSmall(
-        _ query: TreeQuery, _ path: TreePath, _ sizeBytesMax: Int, _ looksMax: Int
+        _ query: TreeQuery, _ path: TreePath, _ sizeBytesMax: Int, _ readsMax: Int
     ) throws(Status) -> Bool? {
         let children: [(key: TreeKey, value: TreeIndexValue)]
         do throws(Status) {
-            children = try keys(of: query, at: path, looksMax: looksMax).children
+            children = try keys(of: query, at: path, readsMax: readsMax).children
         } catch {
             if error == SubtreeWalk.tooLarge { return nil }
             throw error
@@ -78,26 +78,26 @@ extension TreeView {
 
     /// Their keys and what they are ordered by.
     package func keys(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindowKeys {
-        try keys(of: query, at: path, looksMax: .max)
+        try keys(of: query, at: path, readsMax: .max)
     }
 
     /// - Parameters:
     ///   - looksMax: children and entries that are looked at.
     ///   - keysMax: keys that may be found.
-    /// - Throws: RESOURCE_EXHAUSTED when more would have to be, and always when no index serves the query but `looksMax` is
+    /// - Throws: RESOURCE_EXHAUSTED when more would have to be, and always when no index serves the query but `readsMax` is
     ///   given.
     package func keys(
-        of query: TreeQuery, at path: TreePath, looksMax: Int, keysMax: Int = Limits.treeWindowKeysMax
+        of query: TreeQuery, at path: TreePath, readsMax: Int, keysMax: Int = Limits.treeWindowKeysMax
     ) throws(Status) -> TreeWindowKeys {
         let place = PathCode.place(path)
-        let looks = WindowLooks(looksMax, keysMax: keysMax, check: check)
+        let looks = WindowReads(readsMax, keysMax: keysMax, check: check)
         let found: [(key: TreeKey, value: TreeIndexValue)]
         switch try source(of: query, path, place) {
         case .keys(let bounds): found = try keys(place, bounds, looks).map { ($0, .null) }
         case .priorities: found = try byPriority(query, place, looks)
         case .index(let index): found = try byIndex(query, place, index, looks)
         case .everything(let isIndexed):
-            if looksMax < .max { throw SubtreeWalk.tooLarge }
+            if readsMax < .max { throw SubtreeWalk.tooLarge }
             var collector = IndexValueCollector(query, keysMax: keysMax)
             var walk = try SubtreeWalk(place, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
             try walk.run(&collector)
@@ -161,7 +161,7 @@ extension TreeView {
         return KeyBounds(range: range, limit: query.limit ?? .max, isReverse: query.isLimitedToLast)
     }
 
-    private func keys(_ place: [UInt8], _ bounds: KeyBounds, _ looks: WindowLooks) throws(Status) -> [TreeKey] {
+    private func keys(_ place: [UInt8], _ bounds: KeyBounds, _ looks: WindowReads) throws(Status) -> [TreeKey] {
         if bounds.range.isEmpty { return [] }
         let walk = try ChildWalk(place, in: snapshot, range: bounds.range, reverse: bounds.isReverse)
         defer { walk.close() }
@@ -178,7 +178,7 @@ extension TreeView {
         var bounds = bounds
         if bounds.isReverse, bounds.limit < .max {
             // Where the last of them begin; then one walk over them.
-            guard let first = try keys(place, bounds, WindowLooks(check: check)).first else { return [] }
+            guard let first = try keys(place, bounds, WindowReads(check: check)).first else { return [] }
             bounds.range.lower = PathCode.bound(place, first)
         }
         if bounds.range.isEmpty { return [] }
@@ -211,7 +211,7 @@ extension TreeView {
     }
 
     private func byIndex(
-        _ query: TreeQuery, _ place: [UInt8], _ index: TreeIndex, _ looks: WindowLooks
+        _ query: TreeQuery, _ place: [UInt8], _ index: TreeIndex, _ looks: WindowReads
     ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
         let entries = EntryWalk(
             prefix: index.prefix(place) + [PathCode.pathEnd], query: query, snapshot: snapshot,
@@ -228,7 +228,7 @@ extension TreeView {
     /// those that have one: the first few of very many children that all have one cost a look at each, unless a bound leaves
     /// out those without; the last few don't.
     private func byPriority(
-        _ query: TreeQuery, _ place: [UInt8], _ looks: WindowLooks
+        _ query: TreeQuery, _ place: [UInt8], _ looks: WindowReads
     ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
         let limit = query.limit ?? .max
         let entries = EntryWalk(
@@ -250,7 +250,7 @@ extension TreeView {
 
     /// Children without a priority, in the direction of the limit.
     private func withoutPriority(
-        _ query: TreeQuery, _ place: [UInt8], limit: Int, _ looks: WindowLooks
+        _ query: TreeQuery, _ place: [UInt8], limit: Int, _ looks: WindowReads
     ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
         if let start = query.start, start.value != nil { return [] }
         let end = query.end.map { $0.value == nil ? $0.key : .max }
@@ -272,7 +272,7 @@ extension TreeView {
 }
 
 /// Counts what is looked at for a window.
-final class WindowLooks {
+final class WindowReads {
     private var left: Int
     /// Keys that may be found.
     let keysMax: Int

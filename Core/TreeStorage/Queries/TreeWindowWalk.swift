@@ -30,7 +30,7 @@ extension TreeView {
         if try !walk(window, path, &pieces, sizeBytesMax: Limits.treeReadSizeBytesMax) {
             pieces.assembler.appendNull()
         }
-        if !pieces.assembler.text.isEmpty { try pieces.assembler.pour(sink) }
+        if !pieces.assembler.string.isEmpty { try pieces.assembler.pour(sink) }
     }
 
     /// The hash of a node with the children that a query asks for; "" when there are none.

@@ -30,9 +30,9 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    private mutating func append(_ number: UInt32, _ text: String) {
+    private mutating func append(_ number: UInt32, _ string: String) {
         writer.tag(number, 2)
-        writer.string(text)
+        writer.string(string)
     }
 
     @inline(__always)

@@ -144,7 +144,7 @@ package struct ProtobufReader {
     @inline(__always)
     package mutating func readString() throws(Status) -> String {
         let range = try readRange()
-        return try UTF8Text.string(slice(range))
+        return try UTF8String.string(slice(range))
     }
 
     @inline(__always)

@@ -55,16 +55,16 @@ package struct ProtobufWriter {
     // MARK: Length-delimited content
 
     @inlinable
-    package mutating func string(_ text: String) {
-        varint(UInt64(text.utf8.count))
-        raw(text)
+    package mutating func string(_ string: String) {
+        varint(UInt64(string.utf8.count))
+        raw(string)
     }
 
     /// The text's bytes without a length.
     @inlinable
-    package mutating func raw(_ text: String) {
-        let done: Void? = text.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
-        if done == nil { bytes.append(contentsOf: text.utf8) }
+    package mutating func raw(_ string: String) {
+        let done: Void? = string.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
+        if done == nil { bytes.append(contentsOf: string.utf8) }
     }
 
     @inlinable

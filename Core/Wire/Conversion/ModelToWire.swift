@@ -4,11 +4,11 @@ import HearthModel
 extension WriteMessage {
     package init(_ write: Write) {
         self.init()
-        let name = write.document.text
+        let name = write.document.string
         switch write.operation {
         case .update(let fields, let mask):
             update = DocumentMessage(name: name, fields: fields)
-            updateMask = mask.map { DocumentMaskMessage(fieldPaths: $0.map(\.text)) }
+            updateMask = mask.map { DocumentMaskMessage(fieldPaths: $0.map(\.string)) }
         case .delete: delete = name
         case .verify: verify = name
         }
@@ -19,7 +19,7 @@ extension WriteMessage {
 
 extension DocumentTransformMessage.FieldTransform {
     package init(_ transform: HearthModel.FieldTransform) {
-        self.init(fieldPath: transform.path.text)
+        self.init(fieldPath: transform.path.string)
         switch transform.operation {
         case .requestTime: setToServerValue = .requestTime
         case .increment(let operand): increment = operand
@@ -56,7 +56,7 @@ extension StructuredQueryMessage {
 
 extension StructuredQueryMessage.FieldReference {
     package init(_ path: FieldPath) {
-        self.init(fieldPath: path.text)
+        self.init(fieldPath: path.string)
     }
 }
 
@@ -92,7 +92,7 @@ extension StructuredQueryMessage.FindNearest {
             vectorField: StructuredQueryMessage.FieldReference(findNearest.field),
             queryVector: .vector(findNearest.vector),
             distanceMeasure: .init(rawValue: Int32(findNearest.measure.rawValue)),
-            limit: Int32(clamping: findNearest.limit), distanceResultField: findNearest.resultField?.text ?? "",
+            limit: Int32(clamping: findNearest.limit), distanceResultField: findNearest.resultField?.string ?? "",
             distanceThreshold: findNearest.threshold)
     }
 }

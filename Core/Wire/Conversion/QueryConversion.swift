@@ -71,7 +71,7 @@ extension HearthModel.Query.Order {
         var seen: Set<FieldPath> = []
         for (index, order) in orders.enumerated() {
             if !seen.insert(order.field).inserted {
-                throw .invalidArgument("order by clause cannot contain duplicate fields \(order.field.text)")
+                throw .invalidArgument("order by clause cannot contain duplicate fields \(order.field.string)")
             }
             if order.field.isDocumentName, index < orders.count - 1 {
                 throw .invalidArgument("order by clause cannot contain more fields after the key")
@@ -88,7 +88,7 @@ extension HearthModel.Query {
         case .anyCollection, .allDescendants: break
         }
         if let field = filter?.firstField(where: { !$0.isDocumentName }) {
-            throw .invalidArgument("kind is required for filter: \(field.text)")
+            throw .invalidArgument("kind is required for filter: \(field.string)")
         }
         for order in orders where !order.field.isDocumentName || order.descending {
             throw .invalidArgument("kind is required for all orders except __key__ ascending")

@@ -107,13 +107,15 @@ extension DocumentMaskMessage {
     /// The paths of an update mask, in which the document's name has no place.
     /// - Throws: INVALID_ARGUMENT for a malformed or reserved path.
     package func writePaths() throws(Status) -> [FieldPath] {
-        try fieldPaths.mapPaths { text throws(Status) in try FieldPath(writable: text) }
+        try fieldPaths.mapPaths { string throws(Status) in try FieldPath(writable: string) }
     }
 
     /// The paths of a mask that limits an answer. The document's name is always answered and not among them.
     /// - Throws: INVALID_ARGUMENT for a malformed or reserved path.
     package func readPaths() throws(Status) -> [FieldPath] {
-        try fieldPaths.mapPaths { text throws(Status) in try FieldPath(parsing: text) }.filter { !$0.isDocumentName }
+        try fieldPaths.mapPaths { string throws(Status) in try FieldPath(parsing: string) }.filter {
+            !$0.isDocumentName
+        }
     }
 
     /// What the mask leaves of stored fields.
@@ -136,7 +138,7 @@ extension DocumentTransformMessage {
         let sorted = paths.sorted()
         for (path, next) in zip(sorted, sorted.dropFirst())
         where path.segments.count < next.segments.count && path.isPrefix(of: next) {
-            throw .invalidArgument("Cannot transform property \(path.text) and its nested property at the same time.")
+            throw .invalidArgument("Cannot transform property \(path.string) and its nested property at the same time.")
         }
     }
 }
@@ -172,7 +174,7 @@ extension DocumentTransformMessage.FieldTransform {
 
     /// The operand becomes part of an array, so it obeys the rules of an array's elements.
     private static func elements(_ operand: [Value], of path: FieldPath) throws(Status) -> [Value] {
-        try ValueValidation.validate(.array(operand), of: path.text)
+        try ValueValidation.validate(.array(operand), of: path.string)
         return operand
     }
 }
@@ -182,21 +184,21 @@ extension DocumentTransformMessage.FieldTransform {
 extension ResourceName {
     /// Parses the name of a document of a database.
     /// - Throws: INVALID_ARGUMENT when it is malformed or lies in another database.
-    package init(document text: String, in database: DatabaseName) throws(Status) {
-        try self.init(document: text)
+    package init(document string: String, in database: DatabaseName) throws(Status) {
+        try self.init(document: string)
         try require(database)
     }
 
     /// Parses the name of a document of a database that a value refers to.
     /// - Throws: INVALID_ARGUMENT when it is malformed or lies in another database.
-    package init(reference text: String, in database: DatabaseName) throws(Status) {
-        try self.init(reference: text)
+    package init(reference string: String, in database: DatabaseName) throws(Status) {
+        try self.init(reference: string)
         try require(database)
     }
 
     /// Parses a parent, the root or a document, of a database.
-    package init(parent text: String, in database: DatabaseName) throws(Status) {
-        try self.init(parent: text)
+    package init(parent string: String, in database: DatabaseName) throws(Status) {
+        try self.init(parent: string)
         try require(database)
     }
 
@@ -205,17 +207,17 @@ extension ResourceName {
             UTF8Order.equal(self.database.database, database.database)
         else {
             throw .invalidArgument(
-                "The request was for database '\(database.text)' but was attempting to access database "
-                    + "'\(self.database.text)'")
+                "The request was for database '\(database.string)' but was attempting to access database "
+                    + "'\(self.database.string)'")
         }
     }
 }
 
 extension FieldPath {
     /// Parses a path to a field that is written: the document's name isn't one.
-    init(writable text: String) throws(Status) {
-        try self.init(parsing: text)
-        if isDocumentName { throw .invalidArgument("Invalid reserved name in field path \(self.text)") }
+    init(writable string: String) throws(Status) {
+        try self.init(parsing: string)
+        if isDocumentName { throw .invalidArgument("Invalid reserved name in field path \(self.string)") }
     }
 }
 
@@ -224,7 +226,7 @@ extension [String] {
     func mapPaths(_ parse: (String) throws(Status) -> FieldPath) throws(Status) -> [FieldPath] {
         var paths: [FieldPath] = []
         paths.reserveCapacity(count)
-        for text in self { paths.append(try parse(text)) }
+        for string in self { paths.append(try parse(string)) }
         return paths
     }
 }

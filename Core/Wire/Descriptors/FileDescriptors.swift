@@ -138,9 +138,9 @@ private struct FileBuilder {
 
     func build(_ collector: SchemaCollector, file: String, package: String) -> [UInt8] {
         var writer = ProtobufWriter()
-        writer.text(1, file)
-        writer.text(2, package)
-        for dependency in dependencies(collector, file: file) { writer.text(3, dependency) }
+        writer.string(1, file)
+        writer.string(2, package)
+        for dependency in dependencies(collector, file: file) { writer.string(3, dependency) }
         for message in messages where isTopLevel(message, package) {
             writer.nested(4) { self.message(message, collector, &$0) }
         }
@@ -148,7 +148,7 @@ private struct FileBuilder {
             writer.nested(5) { self.enumeration(name, collector, &$0) }
         }
         for service in services { writer.nested(6) { self.service(service, package, &$0) } }
-        writer.text(12, "proto3")
+        writer.string(12, "proto3")
         return writer.bytes
     }
 
@@ -163,7 +163,7 @@ private struct FileBuilder {
     private func lastName(_ name: String) -> String { String(name.split(separator: ".").last ?? "") }
 
     private func message(_ name: String, _ collector: SchemaCollector, _ writer: inout ProtobufWriter) {
-        writer.text(1, lastName(name))
+        writer.string(1, lastName(name))
         let fields = collector.messages[name] ?? []
         var oneofs: [String] = []
         for field in fields {
@@ -177,11 +177,11 @@ private struct FileBuilder {
             writer.nested(4) { self.enumeration(nested, collector, &$0) }
         }
         if collector.mapEntries.contains(name) { writer.nested(7) { $0.number(7, 1) } }
-        for group in oneofs { writer.nested(8) { $0.text(1, group) } }
+        for group in oneofs { writer.nested(8) { $0.string(1, group) } }
     }
 
     private func field(_ field: SchemaCollector.Field, _ oneofs: [String], _ writer: inout ProtobufWriter) {
-        writer.text(1, field.name)
+        writer.string(1, field.name)
         writer.number(3, UInt64(field.number))
         writer.number(4, field.isRepeated ? 3 : 1)
         switch field.type {
@@ -195,19 +195,19 @@ private struct FileBuilder {
         case .uint32: writer.number(5, 13)
         case .message(let name):
             writer.number(5, 11)
-            writer.text(6, "." + name)
+            writer.string(6, "." + name)
         case .enumeration(let name):
             writer.number(5, 14)
-            writer.text(6, "." + name)
+            writer.string(6, "." + name)
         }
         if let group = field.oneof, let index = oneofs.firstIndex(of: group) { writer.number(9, UInt64(index)) }
     }
 
     private func enumeration(_ name: String, _ collector: SchemaCollector, _ writer: inout ProtobufWriter) {
-        writer.text(1, lastName(name))
+        writer.string(1, lastName(name))
         for value in collector.enums[name] ?? [] {
             writer.nested(2) {
-                $0.text(1, value.name)
+                $0.string(1, value.name)
                 $0.number(2, UInt64(bitPattern: Int64(value.number)))
             }
         }
@@ -216,12 +216,12 @@ private struct FileBuilder {
     private func service(
         _ service: (name: String, methods: [MethodDescription]), _ package: String, _ writer: inout ProtobufWriter
     ) {
-        writer.text(1, String(service.name.dropFirst(package.count + 1)))
+        writer.string(1, String(service.name.dropFirst(package.count + 1)))
         for method in service.methods {
             writer.nested(2) {
-                $0.text(1, method.name)
-                $0.text(2, "." + method.input.typeName)
-                $0.text(3, "." + method.output.typeName)
+                $0.string(1, method.name)
+                $0.string(2, "." + method.input.typeName)
+                $0.string(3, "." + method.output.typeName)
                 if method.clientStreams { $0.number(5, 1) }
                 if method.serverStreams { $0.number(6, 1) }
             }
@@ -230,9 +230,9 @@ private struct FileBuilder {
 }
 
 extension ProtobufWriter {
-    fileprivate mutating func text(_ number: UInt32, _ text: String) {
+    fileprivate mutating func string(_ number: UInt32, _ string: String) {
         tag(number, ProtobufReader.WireType.lengthDelimited)
-        string(text)
+        self.string(string)
     }
 
     fileprivate mutating func number(_ field: UInt32, _ value: UInt64) {

@@ -55,11 +55,11 @@ package enum Base64 {
 
     /// Reads either alphabet, with or without padding; nil when it is neither. Bits left over at the end are dropped, as
     /// Google's parsers do.
-    package static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
-        var count = text.count
-        if count > 0, text[count - 1] == UInt8(ascii: "=") {
+    package static func decode(_ string: UnsafeRawBufferPointer) -> [UInt8]? {
+        var count = string.count
+        if count > 0, string[count - 1] == UInt8(ascii: "=") {
             guard count.isMultiple(of: 4) else { return nil }
-            count -= text[count - 2] == UInt8(ascii: "=") ? 2 : 1
+            count -= string[count - 2] == UInt8(ascii: "=") ? 2 : 1
         }
         guard count % 4 != 1 else { return nil }
         var result: [UInt8] = []
@@ -67,7 +67,7 @@ package enum Base64 {
         var group: UInt32 = 0
         var bits = 0
         for index in 0..<count {
-            let value = values[Int(text[index])]
+            let value = values[Int(string[index])]
             if value == 0xff { return nil }
             group = group << 6 | UInt32(value)
             bits += 6
@@ -79,7 +79,7 @@ package enum Base64 {
         return result
     }
 
-    package static func decode(_ text: String) -> [UInt8]? {
-        Array(text.utf8).withUnsafeBytes { decode($0) }
+    package static func decode(_ string: String) -> [UInt8]? {
+        Array(string.utf8).withUnsafeBytes { decode($0) }
     }
 }

@@ -44,9 +44,9 @@ struct JSONFailure {
         case .name(let name, let reason):
             let location = place.isEmpty ? "" : " at '\(place)'"
             return JSONReader.syntax("Unknown name \"\(name)\"\(location): \(reason)")
-        case .value(let type, let text):
+        case .value(let type, let string):
             let location = place.isEmpty ? "" : " at '\(place)'"
-            return .invalidArgument("Invalid value\(location) (\(type)), \(text)")
+            return .invalidArgument("Invalid value\(location) (\(type)), \(string)")
         }
     }
 }

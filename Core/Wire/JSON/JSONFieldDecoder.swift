@@ -24,8 +24,8 @@ package struct JSONFieldDecoder: FieldVisitor {
     private var failure: JSONFailure?
 
     /// - Throws: INVALID_ARGUMENT when the text is not valid UTF-8.
-    package init(_ text: UnsafeRawBufferPointer) throws(Status) {
-        reader = try JSONReader(text)
+    package init(_ string: UnsafeRawBufferPointer) throws(Status) {
+        reader = try JSONReader(string)
     }
 
     // MARK: Failures
@@ -50,22 +50,22 @@ package struct JSONFieldDecoder: FieldVisitor {
     mutating func invalidValue(_ type: String) throws(Status) -> Status {
         switch reader.peek() {
         case UInt8(ascii: "["):
-            return fail(.name(keyText, "Proto field is not repeating, cannot start list."), namesParent: true)
+            return fail(.name(keyString, "Proto field is not repeating, cannot start list."), namesParent: true)
         case UInt8(ascii: "{"):
             return fail(.value(type, "Starting an object on a scalar field"))
         default:
             let range = try reader.skipValue()
-            return fail(.value(type, text(range)))
+            return fail(.value(type, string(range)))
         }
     }
 
     /// A piece of the input for a message, cut where it would be too long.
-    func text(_ range: Range<Int>) -> String {
+    func string(_ range: Range<Int>) -> String {
         String(decoding: UnsafeRawBufferPointer(rebasing: reader.bytes[range.prefix(200)]), as: UTF8.self)
     }
 
     /// The key of the member at hand, for a message.
-    private var keyText: String {
+    private var keyString: String {
         String(decoding: key.hasEscapes ? unescapedKey : Array(reader.bytes[key.range]), as: UTF8.self)
     }
 
@@ -115,7 +115,7 @@ package struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(never)
-    mutating func unknownName() -> Status { fail(.name(keyText, "Cannot find field.")) }
+    mutating func unknownName() -> Status { fail(.name(keyString, "Cannot find field.")) }
 
     /// Whether the member at hand has this name, in the proto's or in JSON's spelling.
     @inline(__always)
@@ -169,7 +169,7 @@ package struct JSONFieldDecoder: FieldVisitor {
 
     mutating func noteOneof(_ group: StaticString) throws(Status) {
         if oneofsSeen.contains(where: { $0.hasSameText(as: group) }) {
-            throw fail(.value("oneof", "oneof field '\(group)' is already set. Cannot set '\(keyText)'"))
+            throw fail(.value("oneof", "oneof field '\(group)' is already set. Cannot set '\(keyString)'"))
         }
         oneofsSeen.append(group)
     }
@@ -381,8 +381,8 @@ package struct JSONFieldDecoder: FieldVisitor {
     @inline(never)
     package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) throws(Status) {
         guard try takesValue(name) else { return }
-        let text = try reading(name) { decoder throws(Status) in try decoder.readString() }
-        value = FieldMaskText.paths(text)
+        let string = try reading(name) { decoder throws(Status) in try decoder.readString() }
+        value = FieldMaskString.paths(string)
     }
 
     @inline(never)

@@ -79,9 +79,9 @@ package struct JSONFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    private mutating func append(_ name: StaticString, _ text: String) {
+    private mutating func append(_ name: StaticString, _ string: String) {
         member(name)
-        writer.string(text)
+        writer.string(string)
     }
 
     @inline(never)
@@ -192,11 +192,11 @@ package struct JSONFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    private mutating func append(_ name: StaticString, _ number: Int32, _ text: StaticString?) {
+    private mutating func append(_ name: StaticString, _ number: Int32, _ string: StaticString?) {
         member(name)
-        if let text, !options.enumsAsNumbers {
+        if let string, !options.enumsAsNumbers {
             writer.byte(UInt8(ascii: "\""))
-            writer.raw(text)
+            writer.raw(string)
             writer.byte(UInt8(ascii: "\""))
         } else {
             writer.integer(Int64(number))
@@ -254,7 +254,7 @@ package struct JSONFieldEncoder: FieldVisitor {
 
     @inline(never)
     package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) {
-        if let value { append(name, FieldMaskText.text(value)) }
+        if let value { append(name, FieldMaskString.string(value)) }
     }
 
     @inline(never)

@@ -1,25 +1,25 @@
 /// Numbers from their JSON texts.
 enum JSONNumber {
     /// Whether all of the text is one number by JSON's grammar.
-    static func isNumber(_ text: UnsafeRawBufferPointer) -> Bool {
+    static func isNumber(_ string: UnsafeRawBufferPointer) -> Bool {
         var index = 0
-        let count = text.count
+        let count = string.count
         func digits() -> Bool {
             let start = index
-            while index < count, text[index] &- UInt8(ascii: "0") < 10 { index += 1 }
+            while index < count, string[index] &- UInt8(ascii: "0") < 10 { index += 1 }
             return index > start
         }
-        if index < count, text[index] == UInt8(ascii: "-") { index += 1 }
+        if index < count, string[index] == UInt8(ascii: "-") { index += 1 }
         let whole = index
         guard digits() else { return false }
-        if text[whole] == UInt8(ascii: "0"), index > whole + 1 { return false }
-        if index < count, text[index] == UInt8(ascii: ".") {
+        if string[whole] == UInt8(ascii: "0"), index > whole + 1 { return false }
+        if index < count, string[index] == UInt8(ascii: ".") {
             index += 1
             guard digits() else { return false }
         }
-        if index < count, text[index] | 0x20 == UInt8(ascii: "e") {
+        if index < count, string[index] | 0x20 == UInt8(ascii: "e") {
             index += 1
-            if index < count, text[index] == UInt8(ascii: "+") || text[index] == UInt8(ascii: "-") { index += 1 }
+            if index < count, string[index] == UInt8(ascii: "+") || string[index] == UInt8(ascii: "-") { index += 1 }
             guard digits() else { return false }
         }
         return index == count
@@ -27,25 +27,25 @@ enum JSONNumber {
 
     /// The integer that the text of a number means, `1e3` and `2.0` among them; nil when it has a fraction or is out of
     /// range.
-    static func int64(_ text: UnsafeRawBufferPointer) -> Int64? {
-        let isNegative = text.first == UInt8(ascii: "-")
-        guard let magnitude = magnitude(text, from: isNegative ? 1 : 0) else { return nil }
+    static func int64(_ string: UnsafeRawBufferPointer) -> Int64? {
+        let isNegative = string.first == UInt8(ascii: "-")
+        guard let magnitude = magnitude(string, from: isNegative ? 1 : 0) else { return nil }
         if isNegative {
             return magnitude <= 1 << 63 ? Int64(truncatingIfNeeded: 0 &- magnitude) : nil
         }
         return Int64(exactly: magnitude)
     }
 
-    static func uint64(_ text: UnsafeRawBufferPointer) -> UInt64? {
-        if text.first == UInt8(ascii: "-") { return int64(text) == 0 ? 0 : nil }
-        return magnitude(text, from: 0)
+    static func uint64(_ string: UnsafeRawBufferPointer) -> UInt64? {
+        if string.first == UInt8(ascii: "-") { return int64(string) == 0 ? 0 : nil }
+        return magnitude(string, from: 0)
     }
 
-    private static func magnitude(_ text: UnsafeRawBufferPointer, from start: Int) -> UInt64? {
+    private static func magnitude(_ string: UnsafeRawBufferPointer, from start: Int) -> UInt64? {
         var value: UInt64 = 0
-        for index in start..<text.count {
-            let digit = text[index] &- UInt8(ascii: "0")
-            if digit >= 10 { return unsigned(double(text)?.magnitude) }
+        for index in start..<string.count {
+            let digit = string[index] &- UInt8(ascii: "0")
+            if digit >= 10 { return unsigned(double(string)?.magnitude) }
             let (product, overflow) = value.multipliedReportingOverflow(by: 10)
             let (sum, carry) = product.addingReportingOverflow(UInt64(digit))
             if overflow || carry { return nil }
@@ -66,23 +66,23 @@ enum JSONNumber {
     ]
 
     /// The double nearest to the text of a number; nil when it is beyond the finite ones.
-    static func double(_ text: UnsafeRawBufferPointer) -> Double? {
-        if let exact = shortDouble(text) { return exact }
-        guard let number = Double(String(decoding: text, as: UTF8.self)), number.isFinite else { return nil }
+    static func double(_ string: UnsafeRawBufferPointer) -> Double? {
+        if let exact = shortDouble(string) { return exact }
+        guard let number = Double(String(decoding: string, as: UTF8.self)), number.isFinite else { return nil }
         return number
     }
 
     /// A short decimal: when the digits fit 53 bits and the power of ten is exact, one operation rounds correctly.
-    private static func shortDouble(_ text: UnsafeRawBufferPointer) -> Double? {
+    private static func shortDouble(_ string: UnsafeRawBufferPointer) -> Double? {
         var index = 0
-        let isNegative = text.first == UInt8(ascii: "-")
+        let isNegative = string.first == UInt8(ascii: "-")
         if isNegative { index = 1 }
         var digits: UInt64 = 0
         var count = 0
         var scale = 0
         var isFraction = false
-        while index < text.count {
-            let byte = text[index]
+        while index < string.count {
+            let byte = string[index]
             if byte == UInt8(ascii: ".") {
                 isFraction = true
             } else {

@@ -20,7 +20,7 @@ package struct JSONReader {
     /// - Throws: INVALID_ARGUMENT when the text is not valid UTF-8.
     package init(_ bytes: UnsafeRawBufferPointer) throws(Status) {
         self.bytes = bytes
-        guard UTF8Text.isValid(bytes) else { throw Self.syntax("The text is not valid UTF-8.") }
+        guard UTF8String.isValid(bytes) else { throw Self.syntax("The text is not valid UTF-8.") }
     }
 
     // MARK: Structure
@@ -115,10 +115,10 @@ package struct JSONReader {
         }
     }
 
-    private mutating func literal(_ text: StaticString) throws(Status) {
-        let count = text.utf8CodeUnitCount
+    private mutating func literal(_ string: StaticString) throws(Status) {
+        let count = string.utf8CodeUnitCount
         guard bytes.count - position >= count else { throw unexpected() }
-        for index in 0..<count where bytes[position + index] != text.utf8Start[index] { throw unexpected() }
+        for index in 0..<count where bytes[position + index] != string.utf8Start[index] { throw unexpected() }
         position += count
     }
 
@@ -191,18 +191,18 @@ package struct JSONReader {
 
     /// The text of a string token.
     @inline(__always)
-    package func string(_ text: Text) throws(Status) -> String {
-        if text.hasEscapes { return String(decoding: try unescaped(text), as: UTF8.self) }
-        return String(decoding: ProtobufReader.slice(bytes, text.range), as: UTF8.self)
+    package func string(_ string: Text) throws(Status) -> String {
+        if string.hasEscapes { return String(decoding: try unescaped(string), as: UTF8.self) }
+        return String(decoding: ProtobufReader.slice(bytes, string.range), as: UTF8.self)
     }
 
     /// The UTF-8 bytes of a string token with escapes.
     @inline(never)
-    package func unescaped(_ text: Text) throws(Status) -> [UInt8] {
+    package func unescaped(_ string: Text) throws(Status) -> [UInt8] {
         var result: [UInt8] = []
-        result.reserveCapacity(text.range.count)
-        var index = text.range.lowerBound
-        while index < text.range.upperBound {
+        result.reserveCapacity(string.range.count)
+        var index = string.range.lowerBound
+        while index < string.range.upperBound {
             let byte = bytes[index]
             index += 1
             if byte != UInt8(ascii: "\\") {
@@ -218,7 +218,7 @@ package struct JSONReader {
             case UInt8(ascii: "n"): result.append(0x0a)
             case UInt8(ascii: "r"): result.append(0x0d)
             case UInt8(ascii: "t"): result.append(0x09)
-            case UInt8(ascii: "u"): result.append(contentsOf: String(try scalar(&index, text.range.upperBound)).utf8)
+            case UInt8(ascii: "u"): result.append(contentsOf: String(try scalar(&index, string.range.upperBound)).utf8)
             default: throw Self.syntax("Invalid escape sequence in a string.")
             }
         }
@@ -277,8 +277,8 @@ package struct JSONReader {
             var isFirst = true
             while try nextElement(&isFirst) { try skipValue() }
         case UInt8(ascii: "\""):
-            let text = try readText()
-            if text.hasEscapes { _ = try unescaped(text) }
+            let string = try readText()
+            if string.hasEscapes { _ = try unescaped(string) }
         case UInt8(ascii: "t"), UInt8(ascii: "f"): _ = try takeBool()
         case UInt8(ascii: "n"): _ = try takeNull()
         default: _ = try readNumber()

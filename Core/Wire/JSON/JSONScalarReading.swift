@@ -19,7 +19,7 @@ extension JSONFieldDecoder {
             content = Base64.decode(UnsafeRawBufferPointer(rebasing: reader.bytes[token.range]))
         }
         guard let content else {
-            throw fail(.value("TYPE_BYTES", "Base64 decoding failed for \(text(start..<reader.position))"))
+            throw fail(.value("TYPE_BYTES", "Base64 decoding failed for \(string(start..<reader.position))"))
         }
         return content
     }
@@ -78,8 +78,8 @@ extension JSONFieldDecoder {
         let start = reader.position
         if byte == UInt8(ascii: "\"") {
             let token = try reader.readText()
-            let text = UnsafeRawBufferPointer(rebasing: reader.bytes[token.range])
-            if JSONNumber.isNumber(text), let number = parse(text) { return number }
+            let string = UnsafeRawBufferPointer(rebasing: reader.bytes[token.range])
+            if JSONNumber.isNumber(string), let number = parse(string) { return number }
         } else if byte == UInt8(ascii: "-") || (byte.map { $0 &- UInt8(ascii: "0") < 10 } ?? false) {
             let range = try reader.readNumber()
             if let number = parse(UnsafeRawBufferPointer(rebasing: reader.bytes[range])) { return number }
@@ -108,10 +108,10 @@ extension JSONFieldDecoder {
 }
 
 /// Texts of google.protobuf.FieldMask: paths joined by commas, in camel case.
-enum FieldMaskText {
-    static func paths(_ text: String) -> [String] {
-        if text.isEmpty { return [] }
-        return text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+enum FieldMaskString {
+    static func paths(_ string: String) -> [String] {
+        if string.isEmpty { return [] }
+        return string.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
             .map { snakeCase(Substring($0)) }
     }
 
@@ -128,7 +128,7 @@ enum FieldMaskText {
         return result
     }
 
-    static func text(_ paths: [String]) -> String {
+    static func string(_ paths: [String]) -> String {
         paths.map(camelCase).joined(separator: ",")
     }
 

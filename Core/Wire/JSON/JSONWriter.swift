@@ -18,8 +18,8 @@ package struct JSONWriter {
     }
 
     @inline(never)
-    package mutating func raw(_ text: StaticString) {
-        bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    package mutating func raw(_ string: StaticString) {
+        bytes.append(contentsOf: UnsafeBufferPointer(start: string.utf8Start, count: string.utf8CodeUnitCount))
     }
 
     @inline(__always)
@@ -28,16 +28,16 @@ package struct JSONWriter {
     }
 
     /// Appends a text that needs no escapes, without quotes.
-    package mutating func raw(_ text: String) {
-        let done: Void? = text.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
-        if done == nil { bytes.append(contentsOf: text.utf8) }
+    package mutating func raw(_ string: String) {
+        let done: Void? = string.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
+        if done == nil { bytes.append(contentsOf: string.utf8) }
     }
 
     // MARK: Strings
 
-    package mutating func string(_ text: String) {
-        let done: Void? = text.utf8.withContiguousStorageIfAvailable { string(UnsafeRawBufferPointer($0)) }
-        if done == nil { Array(text.utf8).withUnsafeBytes { string($0) } }
+    package mutating func string(_ string: String) {
+        let done: Void? = string.utf8.withContiguousStorageIfAvailable { self.string(UnsafeRawBufferPointer($0)) }
+        if done == nil { Array(string.utf8).withUnsafeBytes { self.string($0) } }
     }
 
     /// Appends a string of valid UTF-8 bytes, in quotes and escaped.

@@ -15,8 +15,8 @@ package enum RFC3339 {
 
     /// Parses `2024-02-29T12:30:00.123456789+01:00`: nil when the text is no such instant, or lies outside of the years
     /// 1 to 9999 in UTC. Fractions have up to nine digits; a 60th second is refused, as Google's parsers do.
-    package static func parse(_ text: UnsafeRawBufferPointer) -> Instant? {
-        var cursor = Cursor(text: text)
+    package static func parse(_ string: UnsafeRawBufferPointer) -> Instant? {
+        var cursor = Cursor(string: string)
         guard let year = cursor.digits(4), cursor.take("-"), let month = cursor.digits(2), cursor.take("-"),
             let day = cursor.digits(2), cursor.take("T") || cursor.take("t"), let hour = cursor.digits(2),
             cursor.take(":"), let minute = cursor.digits(2), cursor.take(":"), let second = cursor.digits(2)
@@ -36,34 +36,36 @@ package enum RFC3339 {
         return Instant(seconds: seconds, nanoseconds: nanoseconds)
     }
 
-    package static func parse(_ text: String) -> Instant? {
-        Array(text.utf8).withUnsafeBytes { parse($0) }
+    package static func parse(_ string: String) -> Instant? {
+        Array(string.utf8).withUnsafeBytes { parse($0) }
     }
 
     private static let secondsMin: Int64 = -62_135_596_800
     private static let secondsMax: Int64 = 253_402_300_799
 
     private struct Cursor {
-        var text: UnsafeRawBufferPointer
+        var string: UnsafeRawBufferPointer
         var position = 0
 
-        init(text: UnsafeRawBufferPointer) {
-            self.text = text
+        init(string: UnsafeRawBufferPointer) {
+            self.string = string
         }
 
-        var isAtEnd: Bool { position == text.count }
+        var isAtEnd: Bool { position == string.count }
 
         @inline(__always)
         mutating func take(_ scalar: Unicode.Scalar) -> Bool {
-            guard position < text.count, text[position] == UInt8(truncatingIfNeeded: scalar.value) else { return false }
+            guard position < string.count, string[position] == UInt8(truncatingIfNeeded: scalar.value) else {
+                return false
+            }
             position += 1
             return true
         }
 
         @inline(__always)
         mutating func digit() -> Int? {
-            guard position < text.count else { return nil }
-            let digit = text[position] &- UInt8(ascii: "0")
+            guard position < string.count else { return nil }
+            let digit = string[position] &- UInt8(ascii: "0")
             guard digit < 10 else { return nil }
             position += 1
             return Int(digit)

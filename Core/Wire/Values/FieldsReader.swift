@@ -85,7 +85,7 @@ package struct FieldsReader {
 
     package func string(_ range: Range<Int>) throws(Status) -> String {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
-        return try reading { buffer throws(Status) in try UTF8Text.string(ProtobufReader.slice(buffer, range)) }
+        return try reading { buffer throws(Status) in try UTF8String.string(ProtobufReader.slice(buffer, range)) }
     }
 
     /// The top-level fields in order.

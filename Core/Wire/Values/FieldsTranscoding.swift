@@ -24,7 +24,7 @@ extension JSONWriter {
         while let entry = try reader.nextEntry(tag: tag) {
             if !isFirst { byte(UInt8(ascii: ",")) }
             isFirst = false
-            try text(reader.bytes, entry.name)
+            try string(reader.bytes, entry.name)
             byte(UInt8(ascii: ":"))
             try value(reader.bytes, entry.value, depth: depth + 2)
         }
@@ -32,9 +32,9 @@ extension JSONWriter {
     }
 
     @inline(__always)
-    private mutating func text(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) throws(Status) {
+    private mutating func string(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) throws(Status) {
         let slice = ProtobufReader.slice(bytes, range)
-        guard UTF8Text.isValid(slice) else { throw UTF8Text.invalid() }
+        guard UTF8String.isValid(slice) else { throw UTF8String.invalid() }
         string(slice)
     }
 
@@ -47,7 +47,7 @@ extension JSONWriter {
         switch try reader.readTag() {
         case ProtobufReader.ValueTag.string:
             raw("{\"stringValue\":")
-            try text(bytes, try reader.readRange())
+            try string(bytes, try reader.readRange())
         case ProtobufReader.ValueTag.integer:
             raw("{\"integerValue\":")
             quotedInteger(Int64(bitPattern: try reader.readVarint()))
@@ -68,7 +68,7 @@ extension JSONWriter {
             base64(reader.slice(try reader.readRange()))
         case ProtobufReader.ValueTag.reference:
             raw("{\"referenceValue\":")
-            try text(bytes, try reader.readRange())
+            try string(bytes, try reader.readRange())
         case ProtobufReader.ValueTag.geoPoint:
             raw("{\"geoPointValue\":")
             let point = try reader.readNestedGeoPoint()

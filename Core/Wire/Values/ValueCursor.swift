@@ -19,7 +19,7 @@ struct ValueCursor {
 
     static func bound(_ value: Value) -> Int {
         switch value {
-        case .string(let text), .reference(let text): headSizeMax + text.utf8.count
+        case .string(let string), .reference(let string): headSizeMax + string.utf8.count
         case .bytes(let content): headSizeMax + content.count
         case .array(let elements): headSizeMax + bound(elements)
         case .vector(let elements): vectorSizeMax + 11 * elements.count
@@ -61,9 +61,9 @@ struct ValueCursor {
         case .timestamp(let time):
             byte(0x52)
             timestamp(time)
-        case .string(let text):
+        case .string(let string):
             bytes(0x8a, 0x01)
-            string(text)
+            self.string(string)
         case .bytes(let content):
             bytes(0x92, 0x01)
             varint(UInt64(content.count))
@@ -208,10 +208,10 @@ struct ValueCursor {
     }
 
     @inline(__always)
-    mutating func string(_ text: String) {
-        varint(UInt64(truncatingIfNeeded: text.utf8.count))
-        let done: Void? = text.utf8.withContiguousStorageIfAvailable { copy(UnsafeRawBufferPointer($0)) }
-        if done == nil { Array(text.utf8).withUnsafeBytes { copy($0) } }
+    mutating func string(_ string: String) {
+        varint(UInt64(truncatingIfNeeded: string.utf8.count))
+        let done: Void? = string.utf8.withContiguousStorageIfAvailable { copy(UnsafeRawBufferPointer($0)) }
+        if done == nil { Array(string.utf8).withUnsafeBytes { copy($0) } }
     }
 
     @inline(__always)

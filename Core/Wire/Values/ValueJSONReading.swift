@@ -49,7 +49,7 @@ extension JSONFieldDecoder {
             if try takeNull(member) { continue }
             if value != nil {
                 throw fail(
-                    .value("oneof", "oneof field 'value_type' is already set. Cannot set '\(text(key.range))'"))
+                    .value("oneof", "oneof field 'value_type' is already set. Cannot set '\(string(key.range))'"))
             }
             do throws(Status) {
                 value = try readMember(member)
@@ -115,7 +115,7 @@ extension JSONFieldDecoder {
             throw fail(
                 .value(
                     "type.googleapis.com/google.protobuf.Timestamp",
-                    "Invalid time format: \(self.text(start..<reader.position))"))
+                    "Invalid time format: \(self.string(start..<reader.position))"))
         }
         return TimestampMessage(seconds: instant.seconds, nanos: instant.nanoseconds)
     }
@@ -245,7 +245,7 @@ extension JSONFieldDecoder {
             throw fail(
                 .value(
                     "type.googleapis.com/google.protobuf.Duration",
-                    "Illegal duration format: \(text(start..<reader.position))"))
+                    "Illegal duration format: \(string(start..<reader.position))"))
         }
         return duration
     }

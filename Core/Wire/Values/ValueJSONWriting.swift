@@ -18,9 +18,9 @@ extension JSONWriter {
             raw("{\"timestampValue\":")
             timestamp(time)
             byte(UInt8(ascii: "}"))
-        case .string(let text):
+        case .string(let string):
             raw("{\"stringValue\":")
-            string(text)
+            self.string(string)
             byte(UInt8(ascii: "}"))
         case .bytes(let content):
             raw("{\"bytesValue\":")

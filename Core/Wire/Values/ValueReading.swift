@@ -169,7 +169,7 @@ extension ProtobufReader {
             let afterKey = position
             if !isAtEnd, try readTag() == 2 << 3 | 2 {
                 let value = try readNestedValue(depth: depth + 1)
-                let name = try UTF8Text.string(key)
+                let name = try UTF8String.string(key)
                 if isAtEnd {
                     // Comparing the keys where they lie is cheaper than comparing strings.
                     let isBehind =
@@ -184,7 +184,7 @@ extension ProtobufReader {
                 return
             }
             position = afterKey
-            try readMapEntry(try UTF8Text.string(key), nil, depth: depth, into: &fields)
+            try readMapEntry(try UTF8String.string(key), nil, depth: depth, into: &fields)
         } else {
             position = entry.lowerBound
             try readMapEntry("", nil, depth: depth, into: &fields)

@@ -231,7 +231,7 @@ package final class AccessControl: Sendable {
     ) throws(Status) {
         let verdict: RulesVerdict
         if isEmulator, let measured = rules.measured(database.project), measured.ruleset === ruleset {
-            let (asked, reader, access) = (Lent(request), Lent(reader), Lent(access))
+            let (asked, reader, access) = (Lease(request), Lease(reader), Lease(access))
             verdict = measured.withCoverage { coverage in
                 ruleset.decide(asked.value, reader.value, access.value, observer: coverage)
             }
@@ -242,9 +242,9 @@ package final class AccessControl: Sendable {
         if verdict.isAllowed { return }
         denials?.record {
             [
-                ("database", .text(database.text)), ("method", .text(request.method.rawValue)),
-                ("path", .text(request.path.text)), ("uid", .text(request.auth?.uid ?? "")),
-                ("reason", .text(verdict.message.split(separator: "\n").joined(separator: " "))),
+                ("database", .string(database.string)), ("method", .string(request.method.rawValue)),
+                ("path", .string(request.path.string)), ("uid", .string(request.auth?.uid ?? "")),
+                ("reason", .string(verdict.message.split(separator: "\n").joined(separator: " "))),
             ]
         }
         throw isEmulator ? Status(.permissionDenied, verdict.message) : Self.denied
@@ -252,7 +252,7 @@ package final class AccessControl: Sendable {
 }
 
 /// Something that one thread uses, lent to a closure that runs at once on the same thread.
-private struct Lent<Value>: @unchecked Sendable {
+private struct Lease<Value>: @unchecked Sendable {
     let value: Value
 
     init(_ value: Value) { self.value = value }

@@ -45,7 +45,7 @@ package struct RulesCase {
     }
 
     private init(_ members: MapValue, number: Int) throws(Status) {
-        if case .string(let text)? = members["name"] { name = text } else { name = "case \(number)" }
+        if case .string(let string)? = members["name"] { name = string } else { name = "case \(number)" }
         switch members["expectation"] {
         case .string("ALLOW")?: expectsAllow = true
         case .string("DENY")?: expectsAllow = false
@@ -71,14 +71,14 @@ package struct RulesCase {
     // MARK: Members
 
     /// `/databases/D/documents/…`, or what stands behind that.
-    private static func path(_ text: String) throws(Status) -> (database: String, path: ResourcePath) {
-        var segments = text.split(separator: "/").map { URLText.decode($0) ?? String($0) }
+    private static func path(_ string: String) throws(Status) -> (database: String, path: ResourcePath) {
+        var segments = string.split(separator: "/").map { URLCoding.decode($0) ?? String($0) }
         var database = DatabaseName.defaultDatabase
         if segments.count >= 3, segments[0] == "databases", segments[2] == "documents" {
             database = segments[1]
             segments.removeFirst(3)
         }
-        if segments.isEmpty { throw .invalidArgument("The path \"\(text)\" names no document.") }
+        if segments.isEmpty { throw .invalidArgument("The path \"\(string)\" names no document.") }
         return (database, ResourcePath(segments))
     }
 
@@ -102,8 +102,8 @@ package struct RulesCase {
             guard case .array(let arguments)? = mock["args"], case .map(let argument)? = arguments.first else {
                 throw .invalidArgument("A mock has no \"args\".")
             }
-            if case .string(let text)? = argument["exactValue"] {
-                let path = try Self.path(text).path
+            if case .string(let string)? = argument["exactValue"] {
+                let path = try Self.path(string).path
                 // An exists() beside a get() says no more than that.
                 if before[path] == nil || !fields.isEmpty { before[path] = fields }
             } else {
@@ -115,25 +115,27 @@ package struct RulesCase {
     private static func auth(_ request: MapValue) -> RulesAuth? {
         guard case .map(let auth)? = request["auth"] else { return nil }
         var uid = ""
-        if case .string(let text)? = auth["uid"] { uid = text }
+        if case .string(let string)? = auth["uid"] { uid = string }
         if case .map(let token)? = auth["token"] { return RulesAuth(uid: uid, token: token) }
         return RulesAuth(uid: uid)
     }
 
     private static func time(_ request: MapValue) throws(Status) -> Timestamp {
-        guard case .string(let text)? = request["time"] else { return FieldTransform.serverTime(SystemClock().now()) }
-        guard let instant = RFC3339.parse(text),
+        guard case .string(let string)? = request["time"] else { return FieldTransform.serverTime(SystemClock().now()) }
+        guard let instant = RFC3339.parse(string),
             let time = Timestamp(seconds: instant.seconds, nanoseconds: Int64(instant.nanoseconds))
         else { throw .invalidArgument("\"time\" is no RFC 3339 time.") }
         return time
     }
 
     private mutating func readRequest(_ request: MapValue, _ resource: Value?) throws(Status) {
-        guard case .string(let text)? = request["path"] else { throw .invalidArgument("The request has no \"path\".") }
+        guard case .string(let string)? = request["path"] else {
+            throw .invalidArgument("The request has no \"path\".")
+        }
         guard case .string(let method)? = request["method"], let method = RulesMethod(rawValue: method) else {
             throw .invalidArgument("\"method\" is get, list, create, update or delete.")
         }
-        var (database, path) = try Self.path(text)
+        var (database, path) = try Self.path(string)
         var rulesRequest = RulesRequest(
             method: method, database: database, path: path, auth: Self.auth(request), time: try Self.time(request))
         if method == .list {
@@ -166,10 +168,10 @@ package struct RulesCase {
         let time = try Self.time(request)
         var paths: [(database: String, path: ResourcePath)] = []
         for write in writes {
-            guard case .map(let write) = write, case .string(let text)? = write["path"] else {
+            guard case .map(let write) = write, case .string(let string)? = write["path"] else {
                 throw .invalidArgument("A write has no \"path\".")
             }
-            let place = try Self.path(text)
+            let place = try Self.path(string)
             paths.append(place)
             if case .map(let fields)? = write["data"] {
                 after[place.path] = .some(fields)
@@ -201,7 +203,7 @@ package struct RulesCase {
             let verdict = ruleset.decide(request, reader, access, observer: observer)
             if let failure = verdict.failure { throw failure }
             outcome.isAllowed = outcome.isAllowed && verdict.isAllowed
-            let path = "\(request.method.rawValue) \(request.path.text)"
+            let path = "\(request.method.rawValue) \(request.path.string)"
             let reason = verdict.message.split(separator: "\n").joined(separator: " ")
             outcome.messages.append(verdict.isAllowed ? "\(path): allowed" : "\(path): denied: \(reason)")
         }

@@ -3,7 +3,7 @@ import HearthRules
 /// A report of coverage as a page.
 package enum RulesCoveragePage {
     package static func html(_ coverage: RulesCoverage) -> String {
-        let text = coverage.text.reduce(into: "") { result, character in
+        let string = coverage.string.reduce(into: "") { result, character in
             switch character {
             case "&": result += "&amp;"
             case "<": result += "&lt;"
@@ -11,6 +11,6 @@ package enum RulesCoveragePage {
             default: result.append(character)
             }
         }
-        return "<!DOCTYPE html><meta charset=\"utf-8\"><title>Coverage of security rules</title><pre>\(text)</pre>\n"
+        return "<!DOCTYPE html><meta charset=\"utf-8\"><title>Coverage of security rules</title><pre>\(string)</pre>\n"
     }
 }

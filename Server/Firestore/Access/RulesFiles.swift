@@ -47,11 +47,11 @@ package final class RulesFiles: Sendable {
             guard isNew else { continue }
             do throws(Status) {
                 registry.setFile(try compile(path), database: database)
-                log.info("rules reloaded", ("file", .text(path)), ("database", .text(database)))
+                log.info("rules reloaded", ("file", .string(path)), ("database", .string(database)))
             } catch {
                 log.error(
-                    "the rules are broken; those before them stay in force", ("file", .text(path)),
-                    ("reason", .text(error.message)))
+                    "the rules are broken; those before them stay in force", ("file", .string(path)),
+                    ("reason", .string(error.message)))
             }
         }
     }
@@ -60,10 +60,10 @@ package final class RulesFiles: Sendable {
         guard let bytes = try TextFile.read(path) else {
             throw .failedPrecondition("The rules file \(path) is not there.")
         }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
+        guard let string = String(validating: bytes, as: UTF8.self) else {
             throw .invalidArgument("\(path) is not valid UTF-8.")
         }
-        let compilation = Ruleset.compile(text)
+        let compilation = Ruleset.compile(string)
         for issue in compilation.issues where issue.severity == .warning {
             log.warning("\(path):\(issue.line):\(issue.column): \(issue.description)")
         }

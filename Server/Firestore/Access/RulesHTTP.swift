@@ -15,9 +15,9 @@ package struct RulesHTTP: HTTPExtension {
 
     package func begin(_ exchange: HTTPExchange) -> Bool {
         let head = exchange.head
-        let segments = URLText.segments(head.path)
+        let segments = URLCoding.segments(head.path)
         guard segments.count == 5, segments[1] == "emulator", segments[2] == "v1", segments[3] == "projects",
-            let colon = segments[4].lastIndex(of: ":"), let project = URLText.decode(segments[4][..<colon])
+            let colon = segments[4].lastIndex(of: ":"), let project = URLCoding.decode(segments[4][..<colon])
         else { return false }
         switch (head.method, String(segments[4][colon...])) {
         case ("PUT", ":securityRules"): break
@@ -39,13 +39,14 @@ package struct RulesHTTP: HTTPExtension {
 
     /// What the project's requests have reached of its rules.
     private func answer(_ exchange: HTTPExchange, _ project: String, isPage: Bool) {
-        let text = rules.measured(project)?.withCoverage { isPage ? RulesCoveragePage.html($0) : $0.json() }
+        let string = rules.measured(project)?.withCoverage { isPage ? RulesCoveragePage.html($0) : $0.json() }
         let type = isPage ? "text/html; charset=utf-8" : "application/json; charset=UTF-8"
         let missing = "No rules were set for this project."
         exchange.respond(
-            status: text == nil ? 404 : 200,
-            headers: [HTTPHeader("content-type", text == nil ? "text/plain" : type)] + CORS.headers(for: exchange.head),
-            body: Array((text ?? missing).utf8))
+            status: string == nil ? 404 : 200,
+            headers: [HTTPHeader("content-type", string == nil ? "text/plain" : type)]
+                + CORS.headers(for: exchange.head),
+            body: Array((string ?? missing).utf8))
     }
 
     /// - Returns: the body of the answer.
@@ -57,7 +58,7 @@ package struct RulesHTTP: HTTPExtension {
             throw .invalidArgument("Expected {\"rules\": {\"files\": [{\"content\": …}]}}.")
         }
         var name = ""
-        if case .string(let text)? = file["name"] { name = text }
+        if case .string(let string)? = file["name"] { name = string }
         let compilation = Ruleset.compile(content)
         if let ruleset = compilation.ruleset {
             rules.setProject(ruleset, project: project)

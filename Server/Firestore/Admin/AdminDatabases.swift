@@ -20,7 +20,7 @@ struct DatabaseSettings: Sendable {
     /// Of a database that doesn't exist, and keeps none: always the same ones.
     init(ofMissing name: DatabaseName, now: Timestamp) {
         var hashes: (UInt64, UInt64) = (0xCBF2_9CE4_8422_2325, 0x9AE1_6A3B_2F90_404F)
-        for byte in name.text.utf8 {
+        for byte in name.string.utf8 {
             hashes.0 = (hashes.0 ^ UInt64(byte)) &* 0x100_0000_01B3
             hashes.1 = (hashes.1 ^ UInt64(byte)) &* 0x100_0000_01B3
         }
@@ -33,8 +33,8 @@ struct DatabaseSettings: Sendable {
         high = high & ~0xF000 | 0x4000
         low = low & ~(3 << 62) | 2 << 62
         func digits(_ number: UInt64, _ count: Int) -> String {
-            let text = String(number, radix: 16)
-            return String(repeating: "0", count: count - text.utf8.count) + text
+            let string = String(number, radix: 16)
+            return String(repeating: "0", count: count - string.utf8.count) + string
         }
         uid = "\(digits(high >> 32, 8))-\(digits(high >> 16 & 0xFFFF, 4))-\(digits(high & 0xFFFF, 4))"
         uid += "-\(digits(low >> 48, 4))-\(digits(low & 0xFFFF_FFFF_FFFF, 12))"
@@ -69,7 +69,7 @@ struct DatabaseSettings: Sendable {
     func message(_ name: DatabaseName, now: Timestamp) -> DatabaseMessage {
         let retained = Timestamp(microseconds: now.microseconds - Int64(Limits.retentionSeconds) * 1_000_000)
         return DatabaseMessage(
-            name: name.text, uid: uid, createTime: TimestampMessage(createTime),
+            name: name.string, uid: uid, createTime: TimestampMessage(createTime),
             updateTime: TimestampMessage(updateTime),
             locationId: locationID, type: .firestoreNative, concurrencyMode: .pessimistic,
             versionRetentionPeriod: DurationMessage(seconds: Int64(Limits.retentionSeconds)),
@@ -171,10 +171,10 @@ extension AdminService {
     }
 
     /// `projects/P`
-    static func project(_ text: String) throws(Status) -> String {
-        let segments = text.split(separator: "/", omittingEmptySubsequences: false)
+    static func project(_ string: String) throws(Status) -> String {
+        let segments = string.split(separator: "/", omittingEmptySubsequences: false)
         guard segments.count == 2, segments[0] == "projects", !segments[1].isEmpty else {
-            throw .invalidArgument("Invalid project name \"\(text)\": expected projects/{project}.")
+            throw .invalidArgument("Invalid project name \"\(string)\": expected projects/{project}.")
         }
         return String(segments[1])
     }

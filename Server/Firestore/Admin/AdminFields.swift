@@ -75,7 +75,7 @@ extension AdminService {
         let change = try FieldChange(message, mask: request.updateMask, path: name.path)
         let database = try directory.database(name.group.database)
         let operations = operations
-        let metadata = FieldOperationMetadata(startTime: operations.now, field: name.text, state: .processing)
+        let metadata = FieldOperationMetadata(startTime: operations.now, field: name.string, state: .processing)
         let before = Slot<[IndexMessage]>()
         let begun = Slot<(operation: OperationMessage, metadata: FieldOperationMetadata)>()
         database.changeCatalog(
@@ -167,7 +167,7 @@ extension AdminService {
 extension FieldView {
     /// The indexes that a field has, its own or inherited ones, under its own name.
     fileprivate func indexes(_ name: FieldName) -> [IndexMessage] {
-        let path = name.path?.text ?? "*"
+        let path = name.path?.string ?? "*"
         return (message(name).indexConfig?.indexes ?? []).map { index in
             var index = index
             for place in index.fields.indices { index.fields[place].fieldPath = path }
@@ -181,13 +181,13 @@ private struct FieldFilter {
     var isConfigured = false
     var isTimeToLive = false
 
-    init(_ text: String) throws(Status) {
-        if text.isEmpty {
+    init(_ string: String) throws(Status) {
+        if string.isEmpty {
             isConfigured = true
             isTimeToLive = true
             return
         }
-        for term in text.split(separator: " ").map(String.init) where term != "OR" {
+        for term in string.split(separator: " ").map(String.init) where term != "OR" {
             switch term {
             case "indexConfig.usesAncestorConfig:false", "indexConfig.usesAncestorConfig=false",
                 "index_config.uses_ancestor_config:false", "index_config.uses_ancestor_config=false":

@@ -22,7 +22,7 @@ package struct AdminHTTP: HTTPExtension {
         // The data's own routes are most requests.
         if RESTRouter.isOfDocuments(path) { return false }
         guard path.hasPrefix("/v1/projects/") else { return false }
-        var raw = Array(URLText.segments(path).dropFirst(2))
+        var raw = Array(URLCoding.segments(path).dropFirst(2))
         var verb = ""
         if exchange.head.method == "POST", let last = raw.last, let colon = last.lastIndex(of: ":") {
             verb = String(last[last.index(after: colon)...])
@@ -36,7 +36,7 @@ package struct AdminHTTP: HTTPExtension {
             do throws(Status) {
                 let identity = try result.get()
                 // Nobody else's body is collected. The method asks again, for what its message names and for what it does.
-                try access.requireAdministrator(identity, of: .project(URLText.decode(raw[1]) ?? ""), .reads)
+                try access.requireAdministrator(identity, of: .project(URLCoding.decode(raw[1]) ?? ""), .reads)
                 try serve(exchange, raw, verb, identity, call)
             } catch {
                 call.finish(error)
@@ -54,12 +54,12 @@ package struct AdminHTTP: HTTPExtension {
     private func serve(
         _ exchange: HTTPExchange, _ raw: [String], _ verb: String, _ identity: Identity, _ call: RESTCall
     ) throws(Status) {
-        guard let parameters = URLText.parameters(exchange.head.query) else {
+        guard let parameters = URLCoding.parameters(exchange.head.query) else {
             throw .invalidArgument("The query of the URL can't be decoded.")
         }
         var segments: [String] = []
         for segment in raw {
-            guard let decoded = URLText.decode(segment) else {
+            guard let decoded = URLCoding.decode(segment) else {
                 throw .invalidArgument("The path segment \"\(segment)\" can't be decoded.")
             }
             segments.append(decoded)

@@ -92,7 +92,7 @@ extension AdminService {
         let found = catalog.ownDefinitions.first {
             $0.id == name.id && UTF8Order.equal($0.collectionID, name.group.collectionID)
         }
-        guard let found else { throw IndexName.notFound(name.text) }
+        guard let found else { throw IndexName.notFound(name.string) }
         return found
     }
 

@@ -10,35 +10,36 @@ struct CollectionGroupName: Hashable {
     static let all = "-"
     static let defaults = "__default__"
 
-    var text: String { "\(database.text)/collectionGroups/\(collectionID)" }
+    var string: String { "\(database.string)/collectionGroups/\(collectionID)" }
 
     init(database: DatabaseName, collectionID: String) {
         self.database = database
         self.collectionID = collectionID
     }
 
-    init(parsing text: String) throws(Status) {
-        let (name, rest) = try Self.split(text)
-        guard rest.isEmpty else { throw Self.malformed(text) }
+    init(parsing string: String) throws(Status) {
+        let (name, rest) = try Self.split(string)
+        guard rest.isEmpty else { throw Self.malformed(string) }
         self = name
     }
 
     /// Takes the name apart from what follows it.
-    fileprivate static func split(_ text: String) throws(Status) -> (CollectionGroupName, rest: [String]) {
-        let segments = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    fileprivate static func split(_ string: String) throws(Status) -> (CollectionGroupName, rest: [String]) {
+        let segments = string.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(Substring($0)) }
         guard segments.count >= 6, segments[0] == "projects", segments[2] == "databases",
             segments[4] == "collectionGroups", !segments[1].isEmpty, !segments[3].isEmpty
-        else { throw malformed(text) }
+        else { throw malformed(string) }
         let collectionID = segments[5]
         if collectionID != all, collectionID != defaults { try ResourceName.validate(collectionID: collectionID) }
         let database = DatabaseName(project: segments[1], database: segments[3])
         return (CollectionGroupName(database: database, collectionID: collectionID), Array(segments[6...]))
     }
 
-    private static func malformed(_ text: String) -> Status {
+    private static func malformed(_ string: String) -> Status {
         .invalidArgument(
-            "Invalid name \"\(text)\": expected projects/{project}/databases/{database}/collectionGroups/{collection}.")
+            "Invalid name \"\(string)\": expected projects/{project}/databases/{database}/collectionGroups/{collection}."
+        )
     }
 
     /// A name that means one group.
@@ -60,19 +61,19 @@ struct IndexName {
     }
 
     /// - Throws: NOT_FOUND for an id that was never given out.
-    init(parsing text: String) throws(Status) {
-        let (group, rest) = try CollectionGroupName.split(text)
+    init(parsing string: String) throws(Status) {
+        let (group, rest) = try CollectionGroupName.split(string)
         guard rest.count == 2, rest[0] == "indexes" else {
-            throw .invalidArgument("Invalid index name \"\(text)\".")
+            throw .invalidArgument("Invalid index name \"\(string)\".")
         }
-        guard let id = Self.decode(rest[1]) else { throw Self.notFound(text) }
+        guard let id = Self.decode(rest[1]) else { throw Self.notFound(string) }
         self.group = group
         self.id = id
     }
 
-    var text: String { "\(group.text)/indexes/\(Self.encode(id))" }
+    var string: String { "\(group.string)/indexes/\(Self.encode(id))" }
 
-    static func notFound(_ text: String) -> Status { .notFound("Index \"\(text)\" not found.") }
+    static func notFound(_ string: String) -> Status { .notFound("Index \"\(string)\" not found.") }
 
     /// Ids are opaque, and look like those of the service: a protobuf with one number, as base64.
     static func encode(_ id: UInt32) -> String {
@@ -82,14 +83,14 @@ struct IndexName {
         return Base64.encodeURLSafe(writer.bytes)
     }
 
-    static func decode(_ text: String) -> UInt32? {
-        guard let bytes = Base64.decode(text), bytes.first == 8 else { return nil }
+    static func decode(_ string: String) -> UInt32? {
+        guard let bytes = Base64.decode(string), bytes.first == 8 else { return nil }
         var number: UInt64 = 0
         for (index, byte) in bytes.dropFirst().prefix(10).enumerated() {
             number |= UInt64(byte & 0x7F) << UInt64(7 * index)
         }
         let id = UInt32(truncatingIfNeeded: number >> 28)
-        return encode(id) == text ? id : nil
+        return encode(id) == string ? id : nil
     }
 }
 
@@ -104,9 +105,9 @@ struct FieldName {
         self.path = path
     }
 
-    init(parsing text: String) throws(Status) {
-        let (group, rest) = try CollectionGroupName.split(text)
-        guard rest.count >= 2, rest[0] == "fields" else { throw .invalidArgument("Invalid field name \"\(text)\".") }
+    init(parsing string: String) throws(Status) {
+        let (group, rest) = try CollectionGroupName.split(string)
+        guard rest.count >= 2, rest[0] == "fields" else { throw .invalidArgument("Invalid field name \"\(string)\".") }
         self.group = group
         // A quoted field may hold a slash.
         let path = rest[1...].joined(separator: "/")
@@ -124,5 +125,5 @@ struct FieldName {
 
     var isDefaults: Bool { group.collectionID == CollectionGroupName.defaults && path == nil }
 
-    var text: String { "\(group.text)/fields/\(path?.text ?? "*")" }
+    var string: String { "\(group.string)/fields/\(path?.string ?? "*")" }
 }

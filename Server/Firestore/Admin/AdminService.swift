@@ -77,6 +77,6 @@ package struct AdminService: Sendable {
         let page = Array(rest.prefix(count))
         guard rest.count > count, let last = page.last else { return (page, "") }
         let next = PageToken(readTime: Timestamp(microseconds: 0), position: Array(key(last).utf8))
-        return (page, next.text(fingerprint: fingerprint))
+        return (page, next.string(fingerprint: fingerprint))
     }
 }

@@ -25,7 +25,7 @@ extension IndexField {
 
     /// - Parameter path: `*` where the field stands for all.
     func message(path: String? = nil) -> IndexMessage.IndexField {
-        var message = IndexMessage.IndexField(fieldPath: path ?? self.path.text)
+        var message = IndexMessage.IndexField(fieldPath: path ?? self.path.string)
         switch kind {
         case .ascending: message.order = .ascending
         case .descending: message.order = .descending
@@ -74,7 +74,7 @@ extension IndexDefinition {
     func message(in database: DatabaseName) -> IndexMessage {
         let group = CollectionGroupName(database: database, collectionID: collectionID)
         return IndexMessage(
-            name: IndexName(group: group, id: id).text, queryScope: scope.message,
+            name: IndexName(group: group, id: id).string, queryScope: scope.message,
             fields: shownFields.map { $0.message() }, state: state == .ready ? .ready : .creating, density: .sparseAll)
     }
 }
@@ -87,7 +87,7 @@ extension FieldOverride {
             guard message.fields.count == 1, var field = message.fields.first else {
                 throw .invalidArgument("Each index of a field must have exactly one field.")
             }
-            let expected = path?.text ?? "*"
+            let expected = path?.string ?? "*"
             // The name may be left out, and `*` is no path.
             if field.fieldPath.isEmpty || field.fieldPath == "*" { field.fieldPath = path == nil ? "a" : expected }
             let parsed = try IndexField(field)
@@ -118,7 +118,7 @@ struct FieldView {
             $0.path == name.path && UTF8Order.equal($0.collectionID, name.group.collectionID)
         }
         let inherited = catalog.inheritedOverride(for: name.path, in: name.group.collectionID)
-        var message = FieldMessage(name: name.text)
+        var message = FieldMessage(name: name.string)
         if own?.isTimeToLive == true { message.ttlConfig = .init(state: .active) }
         if let own, !isInherited(own.indexes, inherited) || !own.isTimeToLive {
             message.indexConfig = .init(indexes: own.indexes.map { self.message($0, name) })
@@ -132,7 +132,8 @@ struct FieldView {
         if let inherited { ancestor = FieldName(group: name.group, path: inherited.path) }
         let indexes = inherited?.indexes ?? FieldOverride.automaticIndexes
         message.indexConfig = .init(
-            indexes: indexes.map { self.message($0, ancestor) }, usesAncestorConfig: true, ancestorField: ancestor.text)
+            indexes: indexes.map { self.message($0, ancestor) }, usesAncestorConfig: true,
+            ancestorField: ancestor.string)
         return message
     }
 

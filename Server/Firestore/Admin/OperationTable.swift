@@ -39,7 +39,7 @@ final class OperationTable: Sendable {
             // The time keeps the ids of one run of the program from those of the next.
             let id = Base64.encodeURLSafe(Array("\(time)-\(state.next)".utf8))
             state.next += 1
-            let operation = OperationMessage(name: "\(database.text)/operations/\(id)", metadata: metadata)
+            let operation = OperationMessage(name: "\(database.string)/operations/\(id)", metadata: metadata)
             list.append(operation)
             state.operations[database] = list
             state.cancellations[operation.name] = cancel

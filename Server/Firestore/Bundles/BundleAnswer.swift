@@ -5,10 +5,10 @@ import HearthNetwork
 
 /// The answer to a request for a bundle: compressed or not, or only that nothing has changed.
 struct BundleAnswer {
-    private let answer: BundleKeeper.Answer
+    private let answer: BundleCache.Answer
     private let definition: BundleDefinition
 
-    init(_ answer: BundleKeeper.Answer, _ definition: BundleDefinition) {
+    init(_ answer: BundleCache.Answer, _ definition: BundleDefinition) {
         self.answer = answer
         self.definition = definition
     }
@@ -74,9 +74,9 @@ struct BundleAnswer {
         values.flatMap { $0.split(separator: ",") }.map { trimmed($0) }.filter { !$0.isEmpty }
     }
 
-    private static func trimmed(_ text: Substring) -> String {
-        var text = text.drop { $0 == " " || $0 == "\t" }
-        while text.last == " " || text.last == "\t" { text.removeLast() }
-        return String(text)
+    private static func trimmed(_ string: Substring) -> String {
+        var string = string.drop { $0 == " " || $0 == "\t" }
+        while string.last == " " || string.last == "\t" { string.removeLast() }
+        return String(string)
     }
 }

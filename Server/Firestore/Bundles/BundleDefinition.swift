@@ -39,7 +39,7 @@ package struct BundleDefinition: Sendable, Equatable {
 
         /// What is run: for the last results the opposite order, whose results come in reverse.
         package var executed: StructuredQueryMessage {
-            get throws(Status) { limitType == .last ? try message.turnedRound() : message }
+            get throws(Status) { limitType == .last ? try message.reversed() : message }
         }
     }
 
@@ -55,7 +55,7 @@ package struct BundleDefinition: Sendable, Equatable {
     /// The same for caches that serve many; nil: as `maxAgeSeconds`.
     package var sharedMaxAgeSeconds: Int?
     /// The definition as JSON, by which two are compared and in which it is saved.
-    package private(set) var text: [UInt8] = []
+    package private(set) var string: [UInt8] = []
 
     package init(id: String, database: DatabaseName) {
         self.id = id
@@ -63,7 +63,7 @@ package struct BundleDefinition: Sendable, Equatable {
     }
 
     package static func == (left: Self, right: Self) -> Bool {
-        left.database == right.database && left.id == right.id && left.text == right.text
+        left.database == right.database && left.id == right.id && left.string == right.string
     }
 
     // MARK: Reading
@@ -96,12 +96,12 @@ package struct BundleDefinition: Sendable, Equatable {
             if queries.contains(where: { UTF8Order.equal($0.name, member.name) }) {
                 throw member.value.failure("There are two queries of this name.")
             }
-            queries.append(try BundleQueryText.query(member.value, name: member.name, database: database))
+            queries.append(try BundleQueryCoding.query(member.value, name: member.name, database: database))
         }
         isPublic = try value.member("public")?.boolean() ?? false
         maxAgeSeconds = try value.member("maxAge")?.integer(0...Self.secondsMax) ?? 0
         sharedMaxAgeSeconds = try value.member("sharedMaxAge")?.integer(0...Self.secondsMax)
-        text = value.json
+        string = value.json
         try validate(value)
     }
 
@@ -119,11 +119,11 @@ package struct BundleDefinition: Sendable, Equatable {
 
     /// Reads a definition that came by itself.
     /// - Parameter file: its name, for messages.
-    package init(json text: [UInt8], file: String, name: String, database: DatabaseName) throws(Status) {
-        if text.count > Limits.bundleDefinitionSizeBytesMax {
+    package init(json string: [UInt8], file: String, name: String, database: DatabaseName) throws(Status) {
+        if string.count > Limits.bundleDefinitionSizeBytesMax {
             throw .invalidArgument("\(file): A definition has at most \(Limits.bundleDefinitionSizeBytesMax) bytes.")
         }
-        try self.init(try ConfigurationValue(parsing: text, file: file), name: name, database: database)
+        try self.init(try ConfigurationValue(parsing: string, file: file), name: name, database: database)
     }
 
     /// Whether a name can stand in an address as it is.
@@ -171,7 +171,7 @@ extension ConfigurationValue {
         case .boolean(let value): writer.bool(value)
         case .number(let number):
             if let integer = Int64(exactly: number) { writer.integer(integer) } else { writer.double(number) }
-        case .string(let text): writer.string(text)
+        case .string(let string): writer.string(string)
         case .array(let elements):
             writer.raw("[")
             for (index, element) in elements.enumerated() {

@@ -15,7 +15,7 @@ import HearthWire
 /// does fetching one, unless the definition is public.
 package struct BundleHTTP: HTTPExtension {
     let service: FirestoreService
-    let keeper: BundleKeeper
+    let keeper: BundleCache
     /// Those of `hearth.json`.
     let definitions: [String: BundleDefinition]
     /// The project of addresses that name none.
@@ -23,7 +23,7 @@ package struct BundleHTTP: HTTPExtension {
     let observer: RequestObserver
 
     package init(
-        service: FirestoreService, keeper: BundleKeeper, definitions: [String: BundleDefinition], project: String,
+        service: FirestoreService, keeper: BundleCache, definitions: [String: BundleDefinition], project: String,
         observer: RequestObserver
     ) {
         self.service = service
@@ -36,15 +36,15 @@ package struct BundleHTTP: HTTPExtension {
     package func begin(_ exchange: HTTPExchange) -> Bool {
         let path = exchange.head.path
         if path.hasPrefix("/bundles/") {
-            fetch(exchange, URLText.segments(path).dropFirst(2).map { URLText.decode($0) ?? "" })
+            fetch(exchange, URLCoding.segments(path).dropFirst(2).map { URLCoding.decode($0) ?? "" })
             return true
         }
         if RESTRouter.isOfDocuments(path) || !path.hasPrefix("/v1/projects/") { return false }
-        let segments = URLText.segments(path)
+        let segments = URLCoding.segments(path)
         guard segments.count == 7 || segments.count == 8, segments[4] == "databases", segments[6] == "bundles" else {
             return false
         }
-        administer(exchange, segments.map { URLText.decode($0) ?? "" })
+        administer(exchange, segments.map { URLCoding.decode($0) ?? "" })
         return true
     }
 
@@ -169,14 +169,14 @@ package struct BundleHTTP: HTTPExtension {
         let saved = SavedBundles(database: opened)
         switch (method, name) {
         case ("GET", nil):
-            let list = try saved.all().map { Self.json($0.name, database, $0.text) }
+            let list = try saved.all().map { Self.json($0.name, database, $0.string) }
             call.respond(
                 list.isEmpty
                     ? Array("{}".utf8)
                     : Array("{\"bundles\":[".utf8) + list.joined(separator: Array(",".utf8)) + Array("]}".utf8))
         case ("GET", let name?):
             guard let definition = try saved.definition(name) else { throw SavedBundles.missing(name) }
-            call.respond(Self.json(name, database, definition.text))
+            call.respond(Self.json(name, database, definition.string))
         case ("PUT", let name?):
             guard BundleDefinition.isName(name) else {
                 throw .invalidArgument("A bundle's name has 1 to 100 letters, digits, \"-\", \"_\" and \".\".")
@@ -184,7 +184,7 @@ package struct BundleHTTP: HTTPExtension {
             try saved.save(name, body) { result in
                 call.onLoop {
                     switch result {
-                    case .success(let definition): call.respond(Self.json(name, database, definition.text))
+                    case .success(let definition): call.respond(Self.json(name, database, definition.string))
                     case .failure(let status): call.finish(status)
                     }
                 }
@@ -203,7 +203,7 @@ package struct BundleHTTP: HTTPExtension {
     private static func json(_ name: String, _ database: DatabaseName, _ definition: [UInt8]) -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{\"name\":")
-        writer.string("\(database.text)/bundles/\(name)")
+        writer.string("\(database.string)/bundles/\(name)")
         writer.raw(",\"definition\":")
         writer.bytes += definition
         writer.raw("}")

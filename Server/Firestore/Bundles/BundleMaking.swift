@@ -18,9 +18,9 @@ package enum BundleMaking {
         for name in definition.documents {
             try check()
             if let document = try view.document(name.path) {
-                try builder.add(document.encoded(name: name.text), readTime: readTime)
+                try builder.add(document.encoded(name: name.string), readTime: readTime)
             } else {
-                try builder.add(missing: name.text, readTime: readTime)
+                try builder.add(missing: name.string, readTime: readTime)
             }
         }
         for query in definition.queries {

@@ -9,15 +9,15 @@ struct SavedBundles: Sendable {
     private static let note = "bundles"
 
     func definition(_ name: String) throws(Status) -> BundleDefinition? {
-        guard case .string(let text)? = try database.note(Self.note)?[name] else { return nil }
-        return try parse(Array(text.utf8), name: name)
+        guard case .string(let string)? = try database.note(Self.note)?[name] else { return nil }
+        return try parse(Array(string.utf8), name: name)
     }
 
     /// In the order of their names.
-    func all() throws(Status) -> [(name: String, text: [UInt8])] {
-        var definitions: [(name: String, text: [UInt8])] = []
+    func all() throws(Status) -> [(name: String, string: [UInt8])] {
+        var definitions: [(name: String, string: [UInt8])] = []
         for field in try database.note(Self.note)?.fields ?? [] {
-            if case .string(let text) = field.value { definitions.append((field.name, Array(text.utf8))) }
+            if case .string(let string) = field.value { definitions.append((field.name, Array(string.utf8))) }
         }
         return definitions
     }
@@ -25,13 +25,13 @@ struct SavedBundles: Sendable {
     /// Saves a definition; one of the same name is replaced.
     /// - Throws: INVALID_ARGUMENT when it can't be used.
     func save(
-        _ name: String, _ text: [UInt8], completion: @escaping @Sendable (Result<BundleDefinition, Status>) -> Void
+        _ name: String, _ string: [UInt8], completion: @escaping @Sendable (Result<BundleDefinition, Status>) -> Void
     ) throws(Status) {
-        let definition = try parse(text, name: name)
+        let definition = try parse(string, name: name)
         if definition.database != database.name {
             throw .invalidArgument("The definition is of \(definition.database), but is saved in \(database.name).")
         }
-        let saved = String(decoding: definition.text, as: UTF8.self)
+        let saved = String(decoding: definition.string, as: UTF8.self)
         database.changeNote(
             Self.note,
             { present throws(Status) in
@@ -63,7 +63,7 @@ struct SavedBundles: Sendable {
 
     static func missing(_ name: String) -> Status { .notFound("There is no bundle \"\(name)\".") }
 
-    private func parse(_ text: [UInt8], name: String) throws(Status) -> BundleDefinition {
-        try BundleDefinition(json: text, file: name, name: name, database: database.name)
+    private func parse(_ string: [UInt8], name: String) throws(Status) -> BundleDefinition {
+        try BundleDefinition(json: string, file: name, name: name, database: database.name)
     }
 }

@@ -39,10 +39,10 @@ package struct RESTFrontEnd: HTTPHandler {
         }
         for handler in extensions where handler.begin(exchange) { return }
         switch (head.method, head.path) {
-        case ("GET", "/"), ("HEAD", "/"), ("GET", "/healthz"): return text(exchange, 200, "Ok\n")
+        case ("GET", "/"), ("HEAD", "/"), ("GET", "/healthz"): return string(exchange, 200, "Ok\n")
         case ("GET", "/readyz"): return ready(exchange)
         case ("POST", "/shutdown") where servesEmulatorRoutes:
-            text(exchange, 200, "Shutting down.\n")
+            string(exchange, 200, "Shutting down.\n")
             return shutdown()
         case ("DELETE", _) where servesEmulatorRoutes && head.path.hasPrefix("/emulator/v1/"): return clear(exchange)
         default: break
@@ -51,7 +51,7 @@ package struct RESTFrontEnd: HTTPHandler {
             guard let route = try RESTRouter.route(method: head.method, path: head.path) else {
                 // The body is taken before the answer goes: some clients lose an answer that ends their upload.
                 return exchange.collectBody(limitBytes: Limits.requestSizeBytesMax) { _ in
-                    text(exchange, 404, "Not Found\n")
+                    string(exchange, 404, "Not Found\n")
                 }
             }
             try serve(route, exchange)
@@ -67,24 +67,24 @@ package struct RESTFrontEnd: HTTPHandler {
             body: ErrorBody.json(Status(.permissionDenied, reason)))
     }
 
-    private func text(_ exchange: HTTPExchange, _ status: Int, _ body: String) {
+    private func string(_ exchange: HTTPExchange, _ status: Int, _ body: String) {
         let headers = [HTTPHeader("content-type", "text/plain; charset=utf-8")] + CORS.headers(for: exchange.head)
         exchange.respond(status: status, headers: headers, body: Array(body.utf8))
     }
 
     private func ready(_ exchange: HTTPExchange) {
-        if let failure = health.failure { return text(exchange, 503, failure + "\n") }
+        if let failure = health.failure { return string(exchange, 503, failure + "\n") }
         service.readiness.ask(on: exchange.loop) { status in
-            if let status { text(exchange, 503, status.message + "\n") } else { text(exchange, 200, "Ok\n") }
+            if let status { string(exchange, 503, status.message + "\n") } else { string(exchange, 200, "Ok\n") }
         }
     }
 
     /// `DELETE /emulator/v1/projects/P/databases/D/documents`
     private func clear(_ exchange: HTTPExchange) {
-        let segments = exchange.head.path.split(separator: "/").map { URLText.decode($0) ?? "" }
+        let segments = exchange.head.path.split(separator: "/").map { URLCoding.decode($0) ?? "" }
         guard segments.count == 7, segments[2] == "projects", segments[4] == "databases", segments[6] == "documents"
         else {
-            return text(exchange, 404, "Not Found\n")
+            return string(exchange, 404, "Not Found\n")
         }
         let call = RESTCall(exchange, isStreaming: false, options: JSONOptions())
         service.answer(call) { () throws(Status) in
@@ -106,7 +106,7 @@ package struct RESTFrontEnd: HTTPHandler {
     // MARK: Methods
 
     private func serve(_ route: RESTRouter.Route, _ exchange: HTTPExchange) throws(Status) {
-        guard let parameters = URLText.parameters(exchange.head.query) else {
+        guard let parameters = URLCoding.parameters(exchange.head.query) else {
             throw .invalidArgument("The query of the URL can't be decoded.")
         }
         let options = JSONOptions(

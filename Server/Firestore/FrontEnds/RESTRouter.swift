@@ -41,7 +41,7 @@ package enum RESTRouter {
     /// - Throws: INVALID_ARGUMENT when a segment can't be decoded, or the name has a wrong number of segments.
     package static func route(method: String, path: String) throws(Status) -> Route? {
         guard isOfDocuments(path) else { return nil }
-        var raw = URLText.segments(path).dropFirst(2)
+        var raw = URLCoding.segments(path).dropFirst(2)
         var custom: CustomMethod?
         if method == "POST", let last = raw.last, let colon = last.utf8.lastIndex(of: UInt8(ascii: ":")),
             let named = CustomMethod(rawValue: String(last[last.utf8.index(after: colon)...])),
@@ -75,7 +75,7 @@ package enum RESTRouter {
     private static func decode(_ raw: ArraySlice<String>) throws(Status) -> ArraySlice<String> {
         var segments: ArraySlice<String> = []
         for segment in raw {
-            guard let decoded = URLText.decode(segment), !decoded.utf8.contains(UInt8(ascii: "/")) else {
+            guard let decoded = URLCoding.decode(segment), !decoded.utf8.contains(UInt8(ascii: "/")) else {
                 throw .invalidArgument("The path segment \"\(segment)\" can't be decoded.")
             }
             segments.append(decoded)

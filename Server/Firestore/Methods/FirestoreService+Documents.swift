@@ -59,7 +59,7 @@ extension FirestoreService {
         let name = ResourceName(
             database: database, path: collection.appending(id.isEmpty ? DocumentID.generate() : id))
         answer(call) { () throws(Status) in
-            var message = WriteMessage(update: DocumentMessage(name: name.text, fields: fields))
+            var message = WriteMessage(update: DocumentMessage(name: name.string, fields: fields))
             message.currentDocument = PreconditionMessage(exists: false)
             let write = try message.write(database: database)
             let commitGuard = try access.commitGuard(call.identity, database)
@@ -121,7 +121,7 @@ extension FirestoreService {
             guard let document = try result.get().document else {
                 throw .internalError("The commit doesn't tell what was written.")
             }
-            try self.respond(call, try Self.encoded(document, name: name.text, projection))
+            try self.respond(call, try Self.encoded(document, name: name.string, projection))
         }
     }
 
@@ -159,8 +159,8 @@ extension FirestoreService {
                 transaction: request.transaction, newTransaction: request.newTransaction, readTime: request.readTime)
             var paths: [ResourcePath] = []
             var seen: Set<ResourcePath> = []
-            for text in request.documents {
-                let name = try ResourceName(document: text, in: database)
+            for string in request.documents {
+                let name = try ResourceName(document: string, in: database)
                 if seen.insert(name.path).inserted { paths.append(name.path) }
             }
             let targets = paths.map { Database.ReadTarget.document($0) }
@@ -258,7 +258,7 @@ private final class BatchGetSource: MessageSource {
             BatchGetDocumentsResponse(transaction: transaction, readTime: TimestampMessage(readTime)))
     }
 
-    private func name(_ path: ResourcePath) -> String { ResourceName(database: database, path: path).text }
+    private func name(_ path: ResourcePath) -> String { ResourceName(database: database, path: path).string }
 
     private func found(_ document: StoredDocument, _ path: ResourcePath) throws(Status) -> [UInt8] {
         let encoded = try FirestoreService.encoded(document, name: name(path), projection)

@@ -12,7 +12,7 @@ extension FirestoreService {
             let parent = try ResourceName(parent: request.parent)
             if !request.collectionId.isEmpty { try ResourceName.validate(collectionID: request.collectionId) }
             if request.pageSize < 0 { throw .invalidArgument("Page size must be nonnegative.") }
-            let orders = request.orderBy.isEmpty ? [] : try OrderByText.parse(request.orderBy)
+            let orders = request.orderBy.isEmpty ? [] : try OrderByString.parse(request.orderBy)
             if request.showMissing, !orders.isEmpty {
                 throw .invalidArgument("cannot specify an order when show_missing is true")
             }
@@ -59,7 +59,7 @@ extension FirestoreService {
             let most =
                 request.pageSize == 0
                 ? Limits.collectionIdsPageSizeMax : min(Int(request.pageSize), Limits.collectionIdsPageSizeMax)
-            let token = try PageToken(request.pageToken, fingerprint: PageToken.fingerprint(["ids", parent.text]))
+            let token = try PageToken(request.pageToken, fingerprint: PageToken.fingerprint(["ids", parent.string]))
             var consistency = try Self.consistency(readTime: request.readTime)
             if case .strong = consistency, let token { consistency = .readTime(token.readTime) }
             guard
@@ -76,7 +76,7 @@ extension FirestoreService {
                     if ids.count > most {
                         ids.removeLast()
                         next = PageToken(readTime: view.readTime, position: Array(ids.last!.utf8))
-                            .text(fingerprint: PageToken.fingerprint(["ids", parent.text]))
+                            .string(fingerprint: PageToken.fingerprint(["ids", parent.string]))
                     }
                     return call.format.encode(ListCollectionIdsResponse(collectionIds: ids, nextPageToken: next))
                 }
@@ -109,7 +109,7 @@ extension FirestoreService {
                 switch read {
                 case .failure(let status): refused(status)
                 case .success(let read):
-                    pool.runInTurns(.long, for: call.requester, cancellation: call.cancellation, refused: refused) {
+                    pool.runInSlices(.long, for: call.requester, cancellation: call.cancellation, refused: refused) {
                         turn in
                         answered(
                             Result { () throws(Status) in
@@ -145,7 +145,7 @@ struct ReadPace {
     /// Whether it is left when it takes more than some milliseconds.
     var isBrief = false
     /// What it gives way by.
-    var turn: WorkerTurn?
+    var turn: WorkerSlice?
 
     func set(_ meter: WorkMeter) {
         if isBrief { meter.beBrief() }
@@ -164,8 +164,8 @@ private struct DocumentListing: Sendable {
 
     /// A token of one listing is of no use to another.
     var fingerprint: UInt64 {
-        let order = orders.map { "\($0.field.text) \($0.descending)" }.joined(separator: ",")
-        return PageToken.fingerprint([parent.text, collectionID, order, showMissing ? "missing" : ""])
+        let order = orders.map { "\($0.field.string) \($0.descending)" }.joined(separator: ",")
+        return PageToken.fingerprint([parent.string, collectionID, order, showMissing ? "missing" : ""])
     }
 
     func query() throws(Status) -> NormalizedQuery {
@@ -220,7 +220,7 @@ private struct DocumentListing: Sendable {
                 last = try query.position(of: result)
             }
         }
-        let next = hasMore ? PageToken(readTime: view.readTime, position: last).text(fingerprint: fingerprint) : ""
+        let next = hasMore ? PageToken(readTime: view.readTime, position: last).string(fingerprint: fingerprint) : ""
         return try encode(documents, next, format)
     }
 

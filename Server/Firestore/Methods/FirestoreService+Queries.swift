@@ -108,7 +108,7 @@ extension FirestoreService {
             try access.requireAdministrator(call.identity, of: .database(parent.database), .reads)
             let normalized = try NormalizedQuery(query)
             let consistency = try Self.consistency(readTime: request.readTime)
-            let fingerprint = PageToken.fingerprint(["partitions", parent.text, "\(query.scope)"])
+            let fingerprint = PageToken.fingerprint(["partitions", parent.string, "\(query.scope)"])
             let token = try PageToken(request.pageToken, fingerprint: fingerprint)
             guard
                 let database = try self.database(
@@ -130,7 +130,7 @@ extension FirestoreService {
                     }
                     if page.count < rest.count, let last = page.last {
                         response.nextPageToken = PageToken(readTime: view.readTime, position: last)
-                            .text(fingerprint: fingerprint)
+                            .string(fingerprint: fingerprint)
                     }
                     return call.format.encode(response)
                 }

@@ -230,7 +230,7 @@ package final class FirestoreService: Sendable {
     ) throws(Status) {
         let consistency = try permitted(consistency, call, database)
         let failed: @Sendable (Status) -> Void = { status in call.onLoop { call.finish(status) } }
-        pool.runInTurns(.long, for: call.requester, cancellation: call.cancellation, refused: failed) { [self] turn in
+        pool.runInSlices(.long, for: call.requester, cancellation: call.cancellation, refused: failed) { [self] turn in
             let judgeFirst: Database.Judge = { view throws(Status) in try judge(Self.reader(of: view, call, turn)) }
             database.read(consistency, targets, requester: call.requester, judge: judgeFirst) { result in
                 switch result {
@@ -255,7 +255,8 @@ package final class FirestoreService: Sendable {
             switch read {
             case .failure(let status): refused(status)
             case .success(let read):
-                pool.runInTurns(.long, for: call.requester, cancellation: call.cancellation, refused: refused) { turn in
+                pool.runInSlices(.long, for: call.requester, cancellation: call.cancellation, refused: refused) {
+                    turn in
                     do throws(Status) {
                         let view = try database.pastView(at: answer.readTime, under: read)
                         try judge(Self.reader(of: view, call, turn))
@@ -269,7 +270,7 @@ package final class FirestoreService: Sendable {
     }
 
     /// Reads a state for a worker that judges it, which gives way before each document.
-    private static func reader(of view: ReadView, _ call: any ServiceCall, _ turn: WorkerTurn) -> StateReader {
+    private static func reader(of view: ReadView, _ call: any ServiceCall, _ turn: WorkerSlice) -> StateReader {
         StateReader(view) { () throws(Status) in
             turn.giveWay()
             try call.cancellation.check()
@@ -317,7 +318,7 @@ struct DocumentNames {
         guard let path = DocumentKey.decode(key), let prefix = DocumentKey.collectionPrefix(of: key) else {
             throw Status(.dataLoss, "A document key can't be read.")
         }
-        collection = (prefix, root + path.parent.text + "/")
-        return root + path.text
+        collection = (prefix, root + path.parent.string + "/")
+        return root + path.string
     }
 }

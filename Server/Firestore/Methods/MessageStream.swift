@@ -158,7 +158,7 @@ final class MessageStream: @unchecked Sendable {
 
     /// Makes a batch on a worker. To be called by whose turn it is.
     private func work(under read: LongRead?) {
-        pool.runInTurns(
+        pool.runInSlices(
             .long, for: call.requester, cancellation: call.cancellation, refused: { [self] in failed($0) }
         ) { [self] turn in
             do throws(Status) {
@@ -206,13 +206,13 @@ final class MessageStream: @unchecked Sendable {
         if isOver { return }
         isAsking = false
         request = nil
-        var hasRoom = true
-        for message in batch.messages { hasRoom = call.send(message) }
+        var hasCapacity = true
+        for message in batch.messages { hasCapacity = call.send(message) }
         if let failure = batch.failure { return end(failure) }
         if batch.isLast { return end(.ok) }
         if call.isFinished { return end(.ok) }
         keep()
-        if hasRoom {
+        if hasCapacity {
             call.loop.execute { [self] in proceed() }
         } else {
             // `onWritable` goes on; it holds this object only weakly, the timer keeps it while it waits.

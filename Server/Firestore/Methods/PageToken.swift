@@ -15,16 +15,16 @@ struct PageToken: Sendable {
 
     /// Nil for an empty text.
     /// - Throws: INVALID_ARGUMENT for what is no token of this listing.
-    init?(_ text: String, fingerprint: UInt64) throws(Status) {
-        if text.isEmpty { return nil }
-        guard let bytes = Self.decode(text), bytes.count >= 16, Self.number(bytes[0..<8]) == fingerprint else {
+    init?(_ string: String, fingerprint: UInt64) throws(Status) {
+        if string.isEmpty { return nil }
+        guard let bytes = Self.decode(string), bytes.count >= 16, Self.number(bytes[0..<8]) == fingerprint else {
             throw .invalidArgument("invalid page token")
         }
         readTime = Timestamp(microseconds: Int64(bitPattern: Self.number(bytes[8..<16])))
         position = Array(bytes[16...])
     }
 
-    func text(fingerprint: UInt64) -> String {
+    func string(fingerprint: UInt64) -> String {
         var bytes: [UInt8] = []
         for number in [fingerprint, UInt64(bitPattern: readTime.microseconds)] {
             withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
@@ -33,10 +33,10 @@ struct PageToken: Sendable {
     }
 
     /// FNV-1a over texts.
-    static func fingerprint(_ texts: [String]) -> UInt64 {
+    static func fingerprint(_ strings: [String]) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for text in texts {
-            for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        for string in strings {
+            for byte in string.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
             hash = (hash ^ 0xFF) &* 0x0000_0100_0000_01B3
         }
         return hash
@@ -47,20 +47,20 @@ struct PageToken: Sendable {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
     private static func encode(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
+        var string: [UInt8] = []
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let group = bytes[start..<min(start + 3, bytes.count)]
             let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
-            for index in 0...group.count { text.append(alphabet[Int(bits >> UInt32(18 - 6 * index)) & 63]) }
+            for index in 0...group.count { string.append(alphabet[Int(bits >> UInt32(18 - 6 * index)) & 63]) }
         }
-        return String(decoding: text, as: UTF8.self)
+        return String(decoding: string, as: UTF8.self)
     }
 
-    private static func decode(_ text: String) -> [UInt8]? {
+    private static func decode(_ string: String) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
         var bitCount = 0
-        for character in text.utf8 {
+        for character in string.utf8 {
             guard let value = alphabet.firstIndex(of: character) else { return nil }
             bits = bits << 6 | UInt32(value)
             bitCount += 6

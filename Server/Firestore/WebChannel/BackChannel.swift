@@ -6,7 +6,7 @@ final class BackChannel: @unchecked Sendable {
     private let exchange: HTTPExchange
     private let home: EventLoop
     /// On the session's loop: whether the client takes more for now.
-    private(set) var hasRoom = true
+    private(set) var hasCapacity = true
     var onWritable: (() -> Void)?
     /// The client has gone.
     var onBreak: (() -> Void)? { didSet { if isBroken { onBreak?() } } }
@@ -25,7 +25,7 @@ final class BackChannel: @unchecked Sendable {
         }
         exchange.onWritable = { [self] in
             atHome { [self] in
-                hasRoom = true
+                hasCapacity = true
                 onWritable?()
             }
         }
@@ -34,7 +34,7 @@ final class BackChannel: @unchecked Sendable {
 
     func write(_ output: WebChannelSession.Output) {
         onExchange { [self] in
-            if !exchange.write(output.bytes), !output.endsBackChannel { atHome { [self] in hasRoom = false } }
+            if !exchange.write(output.bytes), !output.endsBackChannel { atHome { [self] in hasCapacity = false } }
             if output.endsBackChannel { exchange.end() }
         }
         if output.endsBackChannel { forget() }

@@ -52,14 +52,16 @@ package struct ForwardBody: Sendable {
     }
 
     /// A number as this protocol writes it; nil when it is none, negative or beyond what a session can count.
-    package static func decimal(_ text: some StringProtocol) -> Int64? {
-        guard !text.isEmpty, text.utf8.count <= 15, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
-        return Int64(text)
+    package static func decimal(_ string: some StringProtocol) -> Int64? {
+        guard !string.isEmpty, string.utf8.count <= 15, string.utf8.allSatisfy({ (48...57).contains($0) }) else {
+            return nil
+        }
+        return Int64(string)
     }
 
     /// `Name:value` lines. Source: the `$httpHeaders` of WebChannel.
-    static func headers(_ text: String) -> [HTTPHeader] {
-        text.split(whereSeparator: \.isNewline).compactMap { line in
+    static func headers(_ string: String) -> [HTTPHeader] {
+        string.split(whereSeparator: \.isNewline).compactMap { line in
             guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
             return HTTPHeader(line[..<colon].lowercased(), String(line[line.utf8.index(after: colon)...]))
         }
@@ -84,11 +86,11 @@ package struct ForwardBody: Sendable {
             position += 1
             let nameEnd = equals ?? end
             if nameEnd == start || nameEnd - start > nameBytesMax { continue }
-            guard let name = URLText.decode(body[start..<nameEnd]) else { throw malformed }
-            let text = String(decoding: name, as: UTF8.self)
-            guard text == "headers" || text == "count" || text == "ofs" || place(text) != nil else { continue }
-            guard let value = URLText.decode(equals.map { body[($0 + 1)..<end] } ?? []) else { throw malformed }
-            return (text, value)
+            guard let name = URLCoding.decode(body[start..<nameEnd]) else { throw malformed }
+            let string = String(decoding: name, as: UTF8.self)
+            guard string == "headers" || string == "count" || string == "ofs" || place(string) != nil else { continue }
+            guard let value = URLCoding.decode(equals.map { body[($0 + 1)..<end] } ?? []) else { throw malformed }
+            return (string, value)
         }
         return nil
     }

@@ -30,7 +30,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     private let unacknowledged: MemoryReservation
     private let memory: ServerMemory
     private(set) var isFinished = false
-    private var hasRoom = true
+    private var hasCapacity = true
     private var isFlushScheduled = false
 
     private var backChannel: BackChannel?
@@ -83,9 +83,9 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
             endForWantOfMemory()
             return false
         }
-        hasRoom = session.hasRoom
+        hasCapacity = session.hasCapacity
         flushLater()
-        return hasRoom
+        return hasCapacity
     }
 
     func finish(_ status: Status) {
@@ -221,12 +221,12 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
             _ = countQueued()
         }
         if isFinished, session.isAcknowledged { return end() }
-        tellRoom()
+        notifyCapacity()
     }
 
-    private func tellRoom() {
-        guard !hasRoom, session.hasRoom else { return }
-        hasRoom = true
+    private func notifyCapacity() {
+        guard !hasCapacity, session.hasCapacity else { return }
+        hasCapacity = true
         onWritable?()
     }
 
@@ -252,7 +252,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         pollEnds = pollMilliseconds.map { attachedAt + UInt64($0) * 1_000_000 }
         new.onBreak = { [weak self, weak new] in if let self, self.backChannel === new { self.detached() } }
         new.onWritable = { [weak self] in self?.flush() }
-        tellRoom()
+        notifyCapacity()
         flush()
         scheduleTimer()
     }
@@ -261,7 +261,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         backChannel = nil
         rank(.unattended)
         session.detach()
-        hasRoom = session.hasRoom
+        hasCapacity = session.hasCapacity
         scheduleTimer()
     }
 
@@ -299,7 +299,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     }
 
     private func flush() {
-        while let channel = backChannel, channel.hasRoom, let output = session.takeOutput() {
+        while let channel = backChannel, channel.hasCapacity, let output = session.takeOutput() {
             channel.write(output)
             writtenAt = EventLoop.monotonicNanoseconds()
             if output.endsBackChannel { detached() }
@@ -339,8 +339,8 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
                 writtenAt = now
             }
         }
-        let turnEnds = attachedAt + UInt64(Limits.webChannelTurnSeconds) * 1_000_000_000
-        if let channel = backChannel, pollEnds == nil, now >= turnEnds, channel.hasRoom {
+        let turnEnds = attachedAt + UInt64(Limits.webChannelLifetimeSeconds) * 1_000_000_000
+        if let channel = backChannel, pollEnds == nil, now >= turnEnds, channel.hasCapacity {
             channel.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
             return detached()
         }

@@ -107,8 +107,8 @@ package struct WebChannelHTTP: HTTPExtension {
         guard let call = sessions[id] else { return Self.refuseUnknown(exchange) }
         call.onLoop {
             do throws(Status) {
-                try call.receive(body, acknowledging: parameters.acknowledged) { text in
-                    Self.onLoop(exchange) { Self.answer(exchange, text) }
+                try call.receive(body, acknowledging: parameters.acknowledged) { string in
+                    Self.onLoop(exchange) { Self.answer(exchange, string) }
                 }
             } catch {
                 Self.onLoop(exchange) { Self.refuse(exchange, error) }
@@ -183,8 +183,8 @@ package struct WebChannelHTTP: HTTPExtension {
         ] + CORS.headers(for: head)
     }
 
-    private static func answer(_ exchange: HTTPExchange, _ text: [UInt8]) {
-        exchange.respond(status: 200, headers: headers(for: exchange.head), body: text)
+    private static func answer(_ exchange: HTTPExchange, _ string: [UInt8]) {
+        exchange.respond(status: 200, headers: headers(for: exchange.head), body: string)
     }
 
     private static func refuse(_ exchange: HTTPExchange, _ httpStatus: Int, _ message: String) {
@@ -217,7 +217,7 @@ extension WebChannelHTTP {
         private(set) var fault: String?
 
         init(_ query: String?) {
-            guard let parameters = URLText.parameters(query) else {
+            guard let parameters = URLCoding.parameters(query) else {
                 fault = "The query of the URL can't be decoded."
                 return
             }

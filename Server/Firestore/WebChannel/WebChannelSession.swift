@@ -17,7 +17,7 @@ package struct WebChannelSession {
     private struct QueuedArray {
         var id: Int64
         /// `[id,payload]`
-        var text: [UInt8]
+        var string: [UInt8]
     }
 
     private struct BackChannel {
@@ -85,8 +85,8 @@ package struct WebChannelSession {
     package mutating func acknowledge(_ id: Int64) {
         while firstKept < arrays.count, arrays[firstKept].id <= id {
             acknowledgedID = arrays[firstKept].id
-            queuedBytes -= arrays[firstKept].text.count
-            arrays[firstKept].text = []
+            queuedBytes -= arrays[firstKept].string.count
+            arrays[firstKept].string = []
             firstKept += 1
         }
         // A client may say that it has what was never written to it.
@@ -104,12 +104,12 @@ package struct WebChannelSession {
     package mutating func append(_ payload: [UInt8]) {
         if isClosed { return }
         lastID += 1
-        var text = Array("[\(lastID),".utf8)
-        text.reserveCapacity(text.count + payload.count + 1)
-        text.append(contentsOf: payload)
-        text.append(UInt8(ascii: "]"))
-        queuedBytes += text.count
-        arrays.append(QueuedArray(id: lastID, text: text))
+        var string = Array("[\(lastID),".utf8)
+        string.reserveCapacity(string.count + payload.count + 1)
+        string.append(contentsOf: payload)
+        string.append(UInt8(ascii: "]"))
+        queuedBytes += string.count
+        arrays.append(QueuedArray(id: lastID, string: string))
     }
 
     mutating func appendNoop() { append(Array(#"["noop"]"#.utf8)) }
@@ -126,7 +126,7 @@ package struct WebChannelSession {
     var isAttached: Bool { backChannel != nil }
 
     /// Whether the stream should go on talking.
-    var hasRoom: Bool {
+    var hasCapacity: Bool {
         queuedBytes < (isAttached ? Limits.webChannelQueueBytesMax : Limits.webChannelDetachedQueueBytesMax)
     }
 
@@ -146,9 +146,9 @@ package struct WebChannelSession {
         guard let backChannel, lastID > backChannel.writtenID else { return nil }
         var frame: [UInt8] = []
         var next = arrays.count - Int(lastID - backChannel.writtenID)
-        while next < arrays.count, frame.isEmpty || frame.count + arrays[next].text.count <= Self.frameBytesMax {
+        while next < arrays.count, frame.isEmpty || frame.count + arrays[next].string.count <= Self.frameBytesMax {
             frame.append(UInt8(ascii: frame.isEmpty ? "[" : ","))
-            frame.append(contentsOf: arrays[next].text)
+            frame.append(contentsOf: arrays[next].string)
             next += 1
         }
         frame.append(UInt8(ascii: "]"))
@@ -169,7 +169,7 @@ package struct WebChannelSession {
     /// Forgets what was never written. Nobody knows of it, so what comes next takes the same ids.
     mutating func dropUnwritten() {
         while arrays.count > firstKept, let last = arrays.last, last.id > lastWrittenID {
-            queuedBytes -= last.text.count
+            queuedBytes -= last.string.count
             arrays.removeLast()
             lastID -= 1
         }
@@ -188,15 +188,15 @@ package struct WebChannelSession {
     }
 
     /// Text with its length before it, in UTF-16 code units: JavaScript's measure.
-    static func framed(_ text: [UInt8]) -> [UInt8] {
+    static func framed(_ string: [UInt8]) -> [UInt8] {
         var units = 0
-        text.withUnsafeBufferPointer { bytes in
+        string.withUnsafeBufferPointer { bytes in
             for byte in bytes {
                 // Each character has one byte that doesn't continue another; four bytes make two units.
                 units &+= byte & 0xC0 == 0x80 ? 0 : 1
                 units &+= byte >= 0xF0 ? 1 : 0
             }
         }
-        return Array("\(units)\n".utf8) + text
+        return Array("\(units)\n".utf8) + string
     }
 }

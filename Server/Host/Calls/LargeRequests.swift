@@ -105,14 +105,14 @@ package enum ParsedSize {
     /// A write of a commit, a filter of a query: messages are larger than values.
     private static let messageBytes = 512
 
-    package static func ofJSON(_ text: [UInt8]) -> Int {
+    package static func ofJSON(_ string: [UInt8]) -> Int {
         var elements = 1
-        text.withUnsafeBufferPointer { bytes in
+        string.withUnsafeBufferPointer { bytes in
             for byte in bytes {
                 elements &+= byte == UInt8(ascii: ",") || byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") ? 1 : 0
             }
         }
-        return text.count + elements * elementBytes
+        return string.count + elements * elementBytes
     }
 
     /// Strings are taken for messages as far as they can be read as such, which is seldom far.

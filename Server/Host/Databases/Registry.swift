@@ -47,7 +47,7 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
     private var isClosed = false
     private let clock: any Clock
     private let threads: LifecycleThreads
-    private let room: StoreRoom
+    private let openStores: OpenStores
     private let make: @Sendable (Name) throws(Status) -> Value
     private let remove: @Sendable (Name) throws(Status) -> Void
 
@@ -59,16 +59,16 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
     ///   - open: opens or prepares what has a name. On one of the threads.
     ///   - remove: deletes what is stored under a name, which is closed. On one of the threads.
     package init(
-        threads: LifecycleThreads, room: StoreRoom, clock: any Clock,
+        threads: LifecycleThreads, openStores: OpenStores, clock: any Clock,
         open: @escaping @Sendable (Name) throws(Status) -> Value,
         remove: @escaping @Sendable (Name) throws(Status) -> Void
     ) {
         self.threads = threads
-        self.room = room
+        self.openStores = openStores
         self.clock = clock
         make = open
         self.remove = remove
-        room.add(self)
+        openStores.add(self)
     }
 
     // MARK: Use
@@ -194,7 +194,7 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
         do throws(Status) {
             let value = try make(name)
             monitor.withLock { slots[name]?.value = value }
-            if !value.exists { room.noteDeferred() }
+            if !value.exists { openStores.noteDeferred() }
         } catch {
             let waiting = monitor.withLock { slots[name].map { Self.takeUses($0) } ?? [] }
             for completion in waiting { completion(.failure(error)) }
@@ -205,7 +205,7 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
         guard let value else { return }
         value.close(because: reason)
         // What was queued may have made the store.
-        if value.exists { room.leave() }
+        if value.exists { openStores.leave() }
     }
 
     // MARK: Closing what nobody uses

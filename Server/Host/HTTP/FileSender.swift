@@ -66,8 +66,8 @@ package final class FileSender: @unchecked Sendable {
         if exchange.isFinished { return }
         switch piece {
         case .success(let bytes):
-            let hasRoom = exchange.write(bytes)
-            if hasRoom {
+            let hasCapacity = exchange.write(bytes)
+            if hasCapacity {
                 exchange.loop.execute { [self] in proceed() }
             } else {
                 exchange.onWritable = { [self] in

@@ -53,7 +53,7 @@ package struct OriginPolicy: Sendable {
     /// Database.
     private static func isReadByScripts(_ head: HTTPRequestHead) -> Bool {
         if head.path == "/.lp" { return true }
-        guard let query = head.query, let parameters = URLText.parameters(query) else { return false }
+        guard let query = head.query, let parameters = URLCoding.parameters(query) else { return false }
         return parameters.contains { $0.name == "callback" }
     }
 
@@ -143,17 +143,17 @@ package struct OriginPolicy: Sendable {
     }
 
     /// `https://a.example/b` without what follows the authority.
-    private static func origin(ofURL text: String) -> String? {
-        guard let start = text.range(ofScheme: "://") else { return nil }
-        let end = text[start...].firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? text.endIndex
-        return String(text[..<end])
+    private static func origin(ofURL string: String) -> String? {
+        guard let start = string.range(ofScheme: "://") else { return nil }
+        let end = string[start...].firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? string.endIndex
+        return String(string[..<end])
     }
 
     /// Whether a text is an origin as browsers write it: a scheme and an authority without a path.
-    package static func isOrigin(_ text: String) -> Bool {
-        if text == "null" { return true }
-        guard let start = text.range(ofScheme: "://"), start < text.endIndex else { return false }
-        return !text[start...].contains { $0 == "/" || $0 == "?" || $0 == "#" || $0 == "@" || $0 == " " }
+    package static func isOrigin(_ string: String) -> Bool {
+        if string == "null" { return true }
+        guard let start = string.range(ofScheme: "://"), start < string.endIndex else { return false }
+        return !string[start...].contains { $0 == "/" || $0 == "?" || $0 == "#" || $0 == "@" || $0 == " " }
     }
 }
 

@@ -24,7 +24,7 @@ package enum ClockReport {
     package static func opened(_ database: Database, _ log: Log) {
         guard let seconds = database.clockSkewSeconds else { return }
         log.warning(
-            "commits of the database lie ahead of the system clock", ("database", .text(database.name.text)),
+            "commits of the database lie ahead of the system clock", ("database", .string(database.name.string)),
             ("seconds", .integer(Int(clamping: seconds))))
     }
 }

@@ -53,16 +53,17 @@ package final class StorageHealth: Sendable {
             default: break
             }
         }
-        record(event, (product == .firestore ? "database" : "namespace", .text(name)))
+        record(event, (product == .firestore ? "database" : "namespace", .string(name)))
     }
 
     private func record(_ event: StoreEvent, _ store: Log.Field) {
         switch event {
-        case .commitsFail(let status): log.error("commits fail", store, ("reason", .text(status.message)))
+        case .commitsFail(let status): log.error("commits fail", store, ("reason", .string(status.message)))
         case .commitsRecovered(let failures):
             log.info("commits succeed again", store, ("failures", .integer(failures)))
         case .checkpointsFail(let status):
-            log.error("the log can't be copied into the database, and grows", store, ("reason", .text(status.message)))
+            log.error(
+                "the log can't be copied into the database, and grows", store, ("reason", .string(status.message)))
         case .checkpointsRecovered(let failures):
             log.info("the log is copied again", store, ("failures", .integer(failures)))
         case .snapshotsRevoked(let count):

@@ -64,8 +64,8 @@ package final class Authenticator: Sendable {
         self.credentials = credentials
     }
 
-    private static func digest(_ text: String) -> [UInt8] {
-        let bytes = Array(text.utf8)
+    private static func digest(_ string: String) -> [UInt8] {
+        let bytes = Array(string.utf8)
         var digest = [UInt8](repeating: 0, count: 32)
         _ = EVP_Digest(bytes, bytes.count, &digest, nil, EVP_sha256(), nil)
         return digest
@@ -82,23 +82,23 @@ package final class Authenticator: Sendable {
         else {
             return done(.failure(Status(.unauthenticated, "The authorization must be a bearer token.")))
         }
-        let text = String(authorization[authorization.utf8.index(after: space)...])
-        if let known = remembered(text) { return done(.success(known)) }
-        if !credentials.isEmpty, let scope = credentials[Self.digest(text)] {
+        let string = String(authorization[authorization.utf8.index(after: space)...])
+        if let known = remembered(string) { return done(.success(known)) }
+        if !credentials.isEmpty, let scope = credentials[Self.digest(string)] {
             return done(.success(.administrator(scope)))
         }
         let token: JSONWebToken
         do throws(Status) {
-            if isEmulator, let identity = try emulated(text) {
-                remember(text, Verified(identity: identity, end: .never))
+            if isEmulator, let identity = try emulated(string) {
+                remember(string, Verified(identity: identity, end: .never))
                 return done(.success(identity))
             }
-            token = try JSONWebToken(text)
+            token = try JSONWebToken(string)
         } catch {
             return done(.failure(error))
         }
         check(token) { [self] result in
-            if case .success(let verified) = result { remember(text, verified) }
+            if case .success(let verified) = result { remember(string, verified) }
             let identity = result.map(\.identity)
             if loop.isCurrent { done(identity) } else { loop.execute { done(identity) } }
         }
@@ -109,10 +109,10 @@ package final class Authenticator: Sendable {
     /// As in Google's emulator: of an unsigned token nothing is checked but that there is a subject. Expired ones are taken:
     /// those that the SDKs make up for tests have expired in 1970.
     /// - Returns: nil for a token that is signed, of which somebody else has to decide.
-    private func emulated(_ text: String) throws(Status) -> Identity? {
+    private func emulated(_ string: String) throws(Status) -> Identity? {
         // The other is how a service account's access token begins, which the admin SDKs send, too.
-        if text.lowercased() == "owner" || text.hasPrefix("ya29.") { return .owner }
-        let token = try JSONWebToken(text)
+        if string.lowercased() == "owner" || string.hasPrefix("ya29.") { return .owner }
+        let token = try JSONWebToken(string)
         guard token.signature.isEmpty || (issuers.isEmpty && keys.isEmpty) else { return nil }
         guard let uid = token.subject else { throw JSONWebToken.malformed("it has no subject") }
         return .client(ClientIdentity(uid: uid, token: token.claims, end: nil))
@@ -120,25 +120,25 @@ package final class Authenticator: Sendable {
 
     // MARK: Verification
 
-    private func remembered(_ text: String) -> Identity? {
+    private func remembered(_ string: String) -> Identity? {
         let now = clock.now().microseconds / 1_000_000
-        guard let known = verified.withLock({ $0.byToken[text] }) else { return nil }
+        guard let known = verified.withLock({ $0.byToken[string] }) else { return nil }
         if known.end.seconds + Self.skewSeconds > now, known.end.proof.map({ $0.standing == .believed }) ?? true {
             return known.identity
         }
         verified.withLock { verified in
-            if verified.byToken.removeValue(forKey: text) != nil { verified.sizeBytes -= text.utf8.count }
+            if verified.byToken.removeValue(forKey: string) != nil { verified.sizeBytes -= string.utf8.count }
         }
         return nil
     }
 
-    private func remember(_ text: String, _ new: Verified) {
+    private func remember(_ string: String, _ new: Verified) {
         verified.withLock { verified in
             // They are checked again in a moment.
             if verified.byToken.count >= Self.verifiedMax || verified.sizeBytes >= Self.verifiedBytesMax {
                 verified = Known()
             }
-            if verified.byToken.updateValue(new, forKey: text) == nil { verified.sizeBytes += text.utf8.count }
+            if verified.byToken.updateValue(new, forKey: string) == nil { verified.sizeBytes += string.utf8.count }
         }
     }
 
@@ -146,7 +146,7 @@ package final class Authenticator: Sendable {
         if SigningKey.Algorithm(rawValue: token.algorithm) == nil {
             return done(.failure(Self.refused("the algorithm \(token.algorithm.prefix(20)) is not accepted")))
         }
-        let claimed = token.text("iss") ?? ""
+        let claimed = token.string("iss") ?? ""
         let own = keys.filter { key in
             key.issuer == claimed && key.key.algorithm.rawValue == token.algorithm
                 && (token.keyID == nil || key.id == nil || key.id == token.keyID)

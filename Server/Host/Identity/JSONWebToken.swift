@@ -15,8 +15,8 @@ package struct JSONWebToken: Sendable {
     package let signature: [UInt8]
 
     /// - Throws: UNAUTHENTICATED when the text is no token.
-    package init(_ text: String) throws(Status) {
-        let bytes = Array(text.utf8)
+    package init(_ string: String) throws(Status) {
+        let bytes = Array(string.utf8)
         if bytes.count > Self.sizeBytesMax { throw Self.malformed("it is too long") }
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3 else { throw Self.malformed("it has not three parts") }
@@ -51,8 +51,8 @@ package struct JSONWebToken: Sendable {
 
     // MARK: Claims
 
-    func text(_ name: String) -> String? {
-        if case .string(let text)? = claims[name] { text } else { nil }
+    func string(_ name: String) -> String? {
+        if case .string(let string)? = claims[name] { string } else { nil }
     }
 
     /// A time in seconds since 1970; nil when the token has none. Times beyond the years 1 to 9999 are brought to these: the
@@ -72,15 +72,15 @@ package struct JSONWebToken: Sendable {
     /// `aud` is one text or a list of them.
     var audiences: [String] {
         switch claims["aud"] {
-        case .string(let text)?: [text]
-        case .array(let elements)?: elements.compactMap { if case .string(let text) = $0 { text } else { nil } }
+        case .string(let string)?: [string]
+        case .array(let elements)?: elements.compactMap { if case .string(let string) = $0 { string } else { nil } }
         default: []
         }
     }
 
     /// Whom rules see: `sub`, or what Firebase calls it.
     var subject: String? {
-        let subject = text("sub") ?? text("user_id")
+        let subject = string("sub") ?? string("user_id")
         return subject?.isEmpty == true ? nil : subject
     }
 }
@@ -131,9 +131,9 @@ package enum PlainJSON {
             _ = try reader.takeNull()
             return .null
         default:
-            let text = String(decoding: reader.bytes[try reader.readNumber()], as: UTF8.self)
-            if let integer = Int64(text) { return .integer(integer) }
-            return .double(Double(text) ?? .nan)
+            let string = String(decoding: reader.bytes[try reader.readNumber()], as: UTF8.self)
+            if let integer = Int64(string) { return .integer(integer) }
+            return .double(Double(string) ?? .nan)
         }
     }
 }

@@ -174,8 +174,8 @@ final class KeySet: Sendable {
     private func read() throws(Status) -> [UInt8] {
         switch place {
         case .file(let path):
-            guard let text = try TextFile.read(path) else { throw .notFound("\(path) is not there") }
-            return text
+            guard let string = try TextFile.read(path) else { throw .notFound("\(path) is not there") }
+            return string
         case .address(let address): return try Self.download(address)
         }
     }
@@ -204,8 +204,8 @@ final class KeySet: Sendable {
         return download.bytes
     }
 
-    private func parse(_ text: [UInt8]) throws(Status) -> [Member] {
-        guard case .array(let contents)? = try PlainJSON.object(text)["keys"] else {
+    private func parse(_ string: [UInt8]) throws(Status) -> [Member] {
+        guard case .array(let contents)? = try PlainJSON.object(string)["keys"] else {
             throw .invalidArgument("what came is no JSON Web Key Set")
         }
         let known = state.withLock { $0.members }
@@ -217,7 +217,7 @@ final class KeySet: Sendable {
             }
             guard let key = SigningKey.jsonWebKey(content) else { continue }
             var id: String?
-            if case .string(let text)? = content["kid"] { id = text }
+            if case .string(let string)? = content["kid"] { id = string }
             members.append(Member(content: content, id: id, key: key))
         }
         if members.isEmpty { throw .invalidArgument("there is no key for RS256 or ES256 in it") }

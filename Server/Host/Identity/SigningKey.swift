@@ -70,50 +70,50 @@ package final class SigningKey: @unchecked Sendable {
     /// A JSON Web Key. Source: RFC 7517.
     /// - Returns: nil for one of another kind, or for another use.
     static func jsonWebKey(_ members: MapValue) -> SigningKey? {
-        func text(_ name: String) -> String? { if case .string(let text)? = members[name] { text } else { nil } }
-        func bytes(_ name: String) -> [UInt8]? { text(name).flatMap { Base64.decode($0) } }
-        if let use = text("use"), use != "sig" { return nil }
+        func string(_ name: String) -> String? { if case .string(let string)? = members[name] { string } else { nil } }
+        func bytes(_ name: String) -> [UInt8]? { string(name).flatMap { Base64.decode($0) } }
+        if let use = string("use"), use != "sig" { return nil }
         var key: OpaquePointer?
-        switch text("kty") {
+        switch string("kty") {
         case "RSA":
             guard let n = bytes("n"), let e = bytes("e"), !e.isEmpty, e.count <= 8 else { return nil }
             key = key_rsa(n, Int32(clamping: n.count), e, Int32(e.count))
-        case "EC" where text("crv") == "P-256":
+        case "EC" where string("crv") == "P-256":
             guard let x = bytes("x"), let y = bytes("y"), x.count == 32, y.count == 32 else { return nil }
             key = key_p256([4] + x + y, 65)
         default: return nil
         }
         guard let made = try? checked(key, "a key") else { return nil }
-        if let algorithm = text("alg"), algorithm != made.algorithm.rawValue { return nil }
+        if let algorithm = string("alg"), algorithm != made.algorithm.rawValue { return nil }
         return made
     }
 
     // MARK: Signatures
 
-    func verifies(_ signature: [UInt8], of text: [UInt8]) -> Bool {
+    func verifies(_ signature: [UInt8], of string: [UInt8]) -> Bool {
         switch material {
         case .secret(let secret):
-            let expected = Self.hmac(secret, text)
+            let expected = Self.hmac(secret, string)
             // In the same time wherever the first difference is.
             return signature.count == expected.count && CRYPTO_memcmp(signature, expected, expected.count) == 0
         case .key(let key):
             guard algorithm == .es256 else {
-                return key_verify_sha256(key, signature, signature.count, text, text.count) == 1
+                return key_verify_sha256(key, signature, signature.count, string, string.count) == 1
             }
             guard signature.count == 64 else { return false }
             var der = [UInt8](repeating: 0, count: 80)
             let size = key_der_signature(signature, &der, Int32(der.count))
-            return size > 0 && key_verify_sha256(key, der, Int(size), text, text.count) == 1
+            return size > 0 && key_verify_sha256(key, der, Int(size), string, string.count) == 1
         }
     }
 
     /// - Throws: INVALID_ARGUMENT for a key that only checks.
-    func sign(_ text: [UInt8]) throws(Status) -> [UInt8] {
+    func sign(_ string: [UInt8]) throws(Status) -> [UInt8] {
         switch material {
-        case .secret(let secret): return Self.hmac(secret, text)
+        case .secret(let secret): return Self.hmac(secret, string)
         case .key(let key):
             var signature = [UInt8](repeating: 0, count: 1024)
-            let size = key_sign_sha256(key, text, text.count, &signature, signature.count)
+            let size = key_sign_sha256(key, string, string.count, &signature, signature.count)
             if size == 0 { throw .invalidArgument("The key can't sign: it is no private key.") }
             guard algorithm == .es256 else { return Array(signature[..<size]) }
             var raw = [UInt8](repeating: 0, count: 64)
@@ -124,10 +124,10 @@ package final class SigningKey: @unchecked Sendable {
         }
     }
 
-    private static func hmac(_ secret: [UInt8], _ text: [UInt8]) -> [UInt8] {
+    private static func hmac(_ secret: [UInt8], _ string: [UInt8]) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: 32)
         var size: UInt32 = 0
-        _ = HMAC(EVP_sha256(), secret, Int32(clamping: secret.count), text, text.count, &digest, &size)
+        _ = HMAC(EVP_sha256(), secret, Int32(clamping: secret.count), string, string.count, &digest, &size)
         return digest
     }
 }
@@ -140,12 +140,12 @@ extension SigningKey: Equatable {
 package enum Base64URL {
     package static func encode(_ bytes: [UInt8]) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-        var text: [UInt8] = []
+        var string: [UInt8] = []
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let part = bytes[start..<min(start + 3, bytes.count)]
             let bits = part.reduce(0) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - part.count))
-            for place in 0...part.count { text.append(alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)]) }
+            for place in 0...part.count { string.append(alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)]) }
         }
-        return String(decoding: text, as: UTF8.self)
+        return String(decoding: string, as: UTF8.self)
     }
 }

@@ -30,25 +30,26 @@ package enum TokenMint {
             }
             payload.append(.init(name: claim.name, value: claim.value))
         }
-        let text = [header, payload].map { Base64URL.encode(PlainJSON.text(.map(MapValue($0)))) }.joined(separator: ".")
-        return text + "." + Base64URL.encode(try key.sign(Array(text.utf8)))
+        let string = [header, payload].map { Base64URL.encode(PlainJSON.string(.map(MapValue($0)))) }.joined(
+            separator: ".")
+        return string + "." + Base64URL.encode(try key.sign(Array(string.utf8)))
     }
 }
 
 extension TokenMint {
     /// A claim's value as it is written on a command line: JSON, or else a text.
-    package static func claim(_ text: String) -> Value {
+    package static func claim(_ string: String) -> Value {
         do throws(Status) {
-            return try PlainJSON.object(Array("{\"v\":\(text)}".utf8))["v"] ?? .string(text)
+            return try PlainJSON.object(Array("{\"v\":\(string)}".utf8))["v"] ?? .string(string)
         } catch {
-            return .string(text)
+            return .string(string)
         }
     }
 }
 
 extension PlainJSON {
     /// Of what tokens are made of: texts, numbers, booleans, null, lists and maps.
-    static func text(_ value: Value) -> [UInt8] {
+    static func string(_ value: Value) -> [UInt8] {
         var writer = JSONWriter()
         write(value, to: &writer)
         return writer.bytes
@@ -59,7 +60,7 @@ extension PlainJSON {
         case .boolean(let flag): writer.raw(flag ? "true" : "false")
         case .integer(let number): writer.integer(number)
         case .double(let number): writer.raw(number.isFinite ? "\(number)" : "null")
-        case .string(let text): writer.string(text)
+        case .string(let string): writer.string(string)
         case .array(let elements):
             writer.raw("[")
             for (index, element) in elements.enumerated() {

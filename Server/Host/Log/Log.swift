@@ -11,7 +11,7 @@ import Synchronization
 /// Lines go to a `LogWriter`, whose thread writes them: whoever logs waits for nobody.
 package final class Log: Sendable {
     package enum Format: String, Sendable, CaseIterable {
-        case text
+        case string
         case json
     }
 
@@ -42,7 +42,7 @@ package final class Log: Sendable {
     }
 
     package enum Value: Sendable {
-        case text(String)
+        case string(String)
         case integer(Int)
         case number(Double)
         case boolean(Bool)
@@ -60,7 +60,7 @@ package final class Log: Sendable {
     ///   - level: what is below it is left out.
     ///   - write: takes one whole line, on the thread that logs; nil writes to standard error.
     package init(
-        format: Format = .text, level: Level = .info, now: @escaping @Sendable () -> Timestamp = { Log.wallClock() },
+        format: Format = .string, level: Level = .info, now: @escaping @Sendable () -> Timestamp = { Log.wallClock() },
         write: (@Sendable ([UInt8]) -> Void)? = nil
     ) {
         self.format = format
@@ -97,7 +97,7 @@ package final class Log: Sendable {
 
     private func line(_ level: Level, _ message: String, _ fields: [Field]) -> [UInt8] {
         switch format {
-        case .text: text(level, message, fields)
+        case .string: string(level, message, fields)
         case .json: json(level, message, fields)
         }
     }
@@ -119,7 +119,7 @@ package final class Log: Sendable {
         return bytes
     }
 
-    private func text(_ level: Level, _ message: String, _ fields: [Field]) -> [UInt8] {
+    private func string(_ level: Level, _ message: String, _ fields: [Field]) -> [UInt8] {
         var writer = JSONWriter(time())
         writer.byte(UInt8(ascii: " "))
         writer.raw(level.name)
@@ -130,8 +130,8 @@ package final class Log: Sendable {
             writer.byte(UInt8(ascii: " "))
             writer.raw(field.name)
             writer.byte(UInt8(ascii: "="))
-            if case .text(let text) = field.value, Self.isWord(text) {
-                writer.raw(text)
+            if case .string(let string) = field.value, Self.isWord(string) {
+                writer.raw(string)
             } else {
                 Self.value(field.value, &writer)
             }
@@ -160,21 +160,21 @@ package final class Log: Sendable {
 
     private static func value(_ value: Value, _ writer: inout JSONWriter) {
         switch value {
-        case .text(let text): writer.string(text)
+        case .string(let string): writer.string(string)
         case .integer(let number): writer.integer(Int64(number))
         case .number(let number): writer.double(number)
         case .boolean(let flag): writer.bool(flag)
         }
     }
 
-    private static func plain(_ text: String, to writer: inout JSONWriter) {
-        for byte in text.utf8 { writer.byte(byte < 0x20 ? UInt8(ascii: " ") : byte) }
+    private static func plain(_ string: String, to writer: inout JSONWriter) {
+        for byte in string.utf8 { writer.byte(byte < 0x20 ? UInt8(ascii: " ") : byte) }
     }
 
     /// Whether a text can stand without quotes.
-    private static func isWord(_ text: String) -> Bool {
-        !text.isEmpty
-            && text.utf8.allSatisfy { byte in
+    private static func isWord(_ string: String) -> Bool {
+        !string.isEmpty
+            && string.utf8.allSatisfy { byte in
                 byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "=")
                     && byte != UInt8(ascii: "\\")
             }

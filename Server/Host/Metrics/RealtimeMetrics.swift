@@ -4,12 +4,12 @@ import HearthTreeStorage
 /// What `/metrics` tells of the namespaces of the Realtime Database.
 enum RealtimeMetrics {
     private struct Row {
-        var labels: MetricsText.Labels
+        var labels: MetricsWriter.Labels
         var statistics: TreeStatistics
         var sizeBytes: Int?
     }
 
-    static func write(_ databases: [TreeDatabase], to text: inout MetricsText) {
+    static func write(_ databases: [TreeDatabase], to string: inout MetricsWriter) {
         let sorted = databases.sorted { UTF8Order.compare($0.name, $1.name) < 0 }
         var rows = sorted.prefix(ServerMetrics.databaseLabelsMax).map { database in
             Row(
@@ -17,7 +17,7 @@ enum RealtimeMetrics {
         }
         // Clients can make as many as they like, and each label costs whoever keeps the figures.
         if sorted.count > rows.count { rows.append(sum(sorted.dropFirst(rows.count))) }
-        let figures: [(String, MetricsText.Kind, String, (Row) -> Int?)] = [
+        let figures: [(String, MetricsWriter.Kind, String, (Row) -> Int?)] = [
             ("hearth_tree_commits_total", .counter, "Writes to a tree that were made.", { $0.statistics.commits }),
             ("hearth_tree_groups_total", .counter, "Groups that were made durable together.", { $0.statistics.groups }),
             (
@@ -29,9 +29,9 @@ enum RealtimeMetrics {
             ("hearth_tree_bytes", .gauge, "Room that the tree takes, its log included.", { $0.sizeBytes }),
         ]
         for (name, kind, help, value) in figures {
-            text.family(name, kind, help)
+            string.family(name, kind, help)
             for row in rows {
-                if let number = value(row) { text.sample(name, row.labels, number) }
+                if let number = value(row) { string.sample(name, row.labels, number) }
             }
         }
     }

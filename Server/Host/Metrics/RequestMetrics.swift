@@ -21,8 +21,8 @@ package final class RequestMetrics: Sendable {
         package var name: String { Self.names[rawValue] }
 
         private static let names = allCases.map { method in
-            let text = String(describing: method)
-            return text.prefix(1).uppercased() + text.dropFirst()
+            let string = String(describing: method)
+            return string.prefix(1).uppercased() + string.dropFirst()
         }
 
         /// - Parameter path: of a gRPC call.
@@ -91,26 +91,26 @@ package final class RequestMetrics: Sendable {
 
     // MARK: Text
 
-    func write(to text: inout MetricsText) {
-        text.family("hearth_requests_total", .counter, "Requests that have ended, by method, transport and status.")
+    func write(to string: inout MetricsWriter) {
+        string.family("hearth_requests_total", .counter, "Requests that have ended, by method, transport and status.")
         for method in Method.allCases {
             for transport in Transport.allCases {
                 for code in Status.Code.allCases {
                     let number = count(method, transport, code)
                     if number == 0 { continue }
-                    text.sample(
+                    string.sample(
                         "hearth_requests_total",
                         [("method", method.name), ("transport", transport.name), ("code", code.name)], number)
                 }
             }
         }
         let name = "hearth_request_duration_seconds"
-        text.family(name, .histogram, "Time from a request's arrival to the end of its answer.")
+        string.family(name, .histogram, "Time from a request's arrival to the end of its answer.")
         for method in Method.allCases {
             let base = method.rawValue * Self.stride + Transport.allCases.count * Self.codeCount
             let counts = (0..<Self.bucketCount).map { sum(base + $0) }
             if counts.allSatisfy({ $0 == 0 }) { continue }
-            text.histogram(
+            string.histogram(
                 name, [("method", method.name)], bounds: Self.boundsMicroseconds.map { Double($0) / 1e6 }, counts,
                 sum: Double(sum(base + Self.bucketCount)) / 1e6)
         }

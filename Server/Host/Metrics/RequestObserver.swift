@@ -35,10 +35,11 @@ package final class RequestObserver: Sendable {
                 method, transport, code: status.code, nanoseconds: nanoseconds, loopIndex: loop.index)
             guard let log = observer.log else { return }
             var fields: [Log.Field] = [
-                ("method", .text(method.name)), ("transport", .text(transport.name)), ("code", .text(status.code.name)),
-                ("milliseconds", .number(Double(nanoseconds / 1000) / 1000)), ("remote", .text(remote)),
+                ("method", .string(method.name)), ("transport", .string(transport.name)),
+                ("code", .string(status.code.name)),
+                ("milliseconds", .number(Double(nanoseconds / 1000) / 1000)), ("remote", .string(remote)),
             ]
-            if status.code != .ok { fields.append(("reason", .text(status.message))) }
+            if status.code != .ok { fields.append(("reason", .string(status.message))) }
             log.record(.info, "request", fields)
         }
     }

@@ -29,29 +29,29 @@ package struct ServerMetrics: Sendable {
         self.health = health
     }
 
-    package func text() -> [UInt8] {
-        var text = MetricsText()
-        text.family("hearth_build_info", .gauge, "The version of the program, as a label.")
-        text.sample("hearth_build_info", [("version", HearthVersion.text)], 1)
-        writeProcess(to: &text)
-        requests.write(to: &text)
-        Self.write(network(), to: &text)
-        workload?.write(to: &text)
-        Self.write(databases(), to: &text)
-        RealtimeMetrics.write(trees(), to: &text)
-        StoreMetrics.write(databases(), trees(), failing: health?.failingCount ?? 0, to: &text)
-        return text.writer.bytes
+    package func string() -> [UInt8] {
+        var string = MetricsWriter()
+        string.family("hearth_build_info", .gauge, "The version of the program, as a label.")
+        string.sample("hearth_build_info", [("version", HearthVersion.string)], 1)
+        writeProcess(to: &string)
+        requests.write(to: &string)
+        Self.write(network(), to: &string)
+        workload?.write(to: &string)
+        Self.write(databases(), to: &string)
+        RealtimeMetrics.write(trees(), to: &string)
+        StoreMetrics.write(databases(), trees(), failing: health?.failingCount ?? 0, to: &string)
+        return string.writer.bytes
     }
 
-    private func writeProcess(to text: inout MetricsText) {
-        text.family("process_resident_memory_bytes", .gauge, "Memory of the process that is in use.")
-        text.sample("process_resident_memory_bytes", [], ProcessFigures.residentBytes ?? 0)
-        text.family("process_cpu_seconds_total", .counter, "Processor time of the process.")
-        text.sample("process_cpu_seconds_total", [], ProcessFigures.processorSeconds)
+    private func writeProcess(to string: inout MetricsWriter) {
+        string.family("process_resident_memory_bytes", .gauge, "Memory of the process that is in use.")
+        string.sample("process_resident_memory_bytes", [], ProcessFigures.residentBytes ?? 0)
+        string.family("process_cpu_seconds_total", .counter, "Processor time of the process.")
+        string.sample("process_cpu_seconds_total", [], ProcessFigures.processorSeconds)
     }
 
-    private static func write(_ network: NetworkStatistics, to text: inout MetricsText) {
-        let figures: [(String, MetricsText.Kind, String, Int)] = [
+    private static func write(_ network: NetworkStatistics, to string: inout MetricsWriter) {
+        let figures: [(String, MetricsWriter.Kind, String, Int)] = [
             ("hearth_connections_open", .gauge, "Connections that are open.", network.connectionsOpen),
             ("hearth_connections_total", .counter, "Connections that were accepted.", network.connectionsAccepted),
             (
@@ -76,15 +76,15 @@ package struct ServerMetrics: Sendable {
             ),
         ]
         for (name, kind, help, value) in figures {
-            text.family(name, kind, help)
-            text.sample(name, [], value)
+            string.family(name, kind, help)
+            string.sample(name, [], value)
         }
     }
 
     // MARK: Databases
 
-    private static func write(_ databases: [Database], to text: inout MetricsText) {
-        let sorted = databases.sorted { $0.name.text < $1.name.text }
+    private static func write(_ databases: [Database], to string: inout MetricsWriter) {
+        let sorted = databases.sorted { $0.name.string < $1.name.string }
         var rows = sorted.prefix(databaseLabelsMax).map { database in
             ([("project", database.name.project), ("database", database.name.database)], database.statistics)
         }
@@ -92,7 +92,7 @@ package struct ServerMetrics: Sendable {
             let rest = sorted.dropFirst(databaseLabelsMax).map(\.statistics)
             rows.append(([("project", "other"), ("database", "other")], rest.reduce(DatabaseStatistics(), sum)))
         }
-        let figures: [(String, MetricsText.Kind, String, (DatabaseStatistics) -> Int?)] = [
+        let figures: [(String, MetricsWriter.Kind, String, (DatabaseStatistics) -> Int?)] = [
             ("hearth_commits_total", .counter, "Commits that the writer has handled.", { $0.commits }),
             ("hearth_commit_failures_total", .counter, "Commits that failed because the disk did.", { $0.failures }),
             ("hearth_queued_commits", .gauge, "Commits that wait for the writer.", { $0.queuedCommits }),
@@ -101,15 +101,15 @@ package struct ServerMetrics: Sendable {
             ("hearth_database_bytes", .gauge, "Room that the data takes, its log included.", { $0.sizeBytes }),
         ]
         for (name, kind, help, value) in figures {
-            text.family(name, kind, help)
+            string.family(name, kind, help)
             for (labels, statistics) in rows {
-                if let number = value(statistics) { text.sample(name, labels, number) }
+                if let number = value(statistics) { string.sample(name, labels, number) }
             }
         }
-        text.family("hearth_commit_group_size", .histogram, "Commits that shared one durable transaction.")
+        string.family("hearth_commit_group_size", .histogram, "Commits that shared one durable transaction.")
         for (labels, statistics) in rows {
             let bounds = (0..<max(0, statistics.groupSizes.count - 1)).map { Double(1 << $0) }
-            text.histogram(
+            string.histogram(
                 "hearth_commit_group_size", labels, bounds: bounds, statistics.groupSizes,
                 sum: Double(statistics.commits + statistics.failures))
         }
@@ -139,21 +139,21 @@ package enum ProcessFigures {
 
     /// - Parameter process: a process number, or `self`.
     package static func residentBytes(process: String) -> Int? {
-        let text: [UInt8]?
-        do { text = try TextFile.read("/proc/\(process)/statm") } catch { return nil }
-        guard let text else { return nil }
-        let fields = text.split(separator: UInt8(ascii: " "))
+        let string: [UInt8]?
+        do { string = try TextFile.read("/proc/\(process)/statm") } catch { return nil }
+        guard let string else { return nil }
+        let fields = string.split(separator: UInt8(ascii: " "))
         guard fields.count > 1, let pages = Int(String(decoding: fields[1], as: UTF8.self)) else { return nil }
         return pages * sysconf(Int32(_SC_PAGESIZE))
     }
 
     /// User and system time of a process; nil when it isn't there.
     package static func processorSeconds(process: String) -> Double? {
-        let text: [UInt8]?
-        do { text = try TextFile.read("/proc/\(process)/stat") } catch { return nil }
+        let string: [UInt8]?
+        do { string = try TextFile.read("/proc/\(process)/stat") } catch { return nil }
         // The second field is the program's name in parentheses, which may hold anything.
-        guard let text, let end = text.lastIndex(of: UInt8(ascii: ")")) else { return nil }
-        let fields = text[(end + 1)...].split(separator: UInt8(ascii: " "))
+        guard let string, let end = string.lastIndex(of: UInt8(ascii: ")")) else { return nil }
+        let fields = string[(end + 1)...].split(separator: UInt8(ascii: " "))
         guard fields.count > 12, let user = Int(String(decoding: fields[11], as: UTF8.self)),
             let system = Int(String(decoding: fields[12], as: UTF8.self))
         else { return nil }

@@ -6,15 +6,15 @@ import HearthTreeStorage
 /// What `/metrics` tells of the files beneath both products, all databases together: for alerts, which need no names.
 enum StoreMetrics {
     static func write(
-        _ databases: [Database], _ trees: [TreeDatabase], failing: Int, to text: inout MetricsText
+        _ databases: [Database], _ trees: [TreeDatabase], failing: Int, to string: inout MetricsWriter
     ) {
         var sum = StoreStatistics()
         for database in databases { sum = sum + database.store.statistics }
         for tree in trees { sum = sum + tree.statistics.store }
-        text.family("hearth_snapshots_open", .gauge, "Snapshots that are open, by how long they are kept.")
-        text.sample("hearth_snapshots_open", [("use", "short")], sum.shortSnapshots)
-        text.sample("hearth_snapshots_open", [("use", "long")], sum.longSnapshots)
-        let figures: [(String, MetricsText.Kind, String, Int)] = [
+        string.family("hearth_snapshots_open", .gauge, "Snapshots that are open, by how long they are kept.")
+        string.sample("hearth_snapshots_open", [("use", "short")], sum.shortSnapshots)
+        string.sample("hearth_snapshots_open", [("use", "long")], sum.longSnapshots)
+        let figures: [(String, MetricsWriter.Kind, String, Int)] = [
             (
                 "hearth_snapshots_revoked", .gauge,
                 "Snapshots of databases that are open now that were taken away because they kept too much of the log.",
@@ -38,8 +38,8 @@ enum StoreMetrics {
             ("hearth_databases_failing", .gauge, "Databases whose commits fail at present.", failing),
         ]
         for (name, kind, help, value) in figures {
-            text.family(name, kind, help)
-            text.sample(name, [], value)
+            string.family(name, kind, help)
+            string.sample(name, [], value)
         }
     }
 }

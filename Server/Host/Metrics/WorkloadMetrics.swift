@@ -14,10 +14,10 @@ package struct WorkloadMetrics: Sendable {
         self.memory = memory
     }
 
-    func write(to text: inout MetricsText) {
+    func write(to string: inout MetricsWriter) {
         let (brief, short, long) = pool.statistics
         let groups = [("brief", brief), ("short", short), ("long", long)]
-        let figures: [(String, MetricsText.Kind, String, (WorkerStatistics) -> Int)] = [
+        let figures: [(String, MetricsWriter.Kind, String, (WorkerStatistics) -> Int)] = [
             ("hearth_worker_jobs_waiting", .gauge, "Jobs that wait for a worker.", { $0.waiting }),
             ("hearth_worker_jobs_running", .gauge, "Jobs that a worker has.", { $0.running }),
             (
@@ -26,33 +26,33 @@ package struct WorkloadMetrics: Sendable {
             ),
         ]
         for (name, kind, help, value) in figures {
-            text.family(name, kind, help)
-            for (group, statistics) in groups { text.sample(name, [("kind", group)], value(statistics)) }
+            string.family(name, kind, help)
+            for (group, statistics) in groups { string.sample(name, [("kind", group)], value(statistics)) }
         }
-        text.family("hearth_worker_wait_seconds", .histogram, "How long jobs have waited for a worker.")
+        string.family("hearth_worker_wait_seconds", .histogram, "How long jobs have waited for a worker.")
         for (group, statistics) in groups {
-            text.histogram(
+            string.histogram(
                 "hearth_worker_wait_seconds", [("kind", group)],
                 bounds: WorkerStatistics.waitBounds.map { Double($0) / 1e9 }, statistics.waits,
                 sum: Double(statistics.waitNanoseconds) / 1e9)
         }
-        text.family("hearth_long_reads", .gauge, "Reads that keep a snapshot, and those that wait to be let in.")
-        text.sample("hearth_long_reads", [("state", "open")], reads.activeCount)
-        text.sample("hearth_long_reads", [("state", "waiting")], reads.waitingCount)
-        text.family("hearth_held_bytes", .gauge, "Bytes that peers make the process hold, by what they are.")
-        text.sample("hearth_held_bytes", [("kind", "received")], memory.received.usedBytes)
-        text.sample(
+        string.family("hearth_long_reads", .gauge, "Reads that keep a snapshot, and those that wait to be let in.")
+        string.sample("hearth_long_reads", [("state", "open")], reads.activeCount)
+        string.sample("hearth_long_reads", [("state", "waiting")], reads.waitingCount)
+        string.family("hearth_held_bytes", .gauge, "Bytes that peers make the process hold, by what they are.")
+        string.sample("hearth_held_bytes", [("kind", "received")], memory.received.usedBytes)
+        string.sample(
             "hearth_held_bytes", [("kind", "decoded")], memory.working.usedBytes + memory.workingOnLoops.usedBytes)
-        text.sample("hearth_held_bytes", [("kind", "sorted")], memory.sorting.usedBytes)
-        text.sample("hearth_held_bytes", [("kind", "listened")], memory.listening.usedBytes)
-        text.sample("hearth_held_bytes", [("kind", "untold")], memory.listenersWaiting.usedBytes)
-        text.sample("hearth_held_bytes", [("kind", "windows")], memory.windows.usedBytes)
-        text.sample("hearth_held_bytes", [("kind", "kept")], memory.keptWindows.usedBytes)
-        text.sample("hearth_held_bytes", [("kind", "read")], memory.databases.readSets.usedBytes)
-        text.sample("hearth_held_bytes", [("kind", "committing")], memory.databases.commits.usedBytes)
-        text.sample("hearth_held_bytes", [("kind", "unacknowledged")], memory.unacknowledged.usedBytes)
-        text.sample("hearth_held_bytes", [("kind", "unread")], memory.unread.usedBytes)
-        text.family("hearth_pooled_bytes", .gauge, "Bytes that they have of the pool that all of them share.")
-        text.sample("hearth_pooled_bytes", [], memory.pool.usedBytes)
+        string.sample("hearth_held_bytes", [("kind", "sorted")], memory.sorting.usedBytes)
+        string.sample("hearth_held_bytes", [("kind", "listened")], memory.listening.usedBytes)
+        string.sample("hearth_held_bytes", [("kind", "untold")], memory.listenersWaiting.usedBytes)
+        string.sample("hearth_held_bytes", [("kind", "windows")], memory.windows.usedBytes)
+        string.sample("hearth_held_bytes", [("kind", "kept")], memory.keptWindows.usedBytes)
+        string.sample("hearth_held_bytes", [("kind", "read")], memory.databases.readSets.usedBytes)
+        string.sample("hearth_held_bytes", [("kind", "committing")], memory.databases.commits.usedBytes)
+        string.sample("hearth_held_bytes", [("kind", "unacknowledged")], memory.unacknowledged.usedBytes)
+        string.sample("hearth_held_bytes", [("kind", "unread")], memory.unread.usedBytes)
+        string.family("hearth_pooled_bytes", .gauge, "Bytes that they have of the pool that all of them share.")
+        string.sample("hearth_pooled_bytes", [], memory.pool.usedBytes)
     }
 }

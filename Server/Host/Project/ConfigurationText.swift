@@ -41,8 +41,8 @@ package struct ConfigurationValue: Sendable {
     let column: Int
 
     /// - Throws: INVALID_ARGUMENT with file, line and column where the text isn't JSON.
-    package init(parsing text: [UInt8], file: String) throws(Status) {
-        let bytes = Self.withoutComments(text)
+    package init(parsing string: [UInt8], file: String) throws(Status) {
+        let bytes = Self.withoutComments(string)
         var result: Result<ConfigurationValue, Status>?
         bytes.withUnsafeBytes { buffer in
             do throws(Status) {
@@ -65,10 +65,10 @@ package struct ConfigurationValue: Sendable {
     }
 
     /// Comments become spaces, so that positions stay what they are.
-    private static func withoutComments(_ text: [UInt8]) -> [UInt8] {
+    private static func withoutComments(_ string: [UInt8]) -> [UInt8] {
         let slash = UInt8(ascii: "/")
         let star = UInt8(ascii: "*")
-        var result = text
+        var result = string
         var index = 0
         var isInString = false
         while index < result.count {
@@ -124,8 +124,8 @@ package struct ConfigurationValue: Sendable {
     }
 
     package func string() throws(Status) -> String {
-        guard case .string(let text) = content else { throw expected("a string") }
-        return text
+        guard case .string(let string) = content else { throw expected("a string") }
+        return string
     }
 
     package func boolean() throws(Status) -> Bool {
@@ -165,7 +165,7 @@ private struct ConfigurationParser {
             let (line, column) = place(reader.position)
             let isEnd = reader.position >= reader.bytes.count
             throw .invalidArgument(
-                "\(file):\(line):\(column): This is not valid JSON: \(isEnd ? "the text ends too early" : "unexpected text here")."
+                "\(file):\(line):\(column): This is not valid JSON: \(isEnd ? "the string ends too early" : "unexpected string here")."
             )
         }
     }

@@ -24,8 +24,8 @@ package struct IndexConfiguration: Sendable, Equatable {
     }
 
     /// - Throws: INVALID_ARGUMENT with file, line and the path of the member that is wrong.
-    package init(parsing text: [UInt8], file: String) throws(Status) {
-        let root = try ConfigurationValue(parsing: text, file: file)
+    package init(parsing string: [UInt8], file: String) throws(Status) {
+        let root = try ConfigurationValue(parsing: string, file: file)
         for member in try root.members() where member.name != "indexes" && member.name != "fieldOverrides" {
             warn(
                 member.value,
@@ -70,8 +70,8 @@ package struct IndexConfiguration: Sendable, Equatable {
         let standard = ["density": "SPARSE_ALL", "apiScope": "ANY_API"]
         for (name, usual) in standard.sorted(by: { $0.key < $1.key }) {
             guard let member = try value.member(name) else { continue }
-            let text = try member.string()
-            if text != usual { warn(member, "\(text) belongs to the Enterprise edition and is ignored.") }
+            let string = try member.string()
+            if string != usual { warn(member, "\(string) belongs to the Enterprise edition and is ignored.") }
         }
         for name in ["multikey", "unique"] {
             guard let member = try value.member(name) else { continue }
@@ -149,14 +149,14 @@ package struct IndexConfiguration: Sendable, Equatable {
         guard let member else {
             throw value.failure("The member \"collectionGroup\" is missing.")
         }
-        let text = try member.string()
-        try at(member) { () throws(Status) in try ResourceName.validate(collectionID: text) }
-        return text
+        let string = try member.string()
+        try at(member) { () throws(Status) in try ResourceName.validate(collectionID: string) }
+        return string
     }
 
     private static func path(_ value: ConfigurationValue) throws(Status) -> FieldPath {
-        let text = try value.string()
-        return try at(value) { () throws(Status) in try FieldPath(parsing: text) }
+        let string = try value.string()
+        return try at(value) { () throws(Status) in try FieldPath(parsing: string) }
     }
 
     private static func scope(_ value: ConfigurationValue) throws(Status) -> IndexDefinition.Scope {

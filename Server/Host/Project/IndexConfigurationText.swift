@@ -5,74 +5,74 @@ import HearthWire
 extension IndexConfiguration {
     /// The file's text, in the layout of the Firebase tools.
     package func json() -> [UInt8] {
-        var text = IndentedJSON()
-        text.open("{")
-        text.member("indexes")
-        text.open("[")
-        for index in indexes { write(index, to: &text) }
-        text.close("]")
-        text.member("fieldOverrides")
-        text.open("[")
-        for override in overrides { write(override, to: &text) }
-        text.close("]")
-        text.close("}")
-        text.writer.byte(UInt8(ascii: "\n"))
-        return text.writer.bytes
+        var string = IndentedJSON()
+        string.open("{")
+        string.member("indexes")
+        string.open("[")
+        for index in indexes { write(index, to: &string) }
+        string.close("]")
+        string.member("fieldOverrides")
+        string.open("[")
+        for override in overrides { write(override, to: &string) }
+        string.close("]")
+        string.close("}")
+        string.writer.byte(UInt8(ascii: "\n"))
+        return string.writer.bytes
     }
 
-    private func write(_ index: IndexDefinition, to text: inout IndentedJSON) {
-        text.item()
-        text.open("{")
-        text.member("collectionGroup", index.collectionID)
-        text.member("queryScope", index.scope.rawValue)
-        text.member("fields")
-        text.open("[")
+    private func write(_ index: IndexDefinition, to string: inout IndentedJSON) {
+        string.item()
+        string.open("{")
+        string.member("collectionGroup", index.collectionID)
+        string.member("queryScope", index.scope.rawValue)
+        string.member("fields")
+        string.open("[")
         for field in index.shownFields {
-            text.item()
-            text.open("{")
-            text.member("fieldPath", field.path.text)
-            write(field.kind, to: &text)
-            text.close("}")
+            string.item()
+            string.open("{")
+            string.member("fieldPath", field.path.string)
+            write(field.kind, to: &string)
+            string.close("}")
         }
-        text.close("]")
-        text.close("}")
+        string.close("]")
+        string.close("}")
     }
 
-    private func write(_ override: FieldOverride, to text: inout IndentedJSON) {
-        text.item()
-        text.open("{")
-        text.member("collectionGroup", override.collectionID)
-        text.member("fieldPath", override.path?.text ?? "*")
+    private func write(_ override: FieldOverride, to string: inout IndentedJSON) {
+        string.item()
+        string.open("{")
+        string.member("collectionGroup", override.collectionID)
+        string.member("fieldPath", override.path?.string ?? "*")
         if override.isTimeToLive {
-            text.member("ttl")
-            text.writer.bool(true)
+            string.member("ttl")
+            string.writer.bool(true)
         }
-        text.member("indexes")
-        text.open("[")
+        string.member("indexes")
+        string.open("[")
         for index in override.indexes {
-            text.item()
-            text.open("{")
-            text.member("queryScope", index.scope.rawValue)
-            write(index.kind, to: &text)
-            text.close("}")
+            string.item()
+            string.open("{")
+            string.member("queryScope", index.scope.rawValue)
+            write(index.kind, to: &string)
+            string.close("}")
         }
-        text.close("]")
-        text.close("}")
+        string.close("]")
+        string.close("}")
     }
 
-    private func write(_ kind: IndexField.Kind, to text: inout IndentedJSON) {
+    private func write(_ kind: IndexField.Kind, to string: inout IndentedJSON) {
         switch kind {
-        case .ascending: text.member("order", "ASCENDING")
-        case .descending: text.member("order", "DESCENDING")
-        case .contains: text.member("arrayConfig", "CONTAINS")
+        case .ascending: string.member("order", "ASCENDING")
+        case .descending: string.member("order", "DESCENDING")
+        case .contains: string.member("arrayConfig", "CONTAINS")
         case .vector(let dimension):
-            text.member("vectorConfig")
-            text.open("{")
-            text.member("dimension")
-            text.writer.integer(Int64(dimension))
-            text.member("flat")
-            text.writer.raw("{}")
-            text.close("}")
+            string.member("vectorConfig")
+            string.open("{")
+            string.member("dimension")
+            string.writer.integer(Int64(dimension))
+            string.member("flat")
+            string.writer.raw("{}")
+            string.close("}")
         }
     }
 }

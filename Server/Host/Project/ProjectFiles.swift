@@ -51,13 +51,13 @@ package struct ProjectFiles: Sendable, Equatable {
             name.hasPrefix("/") || folder.isEmpty || folder == "." ? name : "\(folder)/\(name)"
         }
         var projects: ConfigurationValue?
-        if let text = try TextFile.read(file(".firebaserc")) {
-            let root = try ConfigurationValue(parsing: text, file: file(".firebaserc"))
+        if let string = try TextFile.read(file(".firebaserc")) {
+            let root = try ConfigurationValue(parsing: string, file: file(".firebaserc"))
             projects = root
             defaultProject = try root.member("projects")?.member("default")?.string()
         }
-        if let text = try TextFile.read(file("firebase.json")) {
-            let root = try ConfigurationValue(parsing: text, file: file("firebase.json"))
+        if let string = try TextFile.read(file("firebase.json")) {
+            let root = try ConfigurationValue(parsing: string, file: file("firebase.json"))
             try readFirestore(try root.member("firestore"), file)
             try readRealtime(try root.member("database"), projects, file)
             let emulators = try root.member("emulators")
@@ -145,10 +145,10 @@ package struct ProjectFiles: Sendable, Equatable {
         var configurations: [String: IndexConfiguration] = [:]
         for files in databases {
             guard let path = files.indexes else { continue }
-            guard let text = try TextFile.read(path) else {
+            guard let string = try TextFile.read(path) else {
                 throw .failedPrecondition("The index file \(path) is not there.")
             }
-            configurations[files.database] = try IndexConfiguration(parsing: text, file: path)
+            configurations[files.database] = try IndexConfiguration(parsing: string, file: path)
         }
         return configurations
     }

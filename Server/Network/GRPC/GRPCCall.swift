@@ -128,9 +128,9 @@ package final class GRPCCall: @unchecked Sendable {
         }
         sendHead()
         let length = parts.reduce(0) { $0 + $1.count }
-        var hasRoom = stream.queue(parts[0], prefix: GRPCPrefix(isCompressed: false, messageBytes: length))
-        for part in parts.dropFirst() { hasRoom = stream.queue(part) }
-        return hasRoom
+        var hasCapacity = stream.queue(parts[0], prefix: GRPCPrefix(isCompressed: false, messageBytes: length))
+        for part in parts.dropFirst() { hasCapacity = stream.queue(part) }
+        return hasCapacity
     }
 
     /// Ends the call. `trailers` are sent beside the status.

@@ -50,26 +50,26 @@ enum GRPCContentType {
         guard bytes.count >= 16 else { return false }
         if !UnsafeRawBufferPointer(rebasing: bytes[..<16]).equals("application/grpc") {
             // Media types are the same in any case; only the rare client that makes use of it pays for a copy.
-            let text = String(decoding: bytes[..<16], as: UTF8.self)
-            guard text.lowercased() == "application/grpc" else { return false }
+            let string = String(decoding: bytes[..<16], as: UTF8.self)
+            guard string.lowercased() == "application/grpc" else { return false }
         }
         guard bytes.count > 16 else { return true }
         return bytes[16] == UInt8(ascii: "+") || bytes[16] == UInt8(ascii: ";") || bytes[16] == UInt8(ascii: " ")
     }
 
-    static func matches(_ text: String) -> Bool {
-        var text = text
-        return text.withUTF8 { matches(UnsafeRawBufferPointer($0)) }
+    static func matches(_ string: String) -> Bool {
+        var string = string
+        return string.withUTF8 { matches(UnsafeRawBufferPointer($0)) }
     }
 }
 
 /// `grpc-timeout`: at most eight digits and a unit.
 package enum GRPCTimeout {
     /// Nanoseconds; nil when malformed.
-    static func nanoseconds(_ text: UnsafeRawBufferPointer) -> UInt64? {
+    static func nanoseconds(_ string: UnsafeRawBufferPointer) -> UInt64? {
         var amount: UInt64 = 0
-        guard let unit = text.last, text.count >= 2, text.count <= 9 else { return nil }
-        for byte in text.dropLast() {
+        guard let unit = string.last, string.count >= 2, string.count <= 9 else { return nil }
+        for byte in string.dropLast() {
             guard HTTP1HeadReader.isDigit(byte) else { return nil }
             amount = amount * 10 + UInt64(byte - UInt8(ascii: "0"))
         }
@@ -85,13 +85,13 @@ package enum GRPCTimeout {
         }
     }
 
-    static func nanoseconds(_ text: String) -> UInt64? {
-        var text = text
-        return text.withUTF8 { nanoseconds(UnsafeRawBufferPointer($0)) }
+    static func nanoseconds(_ string: String) -> UInt64? {
+        var string = string
+        return string.withUTF8 { nanoseconds(UnsafeRawBufferPointer($0)) }
     }
 
     /// The shortest form that loses nothing that matters.
-    package static func text(milliseconds: Int) -> String {
+    package static func string(milliseconds: Int) -> String {
         milliseconds < 100_000_000 ? "\(max(0, milliseconds))m" : "\(min(99_999_999, milliseconds / 1_000))S"
     }
 }

@@ -20,11 +20,11 @@ package enum GRPCStatusFields {
     }
 
     /// Source: gRPC over HTTP/2, Percent-Encoded: printable ASCII but for `%` stays.
-    static func percentEncoded(_ text: String) -> [UInt8] {
+    static func percentEncoded(_ string: String) -> [UInt8] {
         var encoded: [UInt8] = []
-        encoded.reserveCapacity(text.utf8.count)
+        encoded.reserveCapacity(string.utf8.count)
         let digits = Array("0123456789ABCDEF".utf8)
-        for byte in text.utf8 {
+        for byte in string.utf8 {
             if byte >= 0x20 && byte <= 0x7E && byte != UInt8(ascii: "%") {
                 encoded.append(byte)
             } else {
@@ -37,8 +37,8 @@ package enum GRPCStatusFields {
     }
 
     /// What isn't a valid escape stays as it is: a message must never be lost to its encoding.
-    package static func percentDecoded(_ text: String) -> String {
-        let bytes = Array(text.utf8)
+    package static func percentDecoded(_ string: String) -> String {
+        let bytes = Array(string.utf8)
         var decoded: [UInt8] = []
         var position = 0
         while position < bytes.count {

@@ -18,9 +18,9 @@ final class InflationQueue: @unchecked Sendable {
     private var new = FairQueue<Entry>()
     private var begun = FairQueue<Entry>()
     private var current: Entry?
-    private var isTurnOfNew = false
+    private var isSliceOfNew = false
     private var isScheduled = false
-    private static let turnNanoseconds: UInt64 = 1_000_000
+    private static let tickNanoseconds: UInt64 = 1_000_000
 
     init(_ loop: EventLoop) { self.loop = loop }
 
@@ -42,10 +42,10 @@ final class InflationQueue: @unchecked Sendable {
     }
 
     private func goOn() {
-        isTurnOfNew.toggle()
-        let end = EventLoop.monotonicNanoseconds() + Self.turnNanoseconds
+        isSliceOfNew.toggle()
+        let end = EventLoop.monotonicNanoseconds() + Self.tickNanoseconds
         while !isEmpty, EventLoop.monotonicNanoseconds() < end {
-            if isTurnOfNew || (current == nil && begun.isEmpty), let entry = new.popFirst() {
+            if isSliceOfNew || (current == nil && begun.isEmpty), let entry = new.popFirst() {
                 if !unpack(entry.call, until: end) { begun.append(entry, for: entry.requester) }
             } else if let entry = current ?? begun.popFirst() {
                 current = unpack(entry.call, until: end) ? nil : entry

@@ -3,8 +3,8 @@ enum Authority {
     private static let portDigitsMax = 5
 
     /// An empty one is valid: it belongs to targets that have no authority. User names are not: RFC 9110, 4.2.4.
-    static func isValid(_ text: String) -> Bool {
-        let bytes = text.utf8
+    static func isValid(_ string: String) -> Bool {
+        let bytes = string.utf8
         var position = bytes.startIndex
         if bytes.first == UInt8(ascii: "[") {
             guard let end = bytes.firstIndex(of: UInt8(ascii: "]")) else { return false }

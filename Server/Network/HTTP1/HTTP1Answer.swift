@@ -72,7 +72,7 @@ struct HTTP1Answer {
         case .none, .untilClose: return true
         case .length(let remaining): return remaining == 0
         case .chunked:
-            var writer = HTTP1HeadWriter(text: "0\r\n")
+            var writer = HTTP1HeadWriter(string: "0\r\n")
             for trailer in trailers { writer.field(trailer.name, trailer.value) }
             output.append(writer.finish())
             return true
@@ -84,18 +84,18 @@ struct HTTP1Answer {
 struct HTTP1HeadWriter {
     private var bytes: [UInt8] = []
 
-    init(text: String) { bytes.append(contentsOf: text.utf8) }
+    init(string: String) { bytes.append(contentsOf: string.utf8) }
 
     init(status: Int) {
         bytes.reserveCapacity(256)
-        bytes.append(contentsOf: "HTTP/1.1 \(status) \(HTTPStatusText.reason(status))\r\n".utf8)
+        bytes.append(contentsOf: "HTTP/1.1 \(status) \(HTTPReason.reason(status))\r\n".utf8)
     }
 
     mutating func field(_ name: String, _ value: String) {
         bytes.append(contentsOf: name.utf8)
         bytes.append(UInt8(ascii: ":"))
         bytes.append(UInt8(ascii: " "))
-        for byte in value.utf8 { bytes.append(HeaderText.isAllowed(byte) ? byte : UInt8(ascii: " ")) }
+        for byte in value.utf8 { bytes.append(HeaderValue.isAllowed(byte) ? byte : UInt8(ascii: " ")) }
         bytes.append(.cr)
         bytes.append(.lf)
     }
@@ -116,12 +116,12 @@ struct HTTP1HeadWriter {
     }
 }
 
-enum HeaderText {
+enum HeaderValue {
     /// Controls in a value would end the field and begin another: a name of a document must not be able to.
     static func isAllowed(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
 }
 
-enum HTTPStatusText {
+enum HTTPReason {
     static func reason(_ status: Int) -> String {
         switch status {
         case 100: "Continue"

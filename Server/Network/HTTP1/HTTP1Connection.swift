@@ -100,7 +100,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
                 leftover.append(contentsOf: bytes[position...])
                 return
             }
-            if position > 0, position < bytes.count, channel.isTurnOver {
+            if position > 0, position < bytes.count, channel.isTickOver {
                 leftover.append(contentsOf: bytes[position...])
                 return continueLater()
             }
@@ -138,7 +138,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     private func continueNow() {
         continuesLater = false
         guard !isClosing else { return }
-        channel.beginTurn()
+        channel.beginTick()
         parseLeftover()
         updateReading()
     }
@@ -236,17 +236,17 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         // Within an answer that has begun there is no room for another one.
         if answer == nil || isAnswerComplete {
             var type = HTTPHeader("content-type", "text/plain")
-            var text = Array((failure.reason + "\n").utf8)
+            var string = Array((failure.reason + "\n").utf8)
             if failure.status == 413 {
                 type = ContentTooLarge.contentType
-                text = ContentTooLarge.body(limitBytes: context.limits.bodyBytesMax)
+                string = ContentTooLarge.body(limitBytes: context.limits.bodyBytesMax)
             }
             let head = HTTP1Answer(
-                status: failure.status, headers: [type, HTTPHeader("content-length", "\(text.count)")],
+                status: failure.status, headers: [type, HTTPHeader("content-length", "\(string.count)")],
                 isHead: false, isVersion1_0: false, keepsAlive: false, date: channel.loop.currentDate(),
                 serverHeader: context.serverHeader)
             output.append(head.head)
-            output.append(text)
+            output.append(string)
         }
         close()
     }
@@ -276,7 +276,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     // MARK: Output
 
     func produceOutput(into scratch: OutputScratch) {
-        output.move(min(output.count, scratch.room), into: scratch)
+        output.move(min(output.count, scratch.space), into: scratch)
         countAnswers()
     }
 

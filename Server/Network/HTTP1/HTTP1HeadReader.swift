@@ -53,7 +53,7 @@ enum HTTP1HeadReader {
         else { throw .badRequest("malformed request target") }
         let isVersion1_0 = try readVersion(version)
         var head = HTTP1Head(
-            method: text(UnsafeRawBufferPointer(rebasing: method)), target: targetText, authority: "", headers: [],
+            method: string(UnsafeRawBufferPointer(rebasing: method)), target: targetText, authority: "", headers: [],
             isVersion1_0: isVersion1_0, body: .none, keepsAlive: !isVersion1_0, expectsContinue: false)
         try takeTargetApart(&head)
         return head
@@ -115,7 +115,7 @@ enum HTTP1HeadReader {
             throw .badRequest("a control character in a header field")
         }
         return HTTPHeader(
-            lowercase(UnsafeRawBufferPointer(rebasing: name)), text(UnsafeRawBufferPointer(rebasing: value)))
+            lowercase(UnsafeRawBufferPointer(rebasing: name)), string(UnsafeRawBufferPointer(rebasing: value)))
     }
 
     private static func lowercase(_ bytes: UnsafeRawBufferPointer) -> String {
@@ -127,7 +127,7 @@ enum HTTP1HeadReader {
         }
     }
 
-    private static func text(_ bytes: UnsafeRawBufferPointer) -> String { String(decoding: bytes, as: UTF8.self) }
+    private static func string(_ bytes: UnsafeRawBufferPointer) -> String { String(decoding: bytes, as: UTF8.self) }
 
     // MARK: Chunks
 
@@ -236,10 +236,10 @@ private struct FramingFields {
         head.expectsContinue = expectsContinue && !head.isVersion1_0
     }
 
-    private static func length(_ text: String) throws(HTTP1Failure) -> Int {
+    private static func length(_ string: String) throws(HTTP1Failure) -> Int {
         // Digits only: no sign, no list, no inner space. 15 of them stay far from overflow.
-        guard !text.isEmpty, text.utf8.count <= 15, text.utf8.allSatisfy(HTTP1HeadReader.isDigit),
-            let length = Int(text)
+        guard !string.isEmpty, string.utf8.count <= 15, string.utf8.allSatisfy(HTTP1HeadReader.isDigit),
+            let length = Int(string)
         else { throw .badRequest("malformed content-length") }
         return length
     }

@@ -14,7 +14,7 @@ package struct HTTP2Fields {
         let start = bytes.count
         bytes.append(contentsOf: name.utf8)
         let middle = bytes.count
-        for byte in value.utf8 { bytes.append(HeaderText.isAllowed(byte) ? byte : UInt8(ascii: " ")) }
+        for byte in value.utf8 { bytes.append(HeaderValue.isAllowed(byte) ? byte : UInt8(ascii: " ")) }
         spans.append((start, middle, bytes.count, isSecret))
     }
 
@@ -70,10 +70,10 @@ struct HTTP2StaticFields: @unchecked Sendable {
         count = fields.count
     }
 
-    private static func permanent(_ text: String) -> UnsafeBufferPointer<UInt8> {
-        let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: max(1, text.utf8.count))
-        _ = copy.initialize(from: text.utf8)
-        return UnsafeBufferPointer(rebasing: copy[..<text.utf8.count])
+    private static func permanent(_ string: String) -> UnsafeBufferPointer<UInt8> {
+        let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: max(1, string.utf8.count))
+        _ = copy.initialize(from: string.utf8)
+        return UnsafeBufferPointer(rebasing: copy[..<string.utf8.count])
     }
 
     static let grpcHead = HTTP2StaticFields([

@@ -39,7 +39,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     private var isOver = false
 
     /// A frame of nghttp2's is at most 16 KiB and its header.
-    private static let frameRoomBytes = 17 * 1024
+    private static let frameSpaceBytes = 17 * 1024
     /// A header block this many times over the limit isn't worth an answer.
     private static let headerOverflowFactor = 4
     /// Between the warning that the connection will end and the end; a round trip, generously.
@@ -90,7 +90,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     private func feedHeldLater() {
         channel.loop.execute { [self] in
             guard !isOver, !channel.isClosed else { return }
-            channel.beginTurn()
+            channel.beginTick()
             let input = heldInput
             let used = input.withUnsafeBytes { feed($0) }
             guard !isOver else { return }
@@ -125,7 +125,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     func receivedEnd() { channel.close() }
 
     func produceOutput(into scratch: OutputScratch) {
-        while scratch.room >= HTTP2Session.frameRoomBytes {
+        while scratch.space >= HTTP2Session.frameSpaceBytes {
             var data: UnsafePointer<UInt8>?
             let count = nghttp2_session_mem_send(session, &data)
             guard count > 0, let data else {
@@ -193,7 +193,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
 
     var isAboveHighWater: Bool { queuedBytes >= context.limits.connectionHighWaterBytes }
 
-    func waitsForRoom(_ stream: HTTP2Stream) { waitingStreams.append(stream) }
+    func waitsForCapacity(_ stream: HTTP2Stream) { waitingStreams.append(stream) }
 
     var waitingAnswers: (bytes: Int, since: UInt64) { (queuedBytes, lastAnswerAt) }
 
@@ -253,13 +253,13 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         }
         guard headerStream != nil else { return 0 }
         // The first field of a request is the place to stop: none has been begun that isn't finished.
-        let isTurnOver = fields.count == 0 && channel.isTurnOver
+        let isTickOver = fields.count == 0 && channel.isTickOver
         if headerBytes > context.limits.headBytesMax || fields.count >= context.limits.headFieldsMax {
             headIsTooLarge = true
         } else {
             fields.append(name: name, value: value)
         }
-        return isTurnOver ? NGHTTP2_ERR_PAUSE : 0
+        return isTickOver ? NGHTTP2_ERR_PAUSE : 0
     }
 
     func receivedFrame(_ frame: UnsafePointer<nghttp2_frame>) {
@@ -283,7 +283,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     /// What open streams bring may be as much work as requests: the rest is for the next turn.
     func resultAfterData() -> Int32 {
         // The end of the frame is told with what comes next, even when that is nothing.
-        isPausedAfterData = channel.isTurnOver
+        isPausedAfterData = channel.isTickOver
         return isPausedAfterData ? NGHTTP2_ERR_PAUSE : 0
     }
 

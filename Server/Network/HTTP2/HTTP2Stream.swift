@@ -45,7 +45,7 @@ final class HTTP2Stream {
     /// The handler has said its last word.
     private(set) var isAnswered = false
     private var trailers = Trailers.none
-    private var isAwaitingRoom = false
+    private var isAwaitingCapacity = false
     private var lastOutputAt: UInt64
     private var bodyIsWithheld = false
 
@@ -241,25 +241,25 @@ final class HTTP2Stream {
         output.append(bytes, prefix: prefix)
         session.queued(output.count - before)
         wakeOutput()
-        return hasRoom(session)
+        return hasCapacity(session)
     }
 
     /// More bytes of the piece just queued.
     func queueMore(_ bytes: [UInt8]) -> Bool { queue(bytes) }
 
-    private func hasRoom(_ session: HTTP2Session) -> Bool {
+    private func hasCapacity(_ session: HTTP2Session) -> Bool {
         guard output.count >= session.context.answerHighWaterBytes || session.isAboveHighWater else {
             return true
         }
-        if !isAwaitingRoom {
-            isAwaitingRoom = true
-            session.waitsForRoom(self)
+        if !isAwaitingCapacity {
+            isAwaitingCapacity = true
+            session.waitsForCapacity(self)
         }
         return false
     }
 
     func becameWritable() {
-        isAwaitingRoom = false
+        isAwaitingCapacity = false
         switch consumer {
         case .none: break
         case .exchange(let exchange): exchange.becameWritable()
@@ -330,7 +330,7 @@ final class HTTP2Stream {
         guard let session else { return NGHTTP2_ERR_CALLBACK_FAILURE }
         let scratch = loop.scratch
         // Flushed first, then asked again.
-        guard scratch.room >= length + HTTP2Stream.frameHeaderBytes else { return NGHTTP2_ERR_WOULDBLOCK }
+        guard scratch.space >= length + HTTP2Stream.frameHeaderBytes else { return NGHTTP2_ERR_WOULDBLOCK }
         // The output can have been dropped after its frame was announced.
         guard length <= output.count else { return Int32(CNghttp2.NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE) }
         scratch.append(header, HTTP2Stream.frameHeaderBytes)

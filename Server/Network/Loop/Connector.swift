@@ -89,7 +89,7 @@ package final class Connector: @unchecked Sendable {
         }
         loop.unregister(attempt)
         SocketAddress.setConnectionOptions(attempt.descriptor)
-        finish(.success((attempt.descriptor, address.text)))
+        finish(.success((attempt.descriptor, address.string)))
     }
 
     private func finish(_ result: Result<(descriptor: Int32, address: String), Status>) {
@@ -99,6 +99,6 @@ package final class Connector: @unchecked Sendable {
     }
 
     private func refused(_ address: SocketAddress.Resolved, _ error: SystemError) -> Status {
-        .unavailable("cannot connect to \(address.text): \(error.text)")
+        .unavailable("cannot connect to \(address.string): \(error.string)")
     }
 }

@@ -34,7 +34,7 @@ package final class EventLoop: @unchecked Sendable {
     /// Sources closed in this turn. Events that the kernel reported before the close may still point at them.
     private var closedSources: [EventSource] = []
     private var isStopping = false
-    private var dateText = HTTPDate()
+    private var dateString = HTTPDate()
     /// Monotonic time at the beginning of this turn.
     private(set) var now: UInt64 = 0
     /// Input of whichever channel is being read; per loop, so that an idle connection owns no buffer.
@@ -55,7 +55,7 @@ package final class EventLoop: @unchecked Sendable {
             linux_epoll_change(epollDescriptor, EPOLL_CTL_ADD, wakeDescriptor, linux_epoll_in | linux_epoll_et, nil)
                 == 0
         else {
-            throw .unavailable("cannot create an event loop: \(SystemError.last.text)")
+            throw .unavailable("cannot create an event loop: \(SystemError.last.string)")
         }
     }
 
@@ -121,7 +121,7 @@ package final class EventLoop: @unchecked Sendable {
             }, context)
         guard result == 0 else {
             Unmanaged<EventLoop>.fromOpaque(context).release()
-            throw .unavailable("cannot start a thread: \(SystemError(code: result).text)")
+            throw .unavailable("cannot start a thread: \(SystemError(code: result).string)")
         }
     }
 
@@ -165,7 +165,7 @@ package final class EventLoop: @unchecked Sendable {
     func flushLater(_ channel: SocketChannel) { dirtyChannels.append(channel) }
 
     /// The `date` field of HTTP answers, formatted once a second.
-    func currentDate() -> [UInt8] { dateText.current() }
+    func currentDate() -> [UInt8] { dateString.current() }
 
     private func run() {
         threadIdentifier.store(UInt(pthread_self()), ordering: .relaxed)

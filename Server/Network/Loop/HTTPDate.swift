@@ -3,7 +3,7 @@ import Glibc
 /// The `date` field of HTTP answers (RFC 9110, 5.6.7), kept for the second in which it is true.
 struct HTTPDate {
     private var second = time_t.min
-    private var text: [UInt8] = []
+    private var string: [UInt8] = []
 
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -12,9 +12,9 @@ struct HTTPDate {
         let now = time(nil)
         if now != second {
             second = now
-            text = Array(HTTPDate.format(now).utf8)
+            string = Array(HTTPDate.format(now).utf8)
         }
-        return text
+        return string
     }
 
     static func format(_ seconds: time_t) -> String {

@@ -10,20 +10,20 @@ package final class OutputScratch {
 
     deinit { memory.deallocate() }
 
-    package var room: Int { memory.count - count }
+    package var space: Int { memory.count - count }
     var isEmpty: Bool { count == 0 }
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
 
     func reset() { count = 0 }
 
-    /// The caller has looked at `room`.
+    /// The caller has looked at `space`.
     package func append(_ source: UnsafeRawPointer, _ length: Int) {
         append(length) { $0.copyMemory(from: source, byteCount: length) }
     }
 
     /// `fill` writes exactly `length` bytes.
     func append(_ length: Int, _ fill: (UnsafeMutableRawPointer) -> Void) {
-        precondition(length <= room)
+        precondition(length <= space)
         guard length > 0, let base = memory.baseAddress else { return }
         fill(base + count)
         count += length

@@ -8,7 +8,7 @@ extension UnsafeRawBufferPointer {
         return memcmp(base, otherBase, count) == 0
     }
 
-    func equals(_ text: StaticString) -> Bool {
-        equals(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    func equals(_ string: StaticString) -> Bool {
+        equals(UnsafeRawBufferPointer(start: string.utf8Start, count: string.utf8CodeUnitCount))
     }
 }

@@ -76,11 +76,11 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     private var pending: [UInt8] = []
     private var pendingStart = 0
     private var lastWriteProgressAt: UInt64
-    private var turnEndsAt: UInt64 = 0
+    private var tickEndsAt: UInt64 = 0
 
     private static let numbers = Atomic<UInt64>(0)
-    private static let readsPerTurnMax = 16
-    private static let flushBytesPerTurnMax = 2 * 1024 * 1024
+    private static let readsPerTickMax = 16
+    private static let flushBytesPerTickMax = 2 * 1024 * 1024
 
     package init(
         loop: EventLoop, descriptor: Int32, remoteAddress: String, limits: NetworkLimits, counters: LoopCounters,
@@ -145,15 +145,15 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     }
 
     /// Begins to count what the channel does in this turn of the loop.
-    func beginTurn() {
-        turnEndsAt = EventLoop.monotonicNanoseconds() + UInt64(limits.turnMicroseconds) * 1_000
+    func beginTick() {
+        tickEndsAt = EventLoop.monotonicNanoseconds() + UInt64(limits.tickMicroseconds) * 1_000
     }
 
     /// What this turn allows the channel to do is done; the rest is for the next.
-    var isTurnOver: Bool { EventLoop.monotonicNanoseconds() >= turnEndsAt }
+    var isTickOver: Bool { EventLoop.monotonicNanoseconds() >= tickEndsAt }
 
     private func readInput() {
-        beginTurn()
+        beginTick()
         switch tls {
         case .plain: readPlain()
         case .awaitingFirstByte(let context): beginTLS(context)
@@ -163,12 +163,12 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     }
 
     private func readPlain() {
-        for _ in 0..<SocketChannel.readsPerTurnMax {
+        for _ in 0..<SocketChannel.readsPerTickMax {
             let count = recv(descriptor, loop.readBuffer.baseAddress, loop.readBuffer.count, 0)
             if count > 0 {
                 deliver(count)
                 // A short read means that the socket is empty: it saves a system call that would say so.
-                guard !isClosed, !isReadingPaused, count == loop.readBuffer.count, !isTurnOver else { return }
+                guard !isClosed, !isReadingPaused, count == loop.readBuffer.count, !isTickOver else { return }
             } else if count == 0 {
                 return endOfInput()
             } else if errno == EAGAIN || errno == EINTR {
@@ -181,12 +181,12 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
 
     private func readSecure(_ session: TLSSession) {
         // A TLS record is at most 16 KiB: more reads make the same number of bytes.
-        for _ in 0..<(8 * SocketChannel.readsPerTurnMax) {
+        for _ in 0..<(8 * SocketChannel.readsPerTickMax) {
             switch session.read(into: loop.readBuffer) {
             case .bytes(let count):
                 deliver(count)
                 guard !isClosed, !isReadingPaused else { return }
-                if isTurnOver { return readAgainLater() }
+                if isTickOver { return readAgainLater() }
             case .wouldBlock: return
             case .end: return endOfInput()
             case .failed: return close()
@@ -279,7 +279,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         if case .session(let session) = tls, !session.isEstablished { return continueHandshake(session) }
         guard !isHandshaking else { return }
         var sent = 0
-        while sent < SocketChannel.flushBytesPerTurnMax {
+        while sent < SocketChannel.flushBytesPerTickMax {
             guard sendPending() else { return }
             let scratch = loop.scratch
             scratch.reset()

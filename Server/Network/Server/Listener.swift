@@ -6,7 +6,7 @@ import HearthModel
 package final class Listener: EventSource {
     private let loop: EventLoop
     private let accepted: (Int32, String) -> Void
-    private static let acceptsPerTurnMax = 64
+    private static let acceptsPerTickMax = 64
     /// Out of descriptors or memory: a pause lets connections end, and keeps the loop from spinning.
     private static let pauseMilliseconds = 100
 
@@ -19,7 +19,7 @@ package final class Listener: EventSource {
     func start() -> Bool { loop.register(self, events: linux_epoll_in) }
 
     override func handleEvents(_ events: UInt32) {
-        for _ in 0..<Listener.acceptsPerTurnMax {
+        for _ in 0..<Listener.acceptsPerTickMax {
             var address = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             let socket = withUnsafeMutablePointer(to: &address) { pointer in
@@ -33,7 +33,7 @@ package final class Listener: EventSource {
                 default: continue
                 }
             }
-            accepted(socket, SocketAddress.text(&address))
+            accepted(socket, SocketAddress.string(&address))
         }
     }
 
@@ -51,7 +51,7 @@ enum SocketAddress {
     struct Resolved {
         var family: Int32
         var bytes: [UInt8]
-        var text: String
+        var string: String
     }
 
     /// The addresses of a host name or of an address in text.
@@ -75,7 +75,7 @@ enum SocketAddress {
                     var storage = sockaddr_storage()
                     withUnsafeMutableBytes(of: &storage) { $0.copyBytes(from: bytes) }
                     found.append(
-                        Resolved(family: entry.pointee.ai_family, bytes: bytes, text: text(&storage)))
+                        Resolved(family: entry.pointee.ai_family, bytes: bytes, string: string(&storage)))
                 }
             }
             next = entry.pointee.ai_next
@@ -84,7 +84,7 @@ enum SocketAddress {
     }
 
     /// `127.0.0.1:8080`, `[::1]:8080`.
-    static func text(_ address: inout sockaddr_storage) -> String {
+    static func string(_ address: inout sockaddr_storage) -> String {
         var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         let size = socklen_t(buffer.count)
         switch Int32(address.ss_family) {

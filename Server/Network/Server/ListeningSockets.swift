@@ -81,11 +81,11 @@ struct ListeningSockets {
 
     private static func refused(_ address: SocketAddress.Resolved, _ error: SystemError) -> Status {
         switch error.code {
-        case EADDRINUSE: .unavailable("cannot listen on \(address.text): another program uses the port")
-        case EACCES: .unavailable("cannot listen on \(address.text): ports below 1024 need a privilege")
+        case EADDRINUSE: .unavailable("cannot listen on \(address.string): another program uses the port")
+        case EACCES: .unavailable("cannot listen on \(address.string): ports below 1024 need a privilege")
         case EADDRNOTAVAIL, EAFNOSUPPORT:
-            .failedPrecondition("cannot listen on \(address.text): this machine doesn't have the address")
-        default: .unavailable("cannot listen on \(address.text): \(error.text)")
+            .failedPrecondition("cannot listen on \(address.string): this machine doesn't have the address")
+        default: .unavailable("cannot listen on \(address.string): \(error.string)")
         }
     }
 }

@@ -15,9 +15,9 @@ package enum ProtocolDetector {
 
     /// For plaintext on a port that speaks TLS: what a person with a browser or curl understands.
     static let plaintextRefusal: [UInt8] = {
-        let text = "This port speaks TLS only: use https.\n"
+        let string = "This port speaks TLS only: use https.\n"
         let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\nconnection: close\r\n"
-        return Array("\(head)content-length: \(text.utf8.count)\r\n\r\n\(text)".utf8)
+        return Array("\(head)content-length: \(string.utf8.count)\r\n\r\n\(string)".utf8)
     }()
 
     /// For TLS on a plaintext port: the fatal alert handshake_failure.

@@ -65,8 +65,8 @@ package final class TLSContext: @unchecked Sendable {
         return Status(
             .failedPrecondition,
             what + ": "
-                + buffer.withUnsafeBufferPointer { text in
-                    text.baseAddress.map { String(cString: $0) } ?? ""
+                + buffer.withUnsafeBufferPointer { string in
+                    string.baseAddress.map { String(cString: $0) } ?? ""
                 })
     }
 }

@@ -35,7 +35,7 @@ package final class WebSocketChannel: @unchecked Sendable {
     private let input: HeldInput
     private let connection: WebSocketConnection
     private var state = State.open
-    private var hasToldEnd = false
+    private var hasReportedEnd = false
     private var output: OutputQueue
     private var countedBytes = 0
     private var lastAnswerAt: UInt64 = 0
@@ -104,10 +104,10 @@ package final class WebSocketChannel: @unchecked Sendable {
     ///
     /// - Parameter text: valid UTF-8.
     @discardableResult
-    package func send(text: [UInt8]) -> Bool {
+    package func send(string: [UInt8]) -> Bool {
         checkThread()
         guard isOpen else { return false }
-        return sendMessage(connection.send(text: text))
+        return sendMessage(connection.send(string: string))
     }
 
     @discardableResult
@@ -148,7 +148,7 @@ package final class WebSocketChannel: @unchecked Sendable {
         guard isOpen else { return }
         state = .closing(since: loop.now)
         append(connection.close(code, reason: reason))
-        loop.execute { [self] in tellEnd(.closed) }
+        loop.execute { [self] in reportEnd(.closed) }
         continueLater()
     }
 
@@ -184,7 +184,7 @@ package final class WebSocketChannel: @unchecked Sendable {
         while true {
             if case .over = state { return }
             guard !mustWait else { return keep(bytes, position) }
-            if position > 0, position < bytes.count, channel.isTurnOver {
+            if position > 0, position < bytes.count, channel.isTickOver {
                 keep(bytes, position)
                 return continueLater()
             }
@@ -201,7 +201,7 @@ package final class WebSocketChannel: @unchecked Sendable {
 
     private func take(_ event: WebSocketConnection.Event) throws(WebSocketFailure) {
         switch event {
-        case .text(let message):
+        case .string(let message):
             guard isOpen else { return }
             context.counters.webSocketMessagesReceived.add(1)
             onText?(message)
@@ -256,7 +256,7 @@ package final class WebSocketChannel: @unchecked Sendable {
     private func continueNow() {
         guard !isReading else { return continueLater() }
         if !leftover.isEmpty, !mustWait {
-            channel.beginTurn()
+            channel.beginTick()
             let bytes = leftover
             leftover = []
             bytes.withUnsafeBytes { read($0) }
@@ -284,7 +284,7 @@ package final class WebSocketChannel: @unchecked Sendable {
         stop()
         channel.resumeReading()
         channel.closeWhenFlushed(lingers: true)
-        tellEnd(end)
+        reportEnd(end)
     }
 
     private func stop() {
@@ -295,9 +295,9 @@ package final class WebSocketChannel: @unchecked Sendable {
     }
 
     /// The handler's closures hold the channel, and it holds them: here the ring is opened.
-    private func tellEnd(_ end: WebSocketEnd) {
-        guard !hasToldEnd else { return }
-        hasToldEnd = true
+    private func reportEnd(_ end: WebSocketEnd) {
+        guard !hasReportedEnd else { return }
+        hasReportedEnd = true
         context.counters.webSocketsOpen.add(-1)
         let onClose = onClose
         onText = nil
@@ -337,7 +337,7 @@ extension WebSocketChannel: ChannelDriver {
     }
 
     package func produceOutput(into scratch: OutputScratch) {
-        output.move(min(output.count, scratch.room), into: scratch)
+        output.move(min(output.count, scratch.space), into: scratch)
         countAnswers()
     }
 
@@ -356,7 +356,7 @@ extension WebSocketChannel: ChannelDriver {
         stop()
         output.removeAll()
         countAnswers()
-        tellEnd(.connectionLost)
+        reportEnd(.connectionLost)
     }
 
     package func checkTimeouts(now: UInt64) {
@@ -379,7 +379,7 @@ extension WebSocketChannel: ChannelDriver {
         }
         heardAt = max(heardAt, channel.lastReceivedAt)
         if isOver(heardAt, limits.webSocketSilenceMilliseconds) {
-            tellEnd(.timedOut)
+            reportEnd(.timedOut)
             return channel.timeOut()
         }
         if isOver(heardAt, limits.webSocketPingMilliseconds), isOver(pingedAt, limits.webSocketPingMilliseconds) {

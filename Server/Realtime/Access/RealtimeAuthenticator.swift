@@ -47,26 +47,26 @@ final class RealtimeAuthenticator: Sendable {
     private func identify(_ credential: RealtimeCredential, on loop: EventLoop, _ done: @escaping Done) {
         switch credential {
         case .none: done(.success(.nobody))
-        case .header(let text):
-            guard let space = text.utf8.firstIndex(of: UInt8(ascii: " ")), text[..<space].lowercased() == "bearer"
+        case .header(let string):
+            guard let space = string.utf8.firstIndex(of: UInt8(ascii: " ")), string[..<space].lowercased() == "bearer"
             else {
                 return done(.failure(Self.unreadable))
             }
-            let bearer = String(text[text.utf8.index(after: space)...])
+            let bearer = String(string[string.utf8.index(after: space)...])
             if authenticator.isEmulator, !Self.isIDToken(bearer) { return done(.success(.owner)) }
             verify(bearer, on: loop, done)
-        case .token(let text): verify(text, on: loop, done)
-        case .accessToken(let text):
+        case .token(let string): verify(string, on: loop, done)
+        case .accessToken(let string):
             if authenticator.isEmulator { return done(.success(.owner)) }
-            verify(text, on: loop) { result in
+            verify(string, on: loop) { result in
                 if case .success(.client) = result { return done(.failure(Self.unreadable)) }
                 done(result)
             }
         }
     }
 
-    private func verify(_ text: String, on loop: EventLoop, _ done: @escaping Done) {
-        authenticator.identify("Bearer " + text, on: loop) { result in
+    private func verify(_ string: String, on loop: EventLoop, _ done: @escaping Done) {
+        authenticator.identify("Bearer " + string, on: loop) { result in
             switch result {
             case .success(let identity): done(.success(RealtimeIdentity(identity)))
             case .failure(let status):
@@ -81,9 +81,9 @@ final class RealtimeAuthenticator: Sendable {
     }
 
     /// Whether a bearer is a user's and no service's: the access tokens that some SDKs sign themselves have the same form.
-    private static func isIDToken(_ text: String) -> Bool {
+    private static func isIDToken(_ string: String) -> Bool {
         do throws(Status) {
-            let token = try JSONWebToken(text)
+            let token = try JSONWebToken(string)
             return token.signature.isEmpty || token.claims["firebase"] != nil || token.claims["user_id"] != nil
         } catch {
             return false

@@ -72,7 +72,7 @@ enum RealtimeIdentity: Sendable {
         case .boolean(let flag): .bool(flag)
         case .integer(let number): .integer(number)
         case .double(let number): number.isFinite ? .double(number) : .null
-        case .string(let text): .string(text)
+        case .string(let string): .string(string)
         case .array(let elements): .array(elements.map { json($0) })
         case .map(let map): .object(map.fields.map { (name: $0.name, value: json($0.value)) })
         // Claims are JSON, which has none of these.
@@ -88,10 +88,10 @@ package enum RealtimeOverride: Sendable {
 
     /// - Parameter text: JSON: an object, or `null` for nobody.
     /// - Throws: INVALID_ARGUMENT for anything else.
-    init(parsing text: String) throws(Status) {
+    init(parsing string: String) throws(Status) {
         let value: JSONValue
         do throws(TreeDataError) {
-            value = try TreeJSON.value(Array(text.utf8))
+            value = try TreeJSON.value(Array(string.utf8))
         } catch {
             throw .invalidArgument("auth_variable_override must be a JSON object or null.")
         }

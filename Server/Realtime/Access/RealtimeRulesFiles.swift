@@ -78,11 +78,11 @@ package final class RealtimeRulesFiles: Sendable {
                 let ruleset = try Self.compile(path)
                 state.withLock { $0.rulesets[path] = ruleset }
                 changed.insert(path)
-                log.info("rules of the Realtime Database reloaded", ("file", .text(path)))
+                log.info("rules of the Realtime Database reloaded", ("file", .string(path)))
             } catch {
                 log.error(
-                    "the rules are broken; those before them stay in force", ("file", .text(path)),
-                    ("reason", .text(error.message)))
+                    "the rules are broken; those before them stay in force", ("file", .string(path)),
+                    ("reason", .string(error.message)))
             }
         }
         state.withLock { $0.changed = changed }
@@ -90,11 +90,11 @@ package final class RealtimeRulesFiles: Sendable {
     }
 
     private static func compile(_ path: String) throws(Status) -> TreeRuleset {
-        guard let text = try TextFile.read(path) else {
+        guard let string = try TextFile.read(path) else {
             throw .failedPrecondition("The rules file \(path) is not there.")
         }
         do throws(TreeRulesError) {
-            return try TreeRuleset.compile(text)
+            return try TreeRuleset.compile(string)
         } catch {
             throw .invalidArgument("\(path):\(error)")
         }

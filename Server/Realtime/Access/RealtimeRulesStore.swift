@@ -12,7 +12,7 @@ import Synchronization
 struct RealtimeRulesStore: Sendable {
     struct Stored: Equatable {
         var base: String
-        var text: [UInt8]
+        var string: [UInt8]
     }
 
     /// Nil keeps them in memory, as long as the server runs.
@@ -41,19 +41,19 @@ struct RealtimeRulesStore: Sendable {
             throw .failedPrecondition("\(path) holds no rules.")
         }
         let base = String(decoding: bytes[Self.mark.utf8.count..<end], as: UTF8.self)
-        return Stored(base: base, text: Array(bytes[(end + 1)...]))
+        return Stored(base: base, string: Array(bytes[(end + 1)...]))
     }
 
     /// Durably, and all or nothing.
     /// - Throws: UNAVAILABLE when the file can't be written.
-    func save(_ text: [UInt8], base: String, _ name: String) throws(Status) {
+    func save(_ string: [UInt8], base: String, _ name: String) throws(Status) {
         guard let folder, let path = path(name) else {
-            return memory.rules.withLock { $0[name] = Stored(base: base, text: text) }
+            return memory.rules.withLock { $0[name] = Stored(base: base, string: string) }
         }
         let draft = path + ".new"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         if descriptor < 0 { throw DataFolder.failure("write \(draft)") }
-        var rest = (Array("\(Self.mark)\(base)\n".utf8) + text)[...]
+        var rest = (Array("\(Self.mark)\(base)\n".utf8) + string)[...]
         var isWritten = true
         while !rest.isEmpty, isWritten {
             let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
@@ -70,10 +70,10 @@ struct RealtimeRulesStore: Sendable {
     }
 
     /// Of a rules file; `-` without one.
-    static func digest(_ text: [UInt8]?) -> String {
-        guard let text else { return "-" }
+    static func digest(_ string: [UInt8]?) -> String {
+        guard let string else { return "-" }
         var digest = [UInt8](repeating: 0, count: 32)
-        _ = EVP_Digest(text, text.count, &digest, nil, EVP_sha256(), nil)
+        _ = EVP_Digest(string, string.count, &digest, nil, EVP_sha256(), nil)
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }

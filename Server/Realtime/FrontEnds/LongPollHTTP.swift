@@ -79,7 +79,7 @@ package struct LongPollHTTP: HTTPExtension {
         guard case .admitted(let dropped) = sessions.add(session, id: session.id, for: requester) else {
             throw .resourceExhausted("The server has too many sessions.")
         }
-        if let dropped { dropped.loop.execute { dropped.makeRoom() } }
+        if let dropped { dropped.loop.execute { dropped.makeSpace() } }
         session.begin(
             namespace, service, host: head.authority, formerSession: formerSession,
             LongPollRequest(exchange, home: exchange.loop))
@@ -114,10 +114,10 @@ package struct LongPollHTTP: HTTPExtension {
     /// A client that polls opens a socket with its session's id to change over. What tells it that there is nothing to
     /// change to is a reset; it goes on as before.
     private func refuseChange(_ exchange: HTTPExchange) -> Bool {
-        let parameters = URLText.parameters(exchange.head.query) ?? []
+        let parameters = URLCoding.parameters(exchange.head.query) ?? []
         guard parameters.contains(where: { $0.name == "s" }) else { return false }
         guard let channel = exchange.upgradeToWebSocket() else { return true }
-        channel.send(text: RealtimeMessages.reset(host: exchange.head.authority))
+        channel.send(string: RealtimeMessages.reset(host: exchange.head.authority))
         channel.onText = { _ in }
         channel.close()
         return true

@@ -5,7 +5,7 @@ import HearthTree
 /// They run in a frame without address that the page made for them; its functions are the parent's. A page that loads them
 /// itself is its own parent.
 struct LongPollScript {
-    private(set) var text: [UInt8] = []
+    private(set) var string: [UInt8] = []
     private let callback: String
 
     /// - Parameter callback: ends the functions' names; digits.
@@ -13,8 +13,8 @@ struct LongPollScript {
 
     /// The session is there.
     mutating func start(session: String, password: String) {
-        call("pLPCommand") { text in
-            text += Array(#""start","\#(session)","\#(password)""#.utf8)
+        call("pLPCommand") { string in
+            string += Array(#""start","\#(session)","\#(password)""#.utf8)
         }
     }
 
@@ -28,16 +28,16 @@ struct LongPollScript {
             list += message
         }
         list.append(UInt8(ascii: "]"))
-        call("pRTLPCB") { text in
-            text += Array("\(number),".utf8)
+        call("pRTLPCB") { string in
+            string += Array("\(number),".utf8)
             guard RealtimeDataWriter.namesPrototype(list) else {
-                text += list
+                string += list
                 return
             }
             // JSON is a script but for this name, which in a script sets the object's prototype.
-            text += Array("JSON.parse(".utf8)
-            TreeJSON.appendString(String(decoding: list, as: UTF8.self), to: &text)
-            text.append(UInt8(ascii: ")"))
+            string += Array("JSON.parse(".utf8)
+            TreeJSON.appendString(String(decoding: list, as: UTF8.self), to: &string)
+            string.append(UInt8(ascii: ")"))
         }
     }
 
@@ -45,24 +45,24 @@ struct LongPollScript {
     func parts(_ number: Int, _ body: LargeJSON) -> (before: [UInt8], after: [UInt8], isQuoted: Bool) {
         var empty = LongPollScript(callback: callback)
         let mark = UInt8(ascii: "[")
-        empty.call("pRTLPCB") { text in
-            text += Array("\(number),".utf8)
-            text += body.namesPrototype ? Array("JSON.parse(\"[]\")".utf8) : Array("[]".utf8)
+        empty.call("pRTLPCB") { string in
+            string += Array("\(number),".utf8)
+            string += body.namesPrototype ? Array("JSON.parse(\"[]\")".utf8) : Array("[]".utf8)
         }
-        let place = (empty.text.lastIndex(of: mark) ?? 0) + 1
-        return (text + empty.text[..<place], Array(empty.text[place...]), body.namesPrototype)
+        let place = (empty.string.lastIndex(of: mark) ?? 0) + 1
+        return (string + empty.string[..<place], Array(empty.string[place...]), body.namesPrototype)
     }
 
     /// The session is over after the answer with this number.
     mutating func close(after number: Int) {
-        call("pLPCommand") { text in text += Array(#""close",\#(number)"#.utf8) }
+        call("pLPCommand") { string in string += Array(#""close",\#(number)"#.utf8) }
     }
 
     fileprivate mutating func call(_ function: String, _ arguments: (inout [UInt8]) -> Void) {
         let name = #"parent["\#(function)\#(callback)"]"#
-        text += Array("\(name)&&\(name)(".utf8)
-        arguments(&text)
-        text += Array(");\n".utf8)
+        string += Array("\(name)&&\(name)(".utf8)
+        arguments(&string)
+        string += Array(");\n".utf8)
     }
 
     /// A page whose end tells ours: it is loaded when a session begins, in a frame that goes with the session or its page.
@@ -95,12 +95,12 @@ struct LargeScript: Sendable {
 
     /// JSON, or a part of it, as it stands within quotes. It has no characters below the space.
     static func quoted(_ json: [UInt8]) -> [UInt8] {
-        var text: [UInt8] = []
-        text.reserveCapacity(json.count + json.count / 8)
+        var string: [UInt8] = []
+        string.reserveCapacity(json.count + json.count / 8)
         for byte in json {
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { text.append(UInt8(ascii: "\\")) }
-            text.append(byte)
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { string.append(UInt8(ascii: "\\")) }
+            string.append(byte)
         }
-        return text
+        return string
     }
 }

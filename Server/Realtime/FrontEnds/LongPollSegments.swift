@@ -9,7 +9,7 @@ struct LongPollSegment: Equatable {
     /// Of the message to which it belongs.
     var total: Int
     /// Of the message's base64.
-    var text: [UInt8]
+    var string: [UInt8]
 }
 
 /// Puts the messages of a client that polls together again.
@@ -26,7 +26,7 @@ struct LongPollSegments {
     /// What pieces take whose message isn't complete.
     var heldBytes: Int { earlyBytes + gathered.capacity }
 
-    private static let textBytesMax = Limits.realtimeMessageBytesMax / 3 * 4 + 4
+    private static let stringBytesMax = Limits.realtimeMessageBytesMax / 3 * 4 + 4
 
     /// - Parameter earlyBytesMax: of pieces that came before one with a lower number.
     /// - Returns: the messages that are complete with this piece, in their order.
@@ -41,14 +41,14 @@ struct LongPollSegments {
         guard segment.number - next <= Limits.longPollEarlySegmentsMax else {
             throw Self.malformed("Piece \(segment.number) came before piece \(next).")
         }
-        earlyBytes += segment.text.count - (early.updateValue(segment, forKey: segment.number)?.text.count ?? 0)
+        earlyBytes += segment.string.count - (early.updateValue(segment, forKey: segment.number)?.string.count ?? 0)
         var messages: [[UInt8]] = []
         while let segment = early.removeValue(forKey: next) {
             next += 1
-            earlyBytes -= segment.text.count
+            earlyBytes -= segment.string.count
             if missing == 0 { missing = segment.total }
-            gathered += segment.text
-            if gathered.count > Self.textBytesMax {
+            gathered += segment.string
+            if gathered.count > Self.stringBytesMax {
                 throw RealtimeFault(
                     kind: .tooLarge, reason: "A message has at most \(Limits.realtimeMessageBytesMax) bytes.")
             }
@@ -62,10 +62,10 @@ struct LongPollSegments {
         return messages
     }
 
-    private static func decode(_ text: [UInt8]) throws(RealtimeFault) -> [UInt8] {
-        var text = text
-        while text.last == UInt8(ascii: ".") { text.removeLast() }
-        guard let message = text.withUnsafeBytes({ Base64.decode($0) }) else {
+    private static func decode(_ string: [UInt8]) throws(RealtimeFault) -> [UInt8] {
+        var string = string
+        while string.last == UInt8(ascii: ".") { string.removeLast() }
+        guard let message = string.withUnsafeBytes({ Base64.decode($0) }) else {
             throw malformed("A message isn't base64.")
         }
         // Half of a surrogate pair can't be encoded; over a WebSocket browsers send U+FFFD for it.
@@ -89,12 +89,12 @@ struct LongPollParameters {
 
     /// - Throws: INVALID_ARGUMENT when it can't be read.
     init(_ query: String?) throws(Status) {
-        guard let parameters = URLText.parameters(query) else {
+        guard let parameters = URLCoding.parameters(query) else {
             throw .invalidArgument("The parameters of the address can't be decoded.")
         }
         var totals: [String: Int] = [:]
         var numbers: [String: Int] = [:]
-        var order: [(index: String, text: [UInt8])] = []
+        var order: [(index: String, string: [UInt8])] = []
         for (name, value) in parameters {
             switch name {
             case "start": begins = value == "t"
@@ -118,11 +118,11 @@ struct LongPollParameters {
                 }
             }
         }
-        for (index, text) in order {
+        for (index, string) in order {
             guard let number = numbers[index], let total = totals[index] else {
                 throw .invalidArgument("d\(index) needs seg\(index) and ts\(index)")
             }
-            segments.append(LongPollSegment(number: number, total: total, text: text))
+            segments.append(LongPollSegment(number: number, total: total, string: string))
         }
     }
 
@@ -133,9 +133,9 @@ struct LongPollParameters {
         return isNumber ? String(index) : nil
     }
 
-    private static func number(_ text: String) throws(Status) -> Int {
-        guard text.utf8.count <= 15, let number = Int(text), number >= 0 else {
-            throw .invalidArgument("\"\(text)\" is not a number of pieces")
+    private static func number(_ string: String) throws(Status) -> Int {
+        guard string.utf8.count <= 15, let number = Int(string), number >= 0 else {
+            throw .invalidArgument("\"\(string)\" is not a number of pieces")
         }
         return number
     }

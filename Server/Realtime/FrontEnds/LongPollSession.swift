@@ -224,7 +224,7 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
     }
 
     /// Ends, because there are too many.
-    func makeRoom() { goodbye() }
+    func makeSpace() { goodbye() }
 
     /// The page has gone, or has turned to another way.
     func goodbye() {
@@ -270,29 +270,29 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
             number += 1
             return request.answer(
                 LargeScript(
-                    message, before: parts.before, after: parts.after + rest.text, isQuoted: parts.isQuoted),
+                    message, before: parts.before, after: parts.after + rest.string, isQuoted: parts.isQuoted),
                 service.pool.group(.short), for: requester)
         }
         script.answer(number, takeSmall())
         close(&script)
         number += 1
-        request.answer(script.text)
+        request.answer(script.string)
     }
 
     private func takeSmall() -> [[UInt8]] {
         var messages: [[UInt8]] = []
         var bytes = 0
         while let next = outbox.first {
-            let text: [UInt8]
+            let string: [UInt8]
             switch next {
-            case .small(let message): text = message
-            case .push(let push, let tag): text = push.message(tag: tag)
+            case .small(let message): string = message
+            case .push(let push, let tag): string = push.message(tag: tag)
             case .large, .unwritten: return messages
             }
-            if !messages.isEmpty, bytes + text.count > Limits.longPollAnswerBytesMax { break }
+            if !messages.isEmpty, bytes + string.count > Limits.longPollAnswerBytesMax { break }
             outbox.removeFirst()
-            bytes += text.count
-            messages.append(text)
+            bytes += string.count
+            messages.append(string)
         }
         return messages
     }

@@ -6,7 +6,7 @@ struct PrettyJSON {
     /// An opening bracket whose first element hasn't come: an empty object stays on its line.
     private var isOpen = false
 
-    static func text(_ compact: [UInt8]) -> [UInt8] {
+    static func string(_ compact: [UInt8]) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(compact.count * 2)
         var pretty = PrettyJSON()

@@ -26,14 +26,14 @@ enum RealtimeResource: Equatable, Sendable {
         var keys: [TreeKey] = []
         // Each part is decoded after the path is taken apart, so that %2F is no separator but a mistake.
         for part in path.dropLast(Self.suffix.count).utf8.split(separator: UInt8(ascii: "/")) {
-            guard let key = URLText.decode(Substring(part)) else {
+            guard let key = URLCoding.decode(Substring(part)) else {
                 throw .invalidArgument(TreeDataError.invalidPath.message)
             }
             keys.append(TreeKey(key))
         }
         switch keys.first {
         case ".settings", ".inspect":
-            switch keys.map(\.text).joined(separator: "/") {
+            switch keys.map(\.string).joined(separator: "/") {
             case ".settings/rules": self = .rules
             case ".settings/functionTriggers": self = .functionTriggers
             case ".inspect/databases": self = .databases

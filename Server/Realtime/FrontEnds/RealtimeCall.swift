@@ -83,7 +83,7 @@ final class RealtimeCall: @unchecked Sendable {
         var headers = self.headers(tag: tag)
         if parameters.form == .silent { return exchange.respond(status: 204, headers: headers, body: []) }
         var body = json
-        if parameters.form == .pretty { body = PrettyJSON.text(json) }
+        if parameters.form == .pretty { body = PrettyJSON.string(json) }
         if let callback = parameters.callback { body = Self.call(callback, body) }
         headers.append(contentsOf: contentHeaders)
         exchange.respond(status: 200, headers: headers, body: body)

@@ -104,14 +104,14 @@ package final class RealtimeDataWriter {
     }
 
     static func namesPrototype(_ json: [UInt8]) -> Bool {
-        json.withUnsafeBytes { text in
-            guard let base = text.baseAddress else { return false }
+        json.withUnsafeBytes { string in
+            guard let base = string.baseAddress else { return false }
             var position = 0
-            while position + prototype.count <= text.count,
-                let found = memchr(base + position + 1, Int32(UInt8(ascii: "_")), text.count - position - 1)
+            while position + prototype.count <= string.count,
+                let found = memchr(base + position + 1, Int32(UInt8(ascii: "_")), string.count - position - 1)
             {
                 position = UnsafeRawPointer(found) - base - 1
-                if position + prototype.count > text.count { return false }
+                if position + prototype.count > string.count { return false }
                 if memcmp(base + position, prototype, prototype.count) == 0 { return true }
                 position += 1
             }

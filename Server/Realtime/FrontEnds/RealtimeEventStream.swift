@@ -194,7 +194,7 @@ extension RealtimeEventStream: RealtimeOutput {
 }
 
 extension RealtimeEventStream: RealtimeUser {
-    func makeRoom() { shutDown(RealtimeConnections.tooMany) }
+    func makeSpace() { shutDown(RealtimeConnections.tooMany) }
 
     /// What is being read is judged by these rules, or read again.
     func rulesChanged() {

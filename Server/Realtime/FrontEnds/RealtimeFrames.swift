@@ -44,11 +44,11 @@ struct RealtimeFrameJoiner {
 
     /// - Parameter text: of one frame.
     /// - Returns: a whole message; nil while pieces are missing, and for a keep-alive.
-    mutating func receive(_ text: [UInt8]) throws(RealtimeFault) -> Received? {
-        if piecesLeft > 0 { return try takePiece(text) }
-        guard let count = Self.number(text) else {
-            if text.count > Limits.realtimeMessageBytesMax { throw Self.tooLarge }
-            return .message(text)
+    mutating func receive(_ string: [UInt8]) throws(RealtimeFault) -> Received? {
+        if piecesLeft > 0 { return try takePiece(string) }
+        guard let count = Self.number(string) else {
+            if string.count > Limits.realtimeMessageBytesMax { throw Self.tooLarge }
+            return .message(string)
         }
         if count > Limits.realtimePiecesMax {
             throw RealtimeFault(kind: .tooLarge, reason: "A message has at most \(Limits.realtimePiecesMax) pieces.")
@@ -83,10 +83,10 @@ struct RealtimeFrameJoiner {
         kind: .tooLarge, reason: "A message has at most \(Limits.realtimeMessageBytesMax) bytes.")
 
     /// Nil when the text isn't a short number.
-    private static func number(_ text: [UInt8]) -> Int? {
-        guard !text.isEmpty, text.count <= countDigitsMax else { return nil }
+    private static func number(_ string: [UInt8]) -> Int? {
+        guard !string.isEmpty, string.count <= countDigitsMax else { return nil }
         var number = 0
-        for byte in text {
+        for byte in string {
             guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
             number = number * 10 + Int(byte - UInt8(ascii: "0"))
         }
@@ -104,8 +104,8 @@ struct RequestNumberFinder {
     private var isInString = false
     private var isEscaped = false
     /// The last text at the depth of the request's members, or above; only as long as names of interest are.
-    private var text: [UInt8] = []
-    private var isTextWhole = true
+    private var string: [UInt8] = []
+    private var isStringWhole = true
     private var isInRequest = false
     private var digits: [UInt8]?
 
@@ -123,14 +123,14 @@ struct RequestNumberFinder {
                 isInString = false
                 return
             }
-            if text.count < Self.nameBytesMax { text.append(byte) } else { isTextWhole = false }
+            if string.count < Self.nameBytesMax { string.append(byte) } else { isStringWhole = false }
             return
         }
         switch byte {
         case UInt8(ascii: "\""):
             isInString = true
-            isTextWhole = true
-            text.removeAll(keepingCapacity: true)
+            isStringWhole = true
+            string.removeAll(keepingCapacity: true)
         case UInt8(ascii: "{"), UInt8(ascii: "["):
             depth += 1
         case UInt8(ascii: "}"), UInt8(ascii: "]"):
@@ -139,8 +139,8 @@ struct RequestNumberFinder {
             if depth == 1 { isInRequest = false }
         case UInt8(ascii: ","): end()
         case UInt8(ascii: ":"):
-            if depth == 1 { isInRequest = isTextWhole && text == [UInt8(ascii: "d")] }
-            if depth == 2, isInRequest, isTextWhole, text == [UInt8(ascii: "r")] { digits = [] }
+            if depth == 1 { isInRequest = isStringWhole && string == [UInt8(ascii: "d")] }
+            if depth == 2, isInRequest, isStringWhole, string == [UInt8(ascii: "r")] { digits = [] }
         case UInt8(ascii: "0")...UInt8(ascii: "9"):
             if let count = digits?.count, count < Self.digitsMax { digits?.append(byte) }
         default: break

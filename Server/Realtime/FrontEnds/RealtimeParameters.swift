@@ -61,8 +61,8 @@ struct RealtimeParameters: Sendable {
 
     /// - Parameter text: what follows the address's `?`.
     /// - Throws: INVALID_ARGUMENT with the service's words.
-    init(_ text: String?) throws(Status) {
-        guard let parameters = URLText.parameters(text) else {
+    init(_ string: String?) throws(Status) {
+        guard let parameters = URLCoding.parameters(string) else {
             throw .invalidArgument("The parameters of the address can't be decoded.")
         }
         var token: String?
@@ -118,10 +118,10 @@ struct RealtimeParameters: Sendable {
     // MARK: Values
 
     /// What could be the name of a function, or a way to one: anything else could be a program.
-    private static func function(_ text: String) throws(Status) -> String {
+    private static func function(_ string: String) throws(Status) -> String {
         let isName =
-            (1...Limits.realtimeNameBytesMax).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
+            (1...Limits.realtimeNameBytesMax).contains(string.utf8.count)
+            && string.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                     UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "$"), UInt8(ascii: "."),
@@ -131,13 +131,13 @@ struct RealtimeParameters: Sendable {
                 }
             }
         if !isName { throw .invalidArgument("callback must be the name of a function") }
-        return text
+        return string
     }
 
-    private static func milliseconds(_ text: String) throws(Status) -> Int {
-        let digits = text.prefix { $0.isASCII && $0.isNumber }
+    private static func milliseconds(_ string: String) throws(Status) -> Int {
+        let digits = string.prefix { $0.isASCII && $0.isNumber }
         let units = ["ms": 1, "s": 1000, "min": 60_000]
-        guard let number = Int(digits), number > 0, let unit = units[String(text[digits.endIndex...])],
+        guard let number = Int(digits), number > 0, let unit = units[String(string[digits.endIndex...])],
             number <= timeoutMillisecondsMax / unit
         else { throw .invalidArgument("timeout must be a time of at most 15min, like 100ms, 3s or 2min") }
         return number * unit

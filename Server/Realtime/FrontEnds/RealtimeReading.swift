@@ -63,7 +63,7 @@ struct RealtimeReading: Sendable {
             switch result {
             case .failure(let status): call.onLoop { [call] in call.fail(status) }
             case .success(let read):
-                service.answerInTurns(call) { [self] turn throws(Status) in
+                service.answerInSlices(call) { [self] turn throws(Status) in
                     let view = try namespace.database.view(under: read)
                     defer { view.close() }
                     view.askWhileReading { [call] () throws(Status) in
@@ -94,7 +94,7 @@ struct RealtimeReading: Sendable {
         let name =
             switch index {
             case .value: ".value"
-            case .child(let path): path.text
+            case .child(let path): path.string
             case .key, .priority: preconditionFailure("keys and priorities need no index")
             }
         return .invalidArgument(
@@ -102,14 +102,14 @@ struct RealtimeReading: Sendable {
     }
 
     private func isBrief(_ view: TreeView) throws(Status) -> Bool {
-        let looksMax = Limits.realtimeBriefLooksMax
+        let readsMax = Limits.realtimeBriefReadsMax
         if call.parameters.isShallow, query == nil {
             // The tag is that of all there is.
             if isTagged { return false }
-            return try view.children(of: path, limit: looksMax + 1).count <= looksMax
+            return try view.children(of: path, limit: readsMax + 1).count <= readsMax
         }
         return try view.isSmall(
-            query, at: path, sizeBytesMax: Limits.realtimeAnswerMemoryBytesMax, looksMax: looksMax)
+            query, at: path, sizeBytesMax: Limits.realtimeAnswerMemoryBytesMax, readsMax: readsMax)
     }
 
     private func isInline(_ view: TreeView) throws(Status) -> Bool {
@@ -193,8 +193,8 @@ struct RealtimeReading: Sendable {
         call.head.values("if-none-match").contains { Self.unquoted($0) == tag }
     }
 
-    static func unquoted(_ text: String) -> String {
-        text.utf8.count >= 2 && text.hasPrefix("\"") && text.hasSuffix("\"")
-            ? String(text.dropFirst().dropLast()) : text
+    static func unquoted(_ string: String) -> String {
+        string.utf8.count >= 2 && string.hasPrefix("\"") && string.hasSuffix("\"")
+            ? String(string.dropFirst().dropLast()) : string
     }
 }

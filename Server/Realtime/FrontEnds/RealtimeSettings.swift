@@ -52,8 +52,8 @@ struct RealtimeSettings: Sendable {
     }
 
     private func rules(of namespace: RealtimeNamespace) -> [UInt8] {
-        let text = namespace.rules?.text ?? defaultRules()
-        return call.parameters.isStrict ? StrictJSON.text(text) : text
+        let string = namespace.rules?.string ?? defaultRules()
+        return call.parameters.isStrict ? StrictJSON.string(string) : string
     }
 
     private func setRules(_ body: [UInt8], _ namespace: RealtimeNamespace) throws(Status) -> [UInt8] {
@@ -87,21 +87,21 @@ struct RealtimeSettings: Sendable {
 /// Makes JSON of what people write instead: comments go, strings over several lines and commas before a closing bracket are
 /// written as JSON has them. The text is known to be what rules may be.
 enum StrictJSON {
-    static func text(_ text: [UInt8]) -> [UInt8] {
+    static func string(_ string: [UInt8]) -> [UInt8] {
         var output: [UInt8] = []
-        output.reserveCapacity(text.count)
+        output.reserveCapacity(string.count)
         var index = 0
-        while index < text.count {
-            let byte = text[index]
-            let next = index + 1 < text.count ? text[index + 1] : 0
+        while index < string.count {
+            let byte = string[index]
+            let next = index + 1 < string.count ? string[index + 1] : 0
             switch byte {
-            case UInt8(ascii: "\""): copyString(text, &index, &output)
+            case UInt8(ascii: "\""): copyString(string, &index, &output)
             case UInt8(ascii: "/") where next == UInt8(ascii: "/"):
-                while index < text.count, text[index] != UInt8(ascii: "\n") { index += 1 }
+                while index < string.count, string[index] != UInt8(ascii: "\n") { index += 1 }
             case UInt8(ascii: "/") where next == UInt8(ascii: "*"):
                 index += 2
-                while index + 1 < text.count,
-                    !(text[index] == UInt8(ascii: "*") && text[index + 1] == UInt8(ascii: "/"))
+                while index + 1 < string.count,
+                    !(string[index] == UInt8(ascii: "*") && string[index + 1] == UInt8(ascii: "/"))
                 {
                     index += 1
                 }
@@ -122,11 +122,11 @@ enum StrictJSON {
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
-    private static func copyString(_ text: [UInt8], _ index: inout Int, _ output: inout [UInt8]) {
-        output.append(text[index])
+    private static func copyString(_ string: [UInt8], _ index: inout Int, _ output: inout [UInt8]) {
+        output.append(string[index])
         index += 1
-        while index < text.count {
-            let byte = text[index]
+        while index < string.count {
+            let byte = string[index]
             index += 1
             switch byte {
             case UInt8(ascii: "\""):
@@ -134,7 +134,7 @@ enum StrictJSON {
                 return
             case UInt8(ascii: "\\"):
                 output.append(byte)
-                if index < text.count { output.append(text[index]) }
+                if index < string.count { output.append(string[index]) }
                 index += 1
             case UInt8(ascii: "\n"): output += Array("\\n".utf8)
             case UInt8(ascii: "\r"): output += Array("\\r".utf8)

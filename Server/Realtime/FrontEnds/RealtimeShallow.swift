@@ -24,7 +24,7 @@ struct RealtimeShallow {
             for key in keys {
                 output.append(isFirst ? UInt8(ascii: "{") : UInt8(ascii: ","))
                 isFirst = false
-                TreeJSON.appendString(key.text, to: &output)
+                TreeJSON.appendString(key.string, to: &output)
                 output += Array(":true".utf8)
             }
             if output.count >= Self.pieceBytes { try write(&output) }

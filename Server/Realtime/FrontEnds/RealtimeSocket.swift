@@ -65,9 +65,9 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
         channel.onText = { self.receive($0) }
     }
 
-    private func receive(_ text: [UInt8]) {
+    private func receive(_ string: [UInt8]) {
         do throws(RealtimeFault) {
-            let received = try joiner.receive(text)
+            let received = try joiner.receive(string)
             session.hold(pieceBytes: joiner.heldBytes)
             switch received {
             case .message(let message): session.receive(message)
@@ -101,34 +101,34 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
 
 extension RealtimeSocket: RealtimeOutput {
     func write(_ message: [UInt8]) -> Bool {
-        var hasRoom = false
-        for frame in RealtimeFrameSplitter.frames(of: message) { hasRoom = channel.send(text: frame) }
-        return hasRoom
+        var hasCapacity = false
+        for frame in RealtimeFrameSplitter.frames(of: message) { hasCapacity = channel.send(string: frame) }
+        return hasCapacity
     }
 
     func write(_ push: RealtimePush, tag: Int64?) -> Bool {
         if tag != nil { return write(push.message(tag: tag)) }
-        var hasRoom = false
-        for frame in push.frames { hasRoom = channel.send(frame) }
-        return hasRoom
+        var hasCapacity = false
+        for frame in push.frames { hasCapacity = channel.send(frame) }
+        return hasCapacity
     }
 
     /// The number of frames comes first; head and tail have one each.
     func begin(_ message: LargeMessage) -> Bool {
         framer = RealtimePieceFramer()
-        channel.send(text: Array(String(message.body.frameCount + 2).utf8))
-        return channel.send(text: message.head)
+        channel.send(string: Array(String(message.body.frameCount + 2).utf8))
+        return channel.send(string: message.head)
     }
 
     func write(piece: [UInt8]) -> Bool {
-        var hasRoom = true
-        for frame in framer.take(piece) { hasRoom = channel.send(text: frame) }
-        return hasRoom
+        var hasCapacity = true
+        for frame in framer.take(piece) { hasCapacity = channel.send(string: frame) }
+        return hasCapacity
     }
 
     func end(_ message: LargeMessage) -> Bool {
-        channel.send(text: framer.finish())
-        return channel.send(text: message.tail)
+        channel.send(string: framer.finish())
+        return channel.send(string: message.tail)
     }
 
     func sendingFailed() { end(.busy) }

@@ -176,9 +176,9 @@ struct RealtimeWriting: Sendable {
             return Write(changes: [TreeChange(path: child, node: node)], answer: .name(name))
         default:
             if path.last == .priority {
-                let text = Array("{\".value\":true,\".priority\":".utf8) + body + [UInt8(ascii: "}")]
+                let string = Array("{\".value\":true,\".priority\":".utf8) + body + [UInt8(ascii: "}")]
                 _ = try TreeJSON.value(body)
-                let priority = try TreeJSON.node(text).priority
+                let priority = try TreeJSON.node(string).priority
                 return Write(
                     changes: [TreeChange(path: path, node: priority.map { Node($0) } ?? .empty)], answer: .value)
             }
@@ -235,7 +235,7 @@ struct RealtimeWriting: Sendable {
             defer { view.close() }
             let isSmall = try view.isSmall(
                 nil, at: path, sizeBytesMax: Limits.realtimeAnswerMemoryBytesMax,
-                looksMax: Limits.realtimeBriefLooksMax)
+                readsMax: Limits.realtimeBriefReadsMax)
             guard isSmall else { return answerLater(outcome, write, isBrief: false, share) }
             defer { share?.end() }
             try answer(outcome, write)
@@ -273,7 +273,7 @@ struct RealtimeWriting: Sendable {
         case .value: TreeJSON.append(commit.changes.first?.node ?? .empty, to: &json, form: .plain)
         case .name(let name):
             json += Array("{\"name\":".utf8)
-            TreeJSON.appendString(name.text, to: &json)
+            TreeJSON.appendString(name.string, to: &json)
             json.append(UInt8(ascii: "}"))
         case .members(let names):
             json.append(UInt8(ascii: "{"))

@@ -150,14 +150,14 @@ struct DisconnectWrites: Sendable {
     }
 
     private mutating func set(_ path: TreePath, _ node: Node) {
-        var text: [UInt8] = []
-        TreeJSON.append(node, to: &text, form: .export)
+        var string: [UInt8] = []
+        TreeJSON.append(node, to: &string, form: .export)
         lastNumber += 1
         replace(
             path,
             Part(
-                node: node, sizeBytes: path.text.utf8.count + text.count,
-                memoryBytes: path.text.utf8.count + ParsedSize.ofJSON(text), isNested: topmost(above: path) != nil,
+                node: node, sizeBytes: path.string.utf8.count + string.count,
+                memoryBytes: path.string.utf8.count + ParsedSize.ofJSON(string), isNested: topmost(above: path) != nil,
                 number: lastNumber))
     }
 

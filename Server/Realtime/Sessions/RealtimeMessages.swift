@@ -17,24 +17,24 @@ enum RealtimeStatus: String, Sendable {
 /// Why a request is refused: the connection goes on.
 package struct RealtimeRefusal: Error, Sendable, Equatable {
     var status: RealtimeStatus
-    var text: String
+    var string: String
 
-    static let permissionDenied = RealtimeRefusal(status: .permissionDenied, text: "Permission denied")
+    static let permissionDenied = RealtimeRefusal(status: .permissionDenied, string: "Permission denied")
 
-    init(status: RealtimeStatus, text: String) {
+    init(status: RealtimeStatus, string: String) {
         self.status = status
-        self.text = text
+        self.string = string
     }
 
-    init(_ error: TreeDataError) { self.init(status: .failure, text: error.message) }
+    init(_ error: TreeDataError) { self.init(status: .failure, string: error.message) }
 
     init(_ status: Status) {
         switch status.code {
         case .permissionDenied: self = .permissionDenied
-        case .resourceExhausted: self.init(status: .tooBig, text: status.message)
-        case .unavailable, .cancelled, .aborted: self.init(status: .unavailable, text: status.message)
-        case .unauthenticated: self.init(status: .invalidToken, text: status.message)
-        default: self.init(status: .failure, text: status.message)
+        case .resourceExhausted: self.init(status: .tooBig, string: status.message)
+        case .unavailable, .cancelled, .aborted: self.init(status: .unavailable, string: status.message)
+        case .unauthenticated: self.init(status: .invalidToken, string: status.message)
+        default: self.init(status: .failure, string: status.message)
         }
     }
 }
@@ -46,12 +46,12 @@ enum RealtimeMessages {
     ///   - host: where this client is to come again; clients keep it.
     ///   - session: names the connection to the one that follows it.
     static func handshake(nowMilliseconds: Int64, host: String, session: String) -> [UInt8] {
-        var text = Array(#"{"t":"c","d":{"t":"h","d":{"ts":\#(nowMilliseconds),"v":"5","h":"#.utf8)
-        TreeJSON.appendString(host, to: &text)
-        text.append(contentsOf: #","s":"#.utf8)
-        TreeJSON.appendString(session, to: &text)
-        text.append(contentsOf: "}}}".utf8)
-        return text
+        var string = Array(#"{"t":"c","d":{"t":"h","d":{"ts":\#(nowMilliseconds),"v":"5","h":"#.utf8)
+        TreeJSON.appendString(host, to: &string)
+        string.append(contentsOf: #","s":"#.utf8)
+        TreeJSON.appendString(session, to: &string)
+        string.append(contentsOf: "}}}".utf8)
+        return string
     }
 
     /// The member `d` has to be there: clients look for it to tell what the message is.
@@ -59,26 +59,26 @@ enum RealtimeMessages {
 
     /// Says that this connection isn't the one to use.
     static func reset(host: String) -> [UInt8] {
-        var text = Array(#"{"t":"c","d":{"t":"r","d":"#.utf8)
-        TreeJSON.appendString(host, to: &text)
-        text.append(contentsOf: "}}".utf8)
-        return text
+        var string = Array(#"{"t":"c","d":{"t":"r","d":"#.utf8)
+        TreeJSON.appendString(host, to: &string)
+        string.append(contentsOf: "}}".utf8)
+        return string
     }
 
     /// Says that the server ends the connection for good.
     static func shutdown(_ reason: String) -> [UInt8] {
-        var text = Array(#"{"t":"c","d":{"t":"s","d":"#.utf8)
-        TreeJSON.appendString(reason, to: &text)
-        text.append(contentsOf: "}}".utf8)
-        return text
+        var string = Array(#"{"t":"c","d":{"t":"s","d":"#.utf8)
+        TreeJSON.appendString(reason, to: &string)
+        string.append(contentsOf: "}}".utf8)
+        return string
     }
 
     static func reply(to number: Int64, _ status: RealtimeStatus, data: [UInt8]) -> [UInt8] {
-        var text = replyHead(number, status)
-        text.reserveCapacity(text.count + data.count + replyTail.count)
-        text.append(contentsOf: data)
-        text.append(contentsOf: replyTail)
-        return text
+        var string = replyHead(number, status)
+        string.reserveCapacity(string.count + data.count + replyTail.count)
+        string.append(contentsOf: data)
+        string.append(contentsOf: replyTail)
+        return string
     }
 
     /// A reply up to its data.
@@ -89,17 +89,17 @@ enum RealtimeMessages {
     static let replyTail = Array("}}}".utf8)
 
     static func reply(to number: Int64, _ refusal: RealtimeRefusal) -> [UInt8] {
-        var text: [UInt8] = []
-        TreeJSON.appendString(refusal.text, to: &text)
-        return reply(to: number, refusal.status, data: text)
+        var string: [UInt8] = []
+        TreeJSON.appendString(refusal.string, to: &string)
+        return reply(to: number, refusal.status, data: string)
     }
 
     /// A push up to its data: `{"t":"d","d":{"a":"d","b":{"p":"a/b","d":`.
     static func pushHead(_ action: String, _ path: TreePath) -> [UInt8] {
-        var text = Array(#"{"t":"d","d":{"a":"\#(action)","b":{"p":"#.utf8)
-        TreeJSON.appendString(path.text, to: &text)
-        text.append(contentsOf: #","d":"#.utf8)
-        return text
+        var string = Array(#"{"t":"d","d":{"a":"\#(action)","b":{"p":"#.utf8)
+        TreeJSON.appendString(path.string, to: &string)
+        string.append(contentsOf: #","d":"#.utf8)
+        return string
     }
 
     /// What closes a push behind its data.
@@ -109,15 +109,15 @@ enum RealtimeMessages {
 
     /// A listen that may not go on. Clients find a filtered one by its query.
     static func revoked(_ path: TreePath, query: TreeQuery?) -> [UInt8] {
-        var text = Array(#"{"t":"d","d":{"a":"c","b":{"p":"#.utf8)
-        TreeJSON.appendString(path.text, to: &text)
+        var string = Array(#"{"t":"d","d":{"a":"c","b":{"p":"#.utf8)
+        TreeJSON.appendString(path.string, to: &string)
         if let query {
-            text.append(contentsOf: #","q":["#.utf8)
-            TreeJSON.append(query.wire, to: &text)
-            text.append(UInt8(ascii: "]"))
+            string.append(contentsOf: #","q":["#.utf8)
+            TreeJSON.append(query.wire, to: &string)
+            string.append(UInt8(ascii: "]"))
         }
-        text.append(contentsOf: "}}}".utf8)
-        return text
+        string.append(contentsOf: "}}}".utf8)
+        return string
     }
 
     static let tokenExpired = Array(

@@ -51,7 +51,7 @@ final class RealtimeOutbox: @unchecked Sendable {
     func belongs(to requester: Requester) -> Bool { held.move(to: requester) }
 
     /// False when the client makes us hold too much; the message is lost then.
-    func add(_ text: [UInt8]) -> Bool { add(.small(text), bytes: text.count) }
+    func add(_ string: [UInt8]) -> Bool { add(.small(string), bytes: string.count) }
 
     private func add(_ message: Message, bytes: Int) -> Bool {
         if isClosed { return true }
@@ -84,7 +84,7 @@ final class RealtimeOutbox: @unchecked Sendable {
         switch data {
         case .failed: return false
         case .written(.file(let body)): add(style.message(push, tag, body))
-        case .written(.memory(let json)): return add(style.text(push, tag, json))
+        case .written(.memory(let json)): return add(style.string(push, tag, json))
         case .writing:
             largeBytes += bytes
             messages.append((.unwritten(push, tag: tag), bytes))
@@ -109,11 +109,11 @@ final class RealtimeOutbox: @unchecked Sendable {
                 messages.append((.large(message), message.count))
             case .written(.memory(let json)):
                 largeBytes -= entry.bytes
-                let text = style.text(push, tag, json)
-                let bytes = text.count + Self.messageBytes
+                let string = style.string(push, tag, json)
+                let bytes = string.count + Self.messageBytes
                 isLost = isLost || !held.set(memoryBytes + bytes)
                 memoryBytes += bytes
-                messages.append((.small(text), bytes))
+                messages.append((.small(string), bytes))
             }
         }
         if isLost { lose() }
@@ -203,7 +203,7 @@ enum PushStyle {
         return LargeMessage(head: parts.head, body: body, tail: parts.tail)
     }
 
-    func text(_ push: RealtimePush, _ tag: Int64?, _ json: [UInt8]) -> [UInt8] {
+    func string(_ push: RealtimePush, _ tag: Int64?, _ json: [UInt8]) -> [UInt8] {
         let parts = parts(push, tag)
         return parts.head + json + parts.tail
     }

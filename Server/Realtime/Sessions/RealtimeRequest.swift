@@ -74,16 +74,16 @@ extension RealtimeMessage {
 
     /// - Parameter foresee: asked before the data of a write is decoded.
     /// - Throws: a fault when this can't be a message of this protocol; what is wrong inside a request is its refusal.
-    package init(_ text: [UInt8], foresee: Foresight = { _ in nil }) throws(RealtimeFault) {
+    package init(_ string: [UInt8], foresee: Foresight = { _ in nil }) throws(RealtimeFault) {
         do throws(TreeDataError) {
-            let envelope = Members(try TreeJSON.members(text))
+            let envelope = Members(try TreeJSON.members(string))
             let data = try envelope.required("d")
-            guard let kind = try TreeJSON.value(text, in: try envelope.required("t")).string else {
+            guard let kind = try TreeJSON.value(string, in: try envelope.required("t")).string else {
                 throw Self.malformed
             }
             switch kind {
-            case "c": self = try Self.control(text, data)
-            case "d": self = .request(try RealtimeRequest(text, data, foresee))
+            case "c": self = try Self.control(string, data)
+            case "d": self = .request(try RealtimeRequest(string, data, foresee))
             default: throw Self.malformed
             }
         } catch {
@@ -93,9 +93,9 @@ extension RealtimeMessage {
 
     private static let malformed = TreeDataError("it is neither a control message nor a request")
 
-    private static func control(_ text: [UInt8], _ range: Range<Int>) throws(TreeDataError) -> RealtimeMessage {
-        let members = Members(try TreeJSON.members(text, in: range))
-        return try TreeJSON.value(text, in: try members.required("t")).string == "p" ? .ping : .ignored
+    private static func control(_ string: [UInt8], _ range: Range<Int>) throws(TreeDataError) -> RealtimeMessage {
+        let members = Members(try TreeJSON.members(string, in: range))
+        return try TreeJSON.value(string, in: try members.required("t")).string == "p" ? .ping : .ignored
     }
 }
 
@@ -115,16 +115,16 @@ private struct Members {
 
 extension RealtimeRequest {
     fileprivate init(
-        _ text: [UInt8], _ range: Range<Int>, _ foresee: RealtimeMessage.Foresight
+        _ string: [UInt8], _ range: Range<Int>, _ foresee: RealtimeMessage.Foresight
     ) throws(TreeDataError) {
-        let members = Members(try TreeJSON.members(text, in: range))
-        guard let number = try TreeJSON.value(text, in: try members.required("r")).integer,
-            let name = try TreeJSON.value(text, in: try members.required("a")).string
+        let members = Members(try TreeJSON.members(string, in: range))
+        guard let number = try TreeJSON.value(string, in: try members.required("r")).integer,
+            let name = try TreeJSON.value(string, in: try members.required("a")).string
         else { throw TreeDataError("a request has a number and an action") }
         self.number = number
-        sizeBytes = text.count
+        sizeBytes = string.count
         do throws(RealtimeRefusal) {
-            let body = try RequestBody(text, members["b"])
+            let body = try RequestBody(string, members["b"])
             if let refusal = body.refusal(of: name, foresee) { throw refusal }
             action = .success(try body.action(name))
         } catch {
@@ -135,14 +135,14 @@ extension RealtimeRequest {
 
 /// Reads the body of a request.
 private struct RequestBody {
-    let text: [UInt8]
+    let string: [UInt8]
     var members = Members([])
 
-    init(_ text: [UInt8], _ range: Range<Int>?) throws(RealtimeRefusal) {
-        self.text = text
+    init(_ string: [UInt8], _ range: Range<Int>?) throws(RealtimeRefusal) {
+        self.string = string
         guard let range else { return }
         do throws(TreeDataError) {
-            members = Members(try TreeJSON.members(text, in: range))
+            members = Members(try TreeJSON.members(string, in: range))
         } catch {
             throw RealtimeRefusal(error)
         }
@@ -182,17 +182,17 @@ private struct RequestBody {
         } catch {
             throw RealtimeRefusal(error)
         }
-        throw RealtimeRefusal(status: .error, text: "Unknown action: \(name.prefix(40))")
+        throw RealtimeRefusal(status: .error, string: "Unknown action: \(name.prefix(40))")
     }
 
     private func value(_ name: String) throws(TreeDataError) -> JSONValue? {
         guard let range = members[name] else { return nil }
-        return try TreeJSON.value(text, in: range)
+        return try TreeJSON.value(string, in: range)
     }
 
     private func path(allowingPriority: Bool = false) throws(TreeDataError) -> TreePath {
-        guard let text = try value("p")?.string else { throw .invalidPath }
-        return try TreeLimits.standard.path(text, allowingPriority: allowingPriority)
+        guard let string = try value("p")?.string else { throw .invalidPath }
+        return try TreeLimits.standard.path(string, allowingPriority: allowingPriority)
     }
 
     private func known() throws(TreeDataError) -> KnownData {
@@ -212,22 +212,22 @@ private struct RequestBody {
         let path = try path(allowingPriority: true)
         guard let range = members["d"] else { throw .invalidJSON }
         guard path.last == .priority, let place = path.parent else {
-            return .set(path, try TreeJSON.node(text, in: range, limits: TreeLimits.standard.below(path)))
+            return .set(path, try TreeJSON.node(string, in: range, limits: TreeLimits.standard.below(path)))
         }
         // For the checks of what may be a priority.
-        let priority = try TreeJSON.node(text, in: range)
+        let priority = try TreeJSON.node(string, in: range)
         return .set(path, try TreeUpdate.merge(at: place, members: [(".priority", priority)]).changes[0].node)
     }
 
     private func update() throws(TreeDataError) -> TreeUpdate {
         let path = try path()
         guard let range = members["d"] else { throw .notAnObject }
-        return try TreeJSON.merge(text, in: range, at: path)
+        return try TreeJSON.merge(string, in: range, at: path)
     }
 
     private func credential() throws(TreeDataError) -> String {
-        guard let text = try value("cred")?.string else { throw TreeDataError("Could not parse auth token.") }
-        return text
+        guard let string = try value("cred")?.string else { throw TreeDataError("Could not parse auth token.") }
+        return string
     }
 
     /// What an administrator wants rules to see: `noauth` nobody, `authvar` somebody.

@@ -5,7 +5,7 @@ import HearthNetwork
 /// Where messages for a client go: a socket or a stream. Writing returns false when there is no room for more.
 protocol RealtimeOutput: AnyObject {
     var loop: EventLoop { get }
-    func write(_ text: [UInt8]) -> Bool
+    func write(_ string: [UInt8]) -> Bool
     func write(_ push: RealtimePush, tag: Int64?) -> Bool
     /// A large message begins; then come the pieces of its body.
     func begin(_ message: LargeMessage) -> Bool
@@ -30,7 +30,7 @@ final class RealtimeSender: @unchecked Sendable {
     private let readers: WorkerGroup
     private var requester: Requester
     private let loop: EventLoop
-    private var hasRoom = true
+    private var hasCapacity = true
     private var sending: (message: LargeMessage, position: Int64)?
     private var isReading = false
     private var isProceeding = false
@@ -48,7 +48,7 @@ final class RealtimeSender: @unchecked Sendable {
     }
 
     /// Whether all has been given to the output, and that has room.
-    var isIdle: Bool { hasRoom && !isBusy }
+    var isIdle: Bool { hasCapacity && !isBusy }
     private var isBusy: Bool { sending != nil || !outbox.isEmpty }
     /// Whether something large is on its way.
     var hasLarge: Bool { sending != nil || outbox.hasLarge }
@@ -58,9 +58,9 @@ final class RealtimeSender: @unchecked Sendable {
         if !outbox.belongs(to: requester) { output?.sendingFailed() }
     }
 
-    func send(_ text: [UInt8]) {
-        if isIdle { return hasRoom = output?.write(text) ?? false }
-        if !outbox.add(text) { output?.sendingFailed() }
+    func send(_ string: [UInt8]) {
+        if isIdle { return hasCapacity = output?.write(string) ?? false }
+        if !outbox.add(string) { output?.sendingFailed() }
     }
 
     func send(_ message: LargeMessage) {
@@ -71,7 +71,7 @@ final class RealtimeSender: @unchecked Sendable {
     /// False when the client has to be sent the whole when it has taken what waits.
     func send(_ push: RealtimePush, tag: Int64?) -> Bool {
         if isIdle, !push.isLarge {
-            hasRoom = output?.write(push, tag: tag) ?? false
+            hasCapacity = output?.write(push, tag: tag) ?? false
             return true
         }
         guard outbox.add(push, tag: tag) else { return false }
@@ -81,7 +81,7 @@ final class RealtimeSender: @unchecked Sendable {
 
     /// The output has room again.
     func becameWritable() {
-        hasRoom = true
+        hasCapacity = true
         proceed()
     }
 
@@ -89,13 +89,13 @@ final class RealtimeSender: @unchecked Sendable {
         if isProceeding || isClosed { return }
         isProceeding = true
         var hasSent = false
-        while !isClosed, hasRoom, !isReading {
+        while !isClosed, hasCapacity, !isReading {
             if let (message, position) = sending {
                 if position < message.body.file.count {
                     read(message, position)
                 } else {
                     sending = nil
-                    hasRoom = output?.end(message) ?? false
+                    hasCapacity = output?.end(message) ?? false
                     hasSent = true
                 }
             } else {
@@ -111,11 +111,11 @@ final class RealtimeSender: @unchecked Sendable {
     private func write(_ next: RealtimeOutbox.Message) {
         outbox.removeFirst()
         switch next {
-        case .small(let text): hasRoom = output?.write(text) ?? false
-        case .push(let push, let tag): hasRoom = output?.write(push, tag: tag) ?? false
+        case .small(let string): hasCapacity = output?.write(string) ?? false
+        case .push(let push, let tag): hasCapacity = output?.write(push, tag: tag) ?? false
         case .large(let message):
             sending = (message, 0)
-            hasRoom = output?.begin(message) ?? false
+            hasCapacity = output?.begin(message) ?? false
         case .unwritten: break
         }
     }
@@ -136,7 +136,7 @@ final class RealtimeSender: @unchecked Sendable {
             if isClosed { return }
             switch piece {
             case .success(let bytes):
-                hasRoom = output?.write(piece: bytes) ?? false
+                hasCapacity = output?.write(piece: bytes) ?? false
                 proceed()
             case .failure: output?.sendingFailed()
             }

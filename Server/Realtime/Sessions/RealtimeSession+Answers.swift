@@ -27,8 +27,8 @@ extension RealtimeSession {
 
     /// A request that was never taken in.
     func refuseTooLarge(_ number: Int64) {
-        let text = RealtimeFrameJoiner.tooLarge.reason
-        send(RealtimeMessages.reply(to: number, RealtimeRefusal(status: .tooBig, text: text)))
+        let string = RealtimeFrameJoiner.tooLarge.reason
+        send(RealtimeMessages.reply(to: number, RealtimeRefusal(status: .tooBig, string: string)))
     }
 
     func refuse(_ answer: Answer, _ refusal: RealtimeRefusal) {
@@ -53,7 +53,7 @@ extension RealtimeSession {
             firstAnswer += 1
             answerBytes -= content.sizeBytes
             switch content {
-            case .small(let text): send(text)
+            case .small(let string): send(string)
             case .large(let message): send(message)
             case .sent: break
             }

@@ -96,7 +96,7 @@ extension RealtimeSession {
     ) -> SessionDisconnect.Wish? {
         guard let undo = disconnect.writes.attempt(mayTake: { heldWishes.set($0) }, apply) else {
             refuse(
-                answer, RealtimeRefusal(status: .tooBig, text: "Too much is to be written when the connection ends."))
+                answer, RealtimeRefusal(status: .tooBig, string: "Too much is to be written when the connection ends."))
             return nil
         }
         return SessionDisconnect.Wish(answer: answer, apply: apply, undo: undo)
@@ -178,10 +178,10 @@ extension RealtimeSession {
             disconnect.keptIdentity = nil
             return [.end(id)]
         }
-        let identity = DisconnectRecord.text(of: identity)
+        let identity = DisconnectRecord.string(of: identity)
         var journal: [JournalChange] = []
         func keep(_ path: TreePath, _ node: Node?) {
-            let record = node.map { DisconnectRecord.text(of: $0) }
+            let record = node.map { DisconnectRecord.string(of: $0) }
             journal.append(JournalChange(session: id, entry: DisconnectRecord.entry(of: path), record: record))
         }
         if disconnect.keptIdentity == nil {
@@ -225,21 +225,21 @@ struct DisconnectRecord: Sendable {
     /// Begins with a slash, as nothing else does.
     static func entry(of path: TreePath) -> String { path.description }
 
-    static func text(of node: Node) -> [UInt8] {
-        var text: [UInt8] = []
-        TreeJSON.append(node, to: &text, form: .export)
-        return text
+    static func string(of node: Node) -> [UInt8] {
+        var string: [UInt8] = []
+        TreeJSON.append(node, to: &string, form: .export)
+        return string
     }
 
-    static func text(of identity: RealtimeIdentity) -> [UInt8] {
-        var text: [UInt8] = []
+    static func string(of identity: RealtimeIdentity) -> [UInt8] {
+        var string: [UInt8] = []
         switch identity {
-        case .administrator(let scope): TreeJSON.append(.object([("admin", json(scope))]), to: &text)
-        case .client(let auth, _): TreeJSON.append(.object([("auth", auth ?? .null)]), to: &text)
+        case .administrator(let scope): TreeJSON.append(.object([("admin", json(scope))]), to: &string)
+        case .client(let auth, _): TreeJSON.append(.object([("auth", auth ?? .null)]), to: &string)
         case .impersonation(let auth, let scope):
-            TreeJSON.append(.object([("auth", auth ?? .null), ("by", json(scope))]), to: &text)
+            TreeJSON.append(.object([("auth", auth ?? .null), ("by", json(scope))]), to: &string)
         }
-        return text
+        return string
     }
 
     private static func json(_ scope: AdministratorScope) -> JSONValue {
@@ -289,8 +289,8 @@ struct DisconnectRecord: Sendable {
         return writes.changes
     }
 
-    private static func identity(_ text: [UInt8]) throws(TreeDataError) -> RealtimeIdentity {
-        let record = try TreeJSON.value(text)
+    private static func identity(_ string: [UInt8]) throws(TreeDataError) -> RealtimeIdentity {
+        let record = try TreeJSON.value(string)
         if let admin = record["admin"] { return .administrator(scope(admin)) }
         guard let value = record["auth"] else { throw .invalidJSON }
         // `nil` beside a value would be JSON's null.
@@ -436,8 +436,8 @@ extension RealtimeNamespace {
         } catch {
             done()
             service.log.error(
-                "what a client wanted written at its end is lost", ("namespace", .text(name)),
-                ("session", .text(kept.session)), ("error", .text(error.message)))
+                "what a client wanted written at its end is lost", ("namespace", .string(name)),
+                ("session", .string(kept.session)), ("error", .string(error.message)))
         }
     }
 }

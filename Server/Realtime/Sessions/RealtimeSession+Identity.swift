@@ -19,7 +19,7 @@ extension RealtimeSession {
                 let refusal = RealtimeRefusal(status)
                 refuse(
                     answer.value,
-                    status.code == .unauthenticated ? RealtimeRefusal(status: word, text: status.message) : refusal)
+                    status.code == .unauthenticated ? RealtimeRefusal(status: word, string: status.message) : refusal)
             }
             release()
         }
@@ -37,9 +37,9 @@ extension RealtimeSession {
     }
 
     private static func describe(_ identity: RealtimeIdentity) -> [UInt8] {
-        var text: [UInt8] = []
-        TreeJSON.append(.object([("auth", identity.auth ?? .null)]), to: &text)
-        return text
+        var string: [UInt8] = []
+        TreeJSON.append(.object([("auth", identity.auth ?? .null)]), to: &string)
+        return string
     }
 
     func change(to identity: RealtimeIdentity) {

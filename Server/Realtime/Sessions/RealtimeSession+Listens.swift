@@ -229,8 +229,8 @@ extension RealtimeSession {
         // A second listen takes the place of the first, and has its own tag.
         listens.removeValue(forKey: target)?.cancel()
         if listens.count >= Limits.realtimeListensMax {
-            let text = "A connection may have at most \(Limits.realtimeListensMax) listens."
-            return refuse(answer, RealtimeRefusal(status: .tooBig, text: text))
+            let string = "A connection may have at most \(Limits.realtimeListensMax) listens."
+            return refuse(answer, RealtimeRefusal(status: .tooBig, string: string))
         }
         let listen = SessionListen(self, target, tag: tag, answer)
         listens[target] = listen

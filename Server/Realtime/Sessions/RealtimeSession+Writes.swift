@@ -44,7 +44,7 @@ extension RealtimeSession {
                 writesInFlight -= 1
                 switch outcome {
                 case .committed: confirm(answer.value)
-                case .stale: refuse(answer.value, RealtimeRefusal(status: .dataIsStale, text: ""))
+                case .stale: refuse(answer.value, RealtimeRefusal(status: .dataIsStale, string: ""))
                 case .failed(let status): refuse(answer.value, status)
                 }
             }

@@ -121,7 +121,7 @@ package final class RealtimeSession: @unchecked Sendable {
             case large(LargeMessage)
             case sent
 
-            var sizeBytes: Int { if case .small(let text) = self { text.count } else { 0 } }
+            var sizeBytes: Int { if case .small(let string) = self { string.count } else { 0 } }
         }
 
         let number: Int64
@@ -173,14 +173,14 @@ package final class RealtimeSession: @unchecked Sendable {
     // MARK: Messages
 
     /// A whole message of the client.
-    package func receive(_ text: [UInt8]) {
+    package func receive(_ string: [UInt8]) {
         if isEnded { return }
         if !hasSpoken {
             hasSpoken = true
             service.connections.change(id, to: .attended)
         }
-        waiting.append(text)
-        waitingBytes += text.count
+        waiting.append(string)
+        waitingBytes += string.count
         proceed()
         let isFull = waitingBytes > waitingBytesMax || waiting.count > Limits.realtimeRequestsWaitingMax
         if !isEnded, isFull, !isReadingPaused {
@@ -219,12 +219,12 @@ package final class RealtimeSession: @unchecked Sendable {
         isProceeding = true
         defer { isProceeding = false }
         while mayBegin, firstWaiting < waiting.count, let memory = memoryOfFirst() {
-            let text = waiting[firstWaiting]
+            let string = waiting[firstWaiting]
             waiting[firstWaiting] = []
             firstWaiting += 1
-            waitingBytes -= text.count
+            waitingBytes -= string.count
             firstParsedBytes = nil
-            begin(text, memory)
+            begin(string, memory)
         }
         countHeld()
         if firstWaiting == waiting.count {
@@ -243,8 +243,8 @@ package final class RealtimeSession: @unchecked Sendable {
     /// The memory for the first request that waits; nil when it has to wait for that. What is large isn't decoded while it would
     /// have to wait for reads, which may take as long as the client likes.
     private func memoryOfFirst() -> Memory? {
-        let text = waiting[firstWaiting]
-        let bytes = firstParsedBytes ?? ParsedSize.ofJSON(text)
+        let string = waiting[firstWaiting]
+        let bytes = firstParsedBytes ?? ParsedSize.ofJSON(string)
         firstParsedBytes = bytes
         if uncountedBytes + bytes <= Limits.realtimeUncountedRequestsBytesMax {
             firstShare = nil
@@ -252,7 +252,7 @@ package final class RealtimeSession: @unchecked Sendable {
         }
         if bytes > Limits.realtimeUncountedRequestsBytesMax, readsInFlight > 0 { return nil }
         // A worker sees to it.
-        if text.count >= LargeRequests.sizeBytesMin { return Memory() }
+        if string.count >= LargeRequests.sizeBytesMin { return Memory() }
         if let share = firstShare ?? service.large.memory.working.takeNow(bytes) {
             firstShare = nil
             return Memory(share: share)
@@ -275,9 +275,9 @@ package final class RealtimeSession: @unchecked Sendable {
         proceed()
     }
 
-    private func begin(_ text: [UInt8], _ memory: Memory) {
-        guard text.count >= LargeRequests.sizeBytesMin else {
-            return take(Result { () throws(RealtimeFault) in try RealtimeMessage(text) }, memory)
+    private func begin(_ string: [UInt8], _ memory: Memory) {
+        guard string.count >= LargeRequests.sizeBytesMin else {
+            return take(Result { () throws(RealtimeFault) in try RealtimeMessage(string) }, memory)
         }
         hold()
         let identity = identity
@@ -287,10 +287,10 @@ package final class RealtimeSession: @unchecked Sendable {
                 release()
             }
         }
-        service.large.run(text, isJSON: true, for: requester, cancellation: cancellation, refused: refused) {
+        service.large.run(string, isJSON: true, for: requester, cancellation: cancellation, refused: refused) {
             [self] share in
             let message = Result { () throws(RealtimeFault) in
-                try RealtimeMessage(text) { scope in refusal(of: scope, text, identity) }
+                try RealtimeMessage(string) { scope in refusal(of: scope, string, identity) }
             }
             loop.execute { [self] in
                 take(message, Memory(share: share))
@@ -301,10 +301,10 @@ package final class RealtimeSession: @unchecked Sendable {
 
     /// Why a large write needn't be decoded. On any thread.
     private func refusal(
-        of scope: TreeWriteScope, _ text: [UInt8], _ identity: RealtimeIdentity
+        of scope: TreeWriteScope, _ string: [UInt8], _ identity: RealtimeIdentity
     ) -> RealtimeRefusal? {
         if !service.access.mayWrite(scope, identity, namespace) { return .permissionDenied }
-        do throws(Status) { try service.checkSize(of: text, identity) } catch { return RealtimeRefusal(error) }
+        do throws(Status) { try service.checkSize(of: string, identity) } catch { return RealtimeRefusal(error) }
         return nil
     }
 
@@ -464,7 +464,7 @@ package final class RealtimeSession: @unchecked Sendable {
 }
 
 extension RealtimeSession: RealtimeUser {
-    func makeRoom() {
+    func makeSpace() {
         carrier?.end(.busy)
         carrierEnded()
     }

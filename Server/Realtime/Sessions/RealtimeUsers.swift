@@ -9,7 +9,7 @@ protocol RealtimeUser: AnyObject, Sendable {
     /// Other rules are in force. On the loop.
     func rulesChanged()
     /// Ends, because there are too many. On the loop.
-    func makeRoom()
+    func makeSpace()
 }
 
 /// The sockets and event streams of all namespaces: a bounded number, so that connections are left for requests.
@@ -21,7 +21,7 @@ final class RealtimeConnections: Sendable {
     /// False when others have as good a right to be there.
     func admit(_ user: any RealtimeUser, id: String, for requester: Requester, rank: SessionRank) -> Bool {
         guard case .admitted(let dropped) = table.add(user, id: id, for: requester, rank: rank) else { return false }
-        if let dropped { dropped.loop.execute { dropped.makeRoom() } }
+        if let dropped { dropped.loop.execute { dropped.makeSpace() } }
         return true
     }
 

@@ -86,11 +86,11 @@ struct FilteredWindow: Sendable {
     static let bytesMin = 96
 
     private static func bytesEach(_ positions: [Position]) -> Int {
-        let texts = positions.reduce(0) { sum, position in
-            let value = if case .scalar(.string(let text)) = position.value { text.utf8.count } else { 0 }
-            return sum + position.key.text.utf8.count + value
+        let strings = positions.reduce(0) { sum, position in
+            let value = if case .scalar(.string(let string)) = position.value { string.utf8.count } else { 0 }
+            return sum + position.key.string.utf8.count + value
         }
-        return bytesMin + texts / max(1, positions.count)
+        return bytesMin + strings / max(1, positions.count)
     }
 
     /// Elements of the order that were looked at or moved.

@@ -4,17 +4,17 @@ import HearthTreeStorage
 
 /// Finds the places of the trie that a commit's changes concern.
 struct HubRoutes {
-    private let root: HubPlace
+    private let root: HubLocation
     private let changes: [TreeChange]
     private let before: TreeView
-    private let looks: HubLooks
+    private let looks: HubReads
     private(set) var all: [HubRoute] = []
     private var positions: [ObjectIdentifier: Int] = [:]
     /// Nil until somebody listens below a change.
     private var areApart: Bool?
 
     /// - Parameter before: the tree without the changes.
-    init(_ root: HubPlace, _ changes: [TreeChange], before: TreeView, _ looks: HubLooks) {
+    init(_ root: HubLocation, _ changes: [TreeChange], before: TreeView, _ looks: HubReads) {
         self.root = root
         self.changes = changes
         self.before = before
@@ -56,13 +56,13 @@ struct HubRoutes {
                 all[position].isChanged = found.isChanged
             }
         } else {
-            var below: [HubPlace] = []
+            var below: [HubLocation] = []
             place.forEachBelow { if $0.isListened { below.append($0) } }
             for place in below { all[position(of: place)].above = index }
         }
     }
 
-    private mutating func position(of place: HubPlace) -> Int {
+    private mutating func position(of place: HubLocation) -> Int {
         if let known = positions[ObjectIdentifier(place)] { return known }
         positions[ObjectIdentifier(place)] = all.count
         all.append(HubRoute(place: place))
@@ -72,15 +72,15 @@ struct HubRoutes {
 
 /// What a group of commits may still read of the store to find out who need not be told of it. Belongs to the writer's
 /// thread.
-final class HubLooks {
+final class HubReads {
     private static let countMax = 1024
     /// Of what was there before and may be compared.
     private static let bytesMax = 2 * Limits.realtimeCompareBytesMax
     /// What a comparison costs at least.
     private static let comparisonBytesMin = 1024
 
-    private var countLeft = HubLooks.countMax
-    private var bytesLeft = HubLooks.bytesMax
+    private var countLeft = HubReads.countMax
+    private var bytesLeft = HubReads.bytesMax
 
     /// Places of the trie that were looked at, for tests that count work.
     private(set) var visits = 0
@@ -116,7 +116,7 @@ final class HubLooks {
 /// Where finding out would cost much, a place counts as changed: to tell what a listener knows already does no harm.
 struct PlacesBelow {
     struct Found {
-        var place: HubPlace
+        var place: HubLocation
         /// What is there after the change.
         var part: Node
         /// Whether that is known to be another than before.
@@ -124,18 +124,18 @@ struct PlacesBelow {
     }
 
     private let before: TreeView
-    private let looks: HubLooks
+    private let looks: HubReads
     private(set) var found: [Found] = []
 
     /// More children than these are asked for one by one.
     private static let keysMax = 256
 
-    init(_ before: TreeView, _ looks: HubLooks) {
+    init(_ before: TreeView, _ looks: HubReads) {
         self.before = before
         self.looks = looks
     }
 
-    mutating func find(below place: HubPlace, _ change: TreeChange) {
+    mutating func find(below place: HubLocation, _ change: TreeChange) {
         do throws(Status) {
             if let old = try looks.node(at: change.path, before) { return compare(place, old, change.node) }
         } catch {
@@ -146,7 +146,7 @@ struct PlacesBelow {
 
     // MARK: What was there is in memory
 
-    private mutating func compare(_ place: HubPlace, _ old: Node, _ new: Node) {
+    private mutating func compare(_ place: HubLocation, _ old: Node, _ new: Node) {
         if place.childCount > old.childCount + new.childCount {
             for (key, child) in old.children {
                 if let inner = place.child(key) { compare(at: inner, child, new.child(key)) }
@@ -156,12 +156,12 @@ struct PlacesBelow {
             }
             return
         }
-        var children: [(TreeKey, HubPlace)] = []
+        var children: [(TreeKey, HubLocation)] = []
         place.forEachChild { children.append(($0, $1)) }
         for (key, inner) in children { compare(at: inner, old.child(key), new.child(key)) }
     }
 
-    private mutating func compare(at place: HubPlace, _ old: Node, _ new: Node) {
+    private mutating func compare(at place: HubLocation, _ old: Node, _ new: Node) {
         looks.visit()
         if old.isEmpty, new.isEmpty { return }
         if place.isListened {
@@ -173,8 +173,8 @@ struct PlacesBelow {
 
     // MARK: What was there is asked for
 
-    private mutating func search(_ place: HubPlace, _ new: Node) {
-        var children: [(TreeKey, HubPlace)] = []
+    private mutating func search(_ place: HubLocation, _ new: Node) {
+        var children: [(TreeKey, HubLocation)] = []
         if let keys = oldKeys(place), keys.count + new.childCount < place.childCount {
             for key in keys { if let inner = place.child(key) { children.append((key, inner)) } }
             let known = Set(keys)
@@ -194,7 +194,7 @@ struct PlacesBelow {
     }
 
     /// The names of what was there, when they are few and the places many.
-    private func oldKeys(_ place: HubPlace) -> [TreeKey]? {
+    private func oldKeys(_ place: HubLocation) -> [TreeKey]? {
         guard place.childCount > Self.keysMax, looks.take(Self.keysMax) else { return nil }
         do throws(Status) {
             let keys = try before.children(of: place.path, limit: Self.keysMax + 1)

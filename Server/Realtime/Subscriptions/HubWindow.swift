@@ -36,7 +36,7 @@ final class HubWindow {
     /// After so many readings beside the writer it is given up: its location is replaced faster than it can be read.
     private static let readingsMax = 20
     /// Children and entries that the writer looks at to find a window again.
-    private static let looksHereMax = 1000
+    private static let readsHereMax = 1000
 
     init(_ query: TreeQuery, _ path: TreePath) {
         self.query = query
@@ -253,7 +253,7 @@ final class HubWindow {
     private func readHere(_ view: TreeView) throws(Status) -> FilteredWindow? {
         if let limit = query.limit, limit <= FilteredWindow.refillMax {
             do throws(Status) {
-                return try Self.read(query, path, view, looksMax: Self.looksHereMax)
+                return try Self.read(query, path, view, readsMax: Self.readsHereMax)
             } catch {
                 if error.code != .resourceExhausted { throw error }
             }
@@ -276,8 +276,8 @@ final class HubWindow {
         if isBrief {
             let bytesMax = Limits.realtimeCompareBytesMax
             let isSmall = try view.sizeEstimate(at: path, upTo: bytesMax) <= bytesMax
-            let looksMax = isSmall ? .max : Limits.realtimeBriefLooksMax
-            let window = try read(query, path, view, looksMax: looksMax)
+            let readsMax = isSmall ? .max : Limits.realtimeBriefReadsMax
+            let window = try read(query, path, view, readsMax: readsMax)
             if !memory.resize(to: window.sizeBytes) { throw isTooMuch }
             return window
         }
@@ -296,14 +296,14 @@ final class HubWindow {
 
     /// - Throws: RESOURCE_EXHAUSTED when the window is too large.
     static func read(
-        _ query: TreeQuery, _ path: TreePath, _ view: TreeView, looksMax: Int = .max,
+        _ query: TreeQuery, _ path: TreePath, _ view: TreeView, readsMax: Int = .max,
         keysMax: Int = Limits.treeWindowKeysMax
     ) throws(Status) -> FilteredWindow {
         var wider = query
         let isIndexed = try view.isIndexed(query, at: path)
         // Without an index all children are looked at, and would be again: so all that match are kept.
         wider.limit = isIndexed ? query.limit.map { $0 + FilteredWindow.reserve(for: $0) } : nil
-        let found = try view.keys(of: wider, at: path, looksMax: looksMax, keysMax: keysMax)
+        let found = try view.keys(of: wider, at: path, readsMax: readsMax, keysMax: keysMax)
         return FilteredWindow(
             query, positions: found.children.map { FilteredWindow.Position(value: $0.value, key: $0.key) },
             isComplete: wider.limit.map { found.children.count < $0 } ?? true, keepsAll: !isIndexed)

@@ -54,7 +54,7 @@ struct ListenReading: Sendable {
         if !mayBeLarge {
             let isSmall = try view.isSmall(
                 target.query, at: target.path, sizeBytesMax: Limits.realtimeAnswerMemoryBytesMax,
-                looksMax: Limits.realtimeBriefLooksMax)
+                readsMax: Limits.realtimeBriefReadsMax)
             if !isSmall { throw Self.isLarge }
         }
         let writer = RealtimeDataWriter(

@@ -27,7 +27,7 @@ final class LoopListens: @unchecked Sendable {
     /// Milliseconds after which the loop does other things in between (ours).
     private static let turnMilliseconds = 10
     /// Listens that are told between two looks at the time.
-    private static let listensPerLook = 16
+    private static let listensPerRead = 16
 
     init(_ loop: EventLoop, _ hub: RealtimeHub) {
         self.loop = loop
@@ -80,7 +80,7 @@ final class LoopListens: @unchecked Sendable {
     private func work() {
         isWorking = true
         let end = MonotonicTime.now.advanced(milliseconds: Self.turnMilliseconds)
-        while tellSome() || takeStep() {
+        while notifySome() || takeStep() {
             if MonotonicTime.now < end { continue }
             // Everything else of the loop comes in between.
             loop.execute { [self] in work() }
@@ -90,9 +90,9 @@ final class LoopListens: @unchecked Sendable {
     }
 
     /// - Returns: whether there was anybody to tell.
-    private func tellSome() -> Bool {
+    private func notifySome() -> Bool {
         guard let (event, listens, first) = telling else { return false }
-        let end = min(first + Self.listensPerLook, listens.count)
+        let end = min(first + Self.listensPerRead, listens.count)
         telling = end < listens.count ? (event, listens, end) : nil
         for listen in listens[first..<end] { listen.take(event) }
         return true

@@ -8,7 +8,7 @@ import Synchronization
 
 /// Tells the listeners of a namespace what its commits change.
 ///
-/// Listeners stand in a trie by place (`HubPlace`). The writer's thread looks a commit's places up in it: listeners at or
+/// Listeners stand in a trie by place (`HubLocation`). The writer's thread looks a commit's places up in it: listeners at or
 /// above a place hear of the change itself, listeners below of their part of what is there now, and no others hear
 /// anything. What has been found is handed to the loops once the commits are durable, one job a loop, in the order of the
 /// commits; completions of writes come after it, so that a client hears what its write has changed before it hears that the
@@ -27,7 +27,7 @@ final class RealtimeHub: @unchecked Sendable {
     private let listenCount = Atomic<Int>(0)
 
     // The writer's thread's.
-    private let root = HubPlace(path: .root)
+    private let root = HubLocation(path: .root)
     private var stagedLoops: [LoopListens] = []
     private var stagedVersion: Int64 = 0
     private var changedWindows: [HubWindow] = []
@@ -46,7 +46,7 @@ final class RealtimeHub: @unchecked Sendable {
     private var groupPlaces: Set<ObjectIdentifier> = []
 
     /// What it may still read to find out whom it need not tell.
-    let looks = HubLooks()
+    let looks = HubReads()
 
     /// Windows that were asked what a commit means to them, for tests that count work.
     let windowsAsked = Atomic<Int>(0)
@@ -110,7 +110,7 @@ final class RealtimeHub: @unchecked Sendable {
             return
         }
         let refused: @Sendable (Status) -> Void = { [self] status in execute(on: loop) { done(.failure(status), 0) } }
-        pool.runInTurns(kind, for: requester, cancellation: cancellation, refused: refused) { [self] turn in
+        pool.runInSlices(kind, for: requester, cancellation: cancellation, refused: refused) { [self] turn in
             var version: Int64 = 0
             let result = Result { () throws(Status) in
                 let view = try database.view()
@@ -185,7 +185,7 @@ final class RealtimeHub: @unchecked Sendable {
                 let result = Result { () throws(Status) in try reading(of: query, path, requester, isBrief: true) }
                 if case .failure(let status) = result, status.code == .resourceExhausted {
                     // It takes longer.
-                    return pool.runInTurns(.long, for: requester, refused: refused) { [self] turn in
+                    return pool.runInSlices(.long, for: requester, refused: refused) { [self] turn in
                         ended(
                             Result { () throws(Status) in
                                 try reading(of: query, path, requester, isBrief: false, turn)
@@ -201,7 +201,7 @@ final class RealtimeHub: @unchecked Sendable {
     var isReadingWindows: Bool { windowReadings > 0 || !windowsToRead.isEmpty }
 
     private func reading(
-        of query: TreeQuery, _ path: TreePath, _ requester: Requester, isBrief: Bool, _ turn: WorkerTurn? = nil
+        of query: TreeQuery, _ path: TreePath, _ requester: Requester, isBrief: Bool, _ turn: WorkerSlice? = nil
     ) throws(Status) -> HubWindow.Reading {
         let view = try database.view()
         defer { view.close() }
@@ -294,7 +294,7 @@ final class RealtimeHub: @unchecked Sendable {
         }
     }
 
-    private func changed(_ window: HubWindow, of place: HubPlace, _ version: Int64, _ change: HubWindow.Change?) {
+    private func changed(_ window: HubWindow, of place: HubLocation, _ version: Int64, _ change: HubWindow.Change?) {
         windowsAsked.add(1, ordering: .relaxed)
         changedWindows.append(window)
         place.hasChanged(window)

@@ -64,7 +64,7 @@ package final class RealtimeListen: @unchecked Sendable {
     func cancel() {
         if phase == .cancelled { return }
         phase = .cancelled
-        endTurn()
+        endTick()
         forgetPending()
         shared.remove(self)
     }
@@ -73,12 +73,12 @@ package final class RealtimeListen: @unchecked Sendable {
     func dropChanges() {
         if phase == .cancelled { return }
         phase = .stale
-        endTurn()
+        endTick()
         forgetPending()
     }
 
     /// What was begun is not wanted any more: it isn't read, unless it is being read now.
-    private func endTurn() {
+    private func endTick() {
         turn += 1
         wanted.cancel()
     }
@@ -93,7 +93,7 @@ package final class RealtimeListen: @unchecked Sendable {
     func pause() -> Int? {
         guard phase == .live else { return nil }
         phase = .held
-        endTurn()
+        endTick()
         isOverfull = false
         return turn
     }
@@ -151,7 +151,7 @@ package final class RealtimeListen: @unchecked Sendable {
     /// - Returns: for `goOn`; nil when it is over, or has gone on.
     func stay() -> Int? {
         guard phase == .held else { return nil }
-        endTurn()
+        endTick()
         return turn
     }
 
@@ -162,7 +162,7 @@ package final class RealtimeListen: @unchecked Sendable {
     ) {
         if phase == .cancelled { return }
         phase = .held
-        endTurn()
+        endTick()
         isOverfull = false
         let turn = turn
         let wanted = Cancellation()

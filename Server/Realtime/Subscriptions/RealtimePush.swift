@@ -65,7 +65,7 @@ package final class RealtimePush: Sendable {
         let message = message
         return encodings.withLock { encodings in
             if let known = encodings.frames { return known }
-            let made = RealtimeFrameSplitter.frames(of: message).map { SharedWebSocketMessage(text: $0) }
+            let made = RealtimeFrameSplitter.frames(of: message).map { SharedWebSocketMessage(string: $0) }
             encodings.frames = made
             return made
         }
@@ -84,12 +84,12 @@ package final class RealtimePush: Sendable {
     }
 
     private func makeMessage() -> [UInt8] {
-        var text = messageHead
+        var string = messageHead
         switch kind {
-        case .put(_, let node): TreeJSON.append(node, to: &text, form: .export)
-        case .merge(_, let members): Self.append(members, to: &text, form: .export)
+        case .put(_, let node): TreeJSON.append(node, to: &string, form: .export)
+        case .merge(_, let members): Self.append(members, to: &string, form: .export)
         }
-        return text + RealtimeMessages.pushTail(tag: nil)
+        return string + RealtimeMessages.pushTail(tag: nil)
     }
 
     /// For event streams: `event: put` and its data with a path relative to the place that is listened to; empty when the
@@ -106,12 +106,12 @@ package final class RealtimePush: Sendable {
 
     private func makeEvent(below depth: Int) -> [UInt8] {
         if !isVisible { return [] }
-        var text = eventHead(below: depth)
+        var string = eventHead(below: depth)
         switch kind {
-        case .put(_, let node): TreeJSON.append(node, to: &text, form: .plain)
-        case .merge(_, let members): Self.append(Self.visible(members), to: &text, form: .plain)
+        case .put(_, let node): TreeJSON.append(node, to: &string, form: .plain)
+        case .merge(_, let members): Self.append(Self.visible(members), to: &string, form: .plain)
         }
-        return text + Self.eventTail
+        return string + Self.eventTail
     }
 
     /// Whether the plain form shows anything of the change.
@@ -132,27 +132,27 @@ package final class RealtimePush: Sendable {
     }
 
     static func eventHead(_ name: String, _ path: TreePath, below depth: Int) -> [UInt8] {
-        var text = Array("event: \(name)\ndata: {\"path\":".utf8)
-        TreeJSON.appendString("/" + TreePath(keys: Array(path.keys.dropFirst(depth))).text, to: &text)
-        text.append(contentsOf: #","data":"#.utf8)
-        return text
+        var string = Array("event: \(name)\ndata: {\"path\":".utf8)
+        TreeJSON.appendString("/" + TreePath(keys: Array(path.keys.dropFirst(depth))).string, to: &string)
+        string.append(contentsOf: #","data":"#.utf8)
+        return string
     }
 
     static let eventTail = Array("}\n\n".utf8)
 
-    private static func append(_ members: [Member], to text: inout [UInt8], form: TreeJSON.Form) {
-        text.append(UInt8(ascii: "{"))
+    private static func append(_ members: [Member], to string: inout [UInt8], form: TreeJSON.Form) {
+        string.append(UInt8(ascii: "{"))
         for (position, member) in members.enumerated() {
-            appendName(member, position, to: &text)
-            TreeJSON.append(member.node, to: &text, form: form)
+            appendName(member, position, to: &string)
+            TreeJSON.append(member.node, to: &string, form: form)
         }
-        text.append(UInt8(ascii: "}"))
+        string.append(UInt8(ascii: "}"))
     }
 
-    private static func appendName(_ member: Member, _ position: Int, to text: inout [UInt8]) {
-        if position > 0 { text.append(UInt8(ascii: ",")) }
-        TreeJSON.appendString(member.path.text, to: &text)
-        text.append(UInt8(ascii: ":"))
+    private static func appendName(_ member: Member, _ position: Int, to string: inout [UInt8]) {
+        if position > 0 { string.append(UInt8(ascii: ",")) }
+        TreeJSON.appendString(member.path.string, to: &string)
+        string.append(UInt8(ascii: ":"))
     }
 
     // MARK: Large changes
@@ -174,10 +174,10 @@ package final class RealtimePush: Sendable {
 
     private static func add(_ node: Node, to size: inout Int) {
         size += nodeBytes
-        if case .string(let text) = node.value { size += text.utf8.count }
+        if case .string(let string) = node.value { size += string.utf8.count }
         for (key, child) in node.children {
             if size > Limits.realtimePendingBytesMax { return }
-            size += key.text.utf8.count
+            size += key.string.utf8.count
             add(child, to: &size)
         }
     }
@@ -229,14 +229,14 @@ package final class RealtimePush: Sendable {
         switch kind {
         case .put(_, let node): TreeJSON.write(node, form: form) { take(&$0) }
         case .merge(_, let members):
-            var text = [UInt8(ascii: "{")]
+            var string = [UInt8(ascii: "{")]
             for (position, member) in (form == .plain ? Self.visible(members) : members).enumerated() {
-                Self.appendName(member, position, to: &text)
-                take(&text)
+                Self.appendName(member, position, to: &string)
+                take(&string)
                 TreeJSON.write(member.node, form: form) { take(&$0) }
             }
-            text.append(UInt8(ascii: "}"))
-            take(&text)
+            string.append(UInt8(ascii: "}"))
+            take(&string)
         }
         ProcessMemory.giveBackSoon()
         return failure == nil ? .written(writer.finish()) : .failed

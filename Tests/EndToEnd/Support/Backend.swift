@@ -38,10 +38,10 @@ final class Backend: Sendable {
         rulesPath = try rules.map { try folder.write("firestore.rules", $0) }
         databaseRulesPath = try databaseRules.map { try folder.write("database.rules.json", $0) }
         bundles =
-            try bundle.map { text in
+            try bundle.map { string in
                 [
                     "bundle": try BundleDefinition(
-                        json: Array(text.utf8), file: "bundle.json", name: "bundle",
+                        json: Array(string.utf8), file: "bundle.json", name: "bundle",
                         database: DatabaseName(project: Backend.project))
                 ]
             } ?? [:]
@@ -65,7 +65,7 @@ final class Backend: Sendable {
         var configuration = Server.Configuration()
         configuration.dataFolder = "\(folder)/data"
         configuration.workersMax = 2
-        configuration.log = Log(format: .text, level: .error)
+        configuration.log = Log(format: .string, level: .error)
         configuration.project = project
         configuration.rules = rules.map { ["(default)": $0] } ?? [:]
         configuration.realtimeRules = databaseRules

@@ -71,7 +71,7 @@ extension DatabaseQuery {
                             case .value: ""
                             }
                         recorder.append(
-                            "\(sign)\(snapshot.key): \(snapshot.text)" + (previous.map { " <\($0)" } ?? ""))
+                            "\(sign)\(snapshot.key): \(snapshot.string)" + (previous.map { " <\($0)" } ?? ""))
                     }, withCancel: { recorder.append("error \(($0 as NSError).code)") }))
         }
         return Observed(recorder: recorder) { [handles] in
@@ -82,13 +82,13 @@ extension DatabaseQuery {
 
 extension DataSnapshot {
     /// The value as short JSON with sorted keys.
-    var text: String { Self.text(value ?? NSNull()) }
+    var string: String { Self.string(value ?? NSNull()) }
 
-    private static func text(_ value: Any) -> String {
+    private static func string(_ value: Any) -> String {
         switch value {
         case let map as [String: Any]:
-            "{" + map.sorted { $0.key < $1.key }.map { "\($0.key): \(text($0.value))" }.joined(separator: ", ") + "}"
-        case let list as [Any]: "[" + list.map { text($0) }.joined(separator: ", ") + "]"
+            "{" + map.sorted { $0.key < $1.key }.map { "\($0.key): \(string($0.value))" }.joined(separator: ", ") + "}"
+        case let list as [Any]: "[" + list.map { string($0) }.joined(separator: ", ") + "]"
         case is NSNull: "null"
         case let number as NSNumber where number === NSNumber(value: true): "true"
         case let number as NSNumber where number === NSNumber(value: false): "false"

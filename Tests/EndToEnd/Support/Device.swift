@@ -110,7 +110,7 @@ struct Heard: Sendable, CustomStringConvertible {
     var error: NSError?
 
     /// `a=1 b=2* pending cache`: the documents with the field `n`, a star at those with pending writes, and the metadata.
-    var text: String {
+    var string: String {
         guard let snapshot else { return "error \(error?.code ?? -1)" }
         var words = snapshot.documents.map { document in
             let n = document.get("n").map { "\($0)" } ?? "-"
@@ -135,7 +135,7 @@ struct Heard: Sendable, CustomStringConvertible {
         }.joined(separator: " ")
     }
 
-    var description: String { text }
+    var description: String { string }
 }
 
 extension Query {

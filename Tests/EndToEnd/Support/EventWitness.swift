@@ -10,7 +10,7 @@ import HearthDatabase
 final class EventWitness: @unchecked Sendable {
     private struct Child: Equatable {
         var key: String
-        var text: String
+        var string: String
     }
 
     // `lock` guards what follows; events come on the database's queue, one after the other.
@@ -55,7 +55,7 @@ final class EventWitness: @unchecked Sendable {
     var value: String? { lock.withLock { latest } }
 
     private func take(_ kind: String, _ snapshot: DataSnapshot, after previous: String?) {
-        let child = Child(key: snapshot.key, text: Self.text(snapshot.valueInExportFormat()))
+        let child = Child(key: snapshot.key, string: Self.string(snapshot.valueInExportFormat()))
         lock.withLock {
             if isStopped { return }
             count += 1
@@ -86,12 +86,12 @@ final class EventWitness: @unchecked Sendable {
 
     private func take(_ snapshot: DataSnapshot) {
         let told = snapshot.children.compactMap { $0 as? DataSnapshot }.map {
-            Child(key: $0.key, text: Self.text($0.valueInExportFormat()))
+            Child(key: $0.key, string: Self.string($0.valueInExportFormat()))
         }
         lock.withLock {
             if isStopped { return }
             count += 1
-            latest = Self.text(snapshot.valueInExportFormat())
+            latest = Self.string(snapshot.valueInExportFormat())
             let isExcused = moves > 0 && placed.count > 1 && Self.places(placed, areThoseOf: told)
             let byKey = children.sorted { $0.key < $1.key }
             if told != children, !isExcused || told.sorted(by: { $0.key < $1.key }) != byKey {
@@ -110,12 +110,12 @@ final class EventWitness: @unchecked Sendable {
         }
     }
 
-    static func text(_ value: Any?) -> String {
+    static func string(_ value: Any?) -> String {
         switch value {
         case let map as [String: Any]:
-            "{" + map.sorted { $0.key < $1.key }.map { "\($0.key)=\(text($0.value))" }.joined(separator: ",") + "}"
-        case let list as [Any]: "[" + list.map { text($0) }.joined(separator: ",") + "]"
-        case let text as String: "\"\(text)\""
+            "{" + map.sorted { $0.key < $1.key }.map { "\($0.key)=\(string($0.value))" }.joined(separator: ",") + "}"
+        case let list as [Any]: "[" + list.map { string($0) }.joined(separator: ",") + "]"
+        case let string as String: "\"\(string)\""
         case let number as NSNumber: "\(number.doubleValue)"
         case nil, is NSNull: "null"
         default: "?\(value.map { "\(type(of: $0))" } ?? "")"

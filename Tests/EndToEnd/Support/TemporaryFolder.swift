@@ -12,9 +12,9 @@ final class TemporaryFolder: Sendable {
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
     /// - Returns: the file's path.
-    func write(_ name: String, _ text: String) throws -> String {
+    func write(_ name: String, _ string: String) throws -> String {
         let file = "\(path)/\(name)"
-        try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+        try Data(string.utf8).write(to: URL(fileURLWithPath: file))
         return file
     }
 }

@@ -130,9 +130,9 @@ struct EngineDiskTests {
     @Test func whatIsUsedLeastGoesFirst() throws {
         let folder = DiskFolder()
         let fixture = try EngineFixture(folder: folder.path, cacheSizeBytesMax: 20_000)
-        let text = String(repeating: "x", count: 1000)
-        for index in 0..<40 { fixture.server.set(Node(.string(text)), at: TreePath("p/\(index)")) }
-        fixture.server.set(Node(.string(text)), at: "kept/a")
+        let string = String(repeating: "x", count: 1000)
+        for index in 0..<40 { fixture.server.set(Node(.string(string)), at: TreePath("p/\(index)")) }
+        fixture.server.set(Node(.string(string)), at: "kept/a")
         fixture.observe("kept")
         for index in 0..<40 {
             let id = fixture.observe(TreePath("p/\(index)"))

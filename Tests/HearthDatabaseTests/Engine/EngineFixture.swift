@@ -101,19 +101,19 @@ final class EngineClock {
 func treeNode(_ json: String) throws -> Node { try TreeJSON.node(Array(json.utf8)) }
 
 func treeText(_ node: Node) -> String {
-    var text: [UInt8] = []
-    TreeJSON.append(node, to: &text, form: .export)
-    return String(decoding: text, as: UTF8.self)
+    var string: [UInt8] = []
+    TreeJSON.append(node, to: &string, form: .export)
+    return String(decoding: string, as: UTF8.self)
 }
 
 func eventLine(_ event: EngineEvent) -> String {
     switch event.kind {
     case .value: "value \(treeText(event.node))"
-    case .childRemoved: "- \(event.path.last?.text ?? "") \(treeText(event.node))"
+    case .childRemoved: "- \(event.path.last?.string ?? "") \(treeText(event.node))"
     case .childAdded:
-        "+ \(event.path.last?.text ?? "") \(treeText(event.node)) after \(event.previousKey?.text ?? "nothing")"
-    case .childMoved: "~ \(event.path.last?.text ?? "") after \(event.previousKey?.text ?? "nothing")"
-    case .childChanged: "! \(event.path.last?.text ?? "") \(treeText(event.node))"
+        "+ \(event.path.last?.string ?? "") \(treeText(event.node)) after \(event.previousKey?.string ?? "nothing")"
+    case .childMoved: "~ \(event.path.last?.string ?? "") after \(event.previousKey?.string ?? "nothing")"
+    case .childChanged: "! \(event.path.last?.string ?? "") \(treeText(event.node))"
     }
 }
 
@@ -129,8 +129,8 @@ extension TreeQuery {
     static func keys(from start: TreeKey? = nil, to end: TreeKey? = nil) -> TreeQuery {
         var query = TreeQuery()
         query.index = .key
-        query.start = start.map { Bound(value: .string($0.text), key: .key($0)) }
-        query.end = end.map { Bound(value: .string($0.text), key: .key($0)) }
+        query.start = start.map { Bound(value: .string($0.string), key: .key($0)) }
+        query.end = end.map { Bound(value: .string($0.string), key: .key($0)) }
         return query
     }
 }

@@ -138,8 +138,8 @@ struct EngineListenTests {
 
     @Test(arguments: [TreeQuery(), .ordered(by: .key, first: 90)])
     func ofMuchDataOnlyThePartsThatChangedCome(_ query: TreeQuery) throws {
-        let text = String(repeating: "x", count: 100)
-        let children = (10..<99).map { "\"k\($0)\":{\"t\":\"\(text)\",\"n\":\($0)}" }.joined(separator: ",")
+        let string = String(repeating: "x", count: 100)
+        let children = (10..<99).map { "\"k\($0)\":{\"t\":\"\(string)\",\"n\":\($0)}" }.joined(separator: ",")
         let fixture = try EngineFixture("{\"a\":{\(children)}}")
         fixture.observe("a", query, .child)
         fixture.run()

@@ -155,7 +155,7 @@ struct EngineChaos {
     private mutating func bound(_ index: TreeQuery.Index, isStart: Bool) -> TreeQuery.Bound {
         if index == .key {
             let key = self.key()
-            return TreeQuery.Bound(value: .string(key.text), key: .key(key))
+            return TreeQuery.Bound(value: .string(key.string), key: .key(key))
         }
         let value: Scalar? = random.next(4) == 0 ? nil : scalar()
         return TreeQuery.Bound(value: value, key: isStart ? .min : .max)

@@ -93,7 +93,7 @@ final class FakeTreeSession {
     private static func wire(_ hash: CompoundListenHash) -> JSONValue {
         .object([
             ("hs", .array(hash.hashes.map { .string($0) })),
-            ("ps", .array(hash.paths.map { .string($0.isRoot ? "/" : $0.text) })),
+            ("ps", .array(hash.paths.map { .string($0.isRoot ? "/" : $0.string) })),
         ])
     }
 

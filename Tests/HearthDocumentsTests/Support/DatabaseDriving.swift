@@ -170,7 +170,7 @@ extension ReadView {
     }
 
     func names(_ query: Query) throws(Status) -> [String] {
-        try results(query).map { DocumentKey.decode($0.key)?.text ?? "?" }
+        try results(query).map { DocumentKey.decode($0.key)?.string ?? "?" }
     }
 }
 

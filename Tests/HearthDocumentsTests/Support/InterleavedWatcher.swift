@@ -137,7 +137,7 @@ final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
 
     private func apply(_ set: ChangeSet) throws(Status) {
         for change in set.changes {
-            guard let name = DocumentKey.decode(change.key)?.text, names.contains(name) else { continue }
+            guard let name = DocumentKey.decode(change.key)?.string, names.contains(name) else { continue }
             if try change.before.map(number) != numbers[name] {
                 faults.append("\(name) before the commit at \(set.version)")
             }

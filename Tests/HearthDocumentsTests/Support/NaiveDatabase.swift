@@ -9,7 +9,7 @@ struct NaiveDocument: Equatable {
     var createTime: Int64
     var updateTime: Int64
 
-    var name: String { ResourceName(database: testDatabaseName, path: path).text }
+    var name: String { ResourceName(database: testDatabaseName, path: path).string }
     var collectionID: String { path.segments[path.segments.count - 2] }
 
     func value(at field: FieldPath) -> Value? {

@@ -27,10 +27,10 @@ struct RandomDatabase {
     static let longID = String(repeating: "n", count: 1400)
     static let fields = ["a", "b", "c", "t", "m", "`m`.x", "m.`x.y`", "m.y", "é", "`x.y`", "m.y.x"].map(Self.path)
 
-    private static func path(_ text: String) -> FieldPath {
-        do { return try FieldPath(parsing: text) } catch {
+    private static func path(_ string: String) -> FieldPath {
+        do { return try FieldPath(parsing: string) } catch {
             // Non-ASCII letters want quotes.
-            return FieldPath(text)
+            return FieldPath(string)
         }
     }
 
@@ -66,7 +66,7 @@ struct RandomDatabase {
             paths.insert(ResourcePath(segments))
         }
         // By name, so that a seed always gives the same order.
-        return paths.sorted { ValueOrder.compareNames($0.text, $1.text) < 0 }
+        return paths.sorted { ValueOrder.compareNames($0.string, $1.string) < 0 }
     }
 
     // MARK: Documents

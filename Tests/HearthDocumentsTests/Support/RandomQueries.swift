@@ -171,7 +171,7 @@ extension RandomDatabase {
         case 6: segments = ["~", "~"]
         default: break
         }
-        return .reference(ResourceName(database: testDatabaseName, path: ResourcePath(segments)).text)
+        return .reference(ResourceName(database: testDatabaseName, path: ResourcePath(segments)).string)
     }
 
     // MARK: Cursors
@@ -224,15 +224,15 @@ extension Filter {
 extension Value {
     /// A short text; long ones are cut.
     var summary: String {
-        let text =
+        let string =
             switch self {
             case .null: "null"
             case .boolean(let flag): "\(flag)"
             case .integer(let number): "\(number)"
             case .double(let number): "\(number)d"
             case .timestamp(let time): "time(\(time.microseconds))"
-            case .string(let text):
-                text.utf8.count > 40 ? "\"…\(text.suffix(5))\"(\(text.utf8.count))" : "\(text.debugDescription)"
+            case .string(let string):
+                string.utf8.count > 40 ? "\"…\(string.suffix(5))\"(\(string.utf8.count))" : "\(string.debugDescription)"
             case .bytes(let bytes): bytes.count > 20 ? "bytes(\(bytes.count))" : "bytes\(bytes)"
             case .reference(let name):
                 "ref(\(name.count > 200 ? "…" : name.split(separator: "/").dropFirst(4).joined(separator: "/")))"
@@ -241,6 +241,6 @@ extension Value {
             case .vector(let elements): "vector\(elements)"
             case .map(let map): "{" + map.fields.map { "\($0.name): \($0.value.summary)" }.joined(separator: ", ") + "}"
             }
-        return text.count > 300 ? text.prefix(150) + "…" + text.suffix(140) : text
+        return string.count > 300 ? string.prefix(150) + "…" + string.suffix(140) : string
     }
 }

@@ -21,7 +21,7 @@ struct ValueMaker {
         0x1p63.nextDown, (-0x1p63).nextDown, 0x1p53.nextUp, 0x1p53.nextDown,
     ]
 
-    static let texts: [String] = [
+    static let strings: [String] = [
         "", "a", "b", "ab", "a\u{0}", "a\u{0}b", "\u{0}", "a\u{1}", "z", "é", "e\u{301}", "日本", "\u{FFFD}", "😀",
         "\u{E000}",
     ]
@@ -29,17 +29,17 @@ struct ValueMaker {
     /// Longer than what an index keeps, alike for a long way.
     static let longTexts: [String] = {
         let head = String(repeating: "x", count: 1490)
-        var texts: [String] = []
+        var strings: [String] = []
         for length in 1494...1500 {
             let base = head + String(repeating: "x", count: length - 1490)
-            texts.append(base)
-            texts.append(base + "a")
-            texts.append(base + "\u{0}")
+            strings.append(base)
+            strings.append(base + "a")
+            strings.append(base + "\u{0}")
         }
         for ending in ["a", "b", "\u{0}", "\u{0}\u{1}", "é", "aa"] {
-            texts.append(head + String(repeating: "x", count: 100) + ending)
+            strings.append(head + String(repeating: "x", count: 100) + ending)
         }
-        return texts
+        return strings
     }()
 
     static let references: [String] = [
@@ -56,10 +56,10 @@ struct ValueMaker {
         case 2...7: .integer(random.chance(70) ? Int64(random.below(4)) : random.pick(Self.integers))
         case 8...12: .double(random.pick(Self.doubles))
         case 13: .timestamp(Timestamp(microseconds: Int64(random.below(3)) - 1))
-        case 14...18: .string(random.pick(Self.texts))
+        case 14...18: .string(random.pick(Self.strings))
         case 19: .string(random.pick(Self.longTexts))
         case 20:
-            .bytes(random.chance(70) ? Array(random.pick(Self.texts).utf8) : Array(random.pick(Self.longTexts).utf8))
+            .bytes(random.chance(70) ? Array(random.pick(Self.strings).utf8) : Array(random.pick(Self.longTexts).utf8))
         case 21: .reference(random.pick(Self.references))
         default:
             .geoPoint(

@@ -47,12 +47,12 @@ package enum BundleFuzzing {
                 guard case .document(let document) = element else { continue }
                 let time = TimestampMessage(document.readTime)
                 guard let contents = document.contents else {
-                    try builder.add(missing: document.name.text, readTime: time)
+                    try builder.add(missing: document.name.string, readTime: time)
                     continue
                 }
                 try builder.add(
                     EncodedDocument(
-                        name: document.name.text, fields: FieldsCodec.encode(contents.fields),
+                        name: document.name.string, fields: FieldsCodec.encode(contents.fields),
                         createTime: contents.createTime, updateTime: contents.updateTime), readTime: time)
             }
             precondition(builder.documentCount == metadata.totalDocuments, "another number of documents")

@@ -94,13 +94,13 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
 
     // MARK: The client's side
 
-    func say(_ text: [UInt8]) {
+    func say(_ string: [UInt8]) {
         if isEnded { return }
-        if let message = try? RealtimeMessage(text), case .request(let request) = message {
+        if let message = try? RealtimeMessage(string), case .request(let request) = message {
             open[request.number, default: 0] += 1
             if case .success(.listen(let target, let tag, let known)) = request.action { note(target, tag, known) }
         }
-        session.receive(text)
+        session.receive(string)
     }
 
     private func note(_ target: RealtimeTarget, _ tag: Int64?, _ known: KnownData) {
@@ -216,31 +216,31 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
         }
     }
 
-    private func member(_ name: String, in text: [UInt8], _ range: Range<Int>? = nil) throws(TreeDataError) -> Range<
+    private func member(_ name: String, in string: [UInt8], _ range: Range<Int>? = nil) throws(TreeDataError) -> Range<
         Int
     >? {
-        try TreeJSON.members(text, in: range).first { $0.name == name }?.value
+        try TreeJSON.members(string, in: range).first { $0.name == name }?.value
     }
 
-    private func take(_ action: String, _ text: [UInt8], _ body: Range<Int>) throws(TreeDataError) {
+    private func take(_ action: String, _ string: [UInt8], _ body: Range<Int>) throws(TreeDataError) {
         guard ["d", "m"].contains(action) else {
             if action == "rm" { isTreeUnclear = true }
             return
         }
-        guard let place = try member("p", in: text, body), let data = try member("d", in: text, body),
-            let path = try TreeJSON.value(text, in: place).string
+        guard let place = try member("p", in: string, body), let data = try member("d", in: string, body),
+            let path = try TreeJSON.value(string, in: place).string
         else { throw TreeDataError("a push without place or data") }
-        let tag = try member("t", in: text, body).flatMap { range throws(TreeDataError) in
-            try TreeJSON.value(text, in: range).integer
+        let tag = try member("t", in: string, body).flatMap { range throws(TreeDataError) in
+            try TreeJSON.value(string, in: range).integer
         }
         var changes: [TreeChange] = []
         if action == "m" {
-            for (name, range) in try TreeJSON.members(text, in: data) {
+            for (name, range) in try TreeJSON.members(string, in: data) {
                 changes.append(
-                    TreeChange(path: TreePath(path) + TreePath(name), node: try TreeJSON.node(text, in: range)))
+                    TreeChange(path: TreePath(path) + TreePath(name), node: try TreeJSON.node(string, in: range)))
             }
         } else {
-            changes.append(TreeChange(path: TreePath(path), node: try TreeJSON.node(text, in: data)))
+            changes.append(TreeChange(path: TreePath(path), node: try TreeJSON.node(string, in: data)))
         }
         for change in changes { take(change, tag) }
     }

@@ -6,12 +6,12 @@ import HearthModel
 package enum RulesFuzzing {
     /// Takes the bytes for a source, for an expression, and for a pattern.
     package static func fuzz(_ bytes: [UInt8]) {
-        let text = String(decoding: bytes, as: UTF8.self)
-        compile(text)
+        let string = String(decoding: bytes, as: UTF8.self)
+        compile(string)
         compile(
             "rules_version = '2'; service cloud.firestore { match /databases/{db}/documents { match /c/{d=**} { "
-                + "allow read, write: if \(text); } } }")
-        fuzzPattern(text)
+                + "allow read, write: if \(string); } } }")
+        fuzzPattern(string)
     }
 
     private static func compile(_ source: String) {
@@ -50,9 +50,9 @@ package enum RulesFuzzing {
         precondition(
             watched.isAllowed == verdict.isAllowed && explained.message == verdict.message,
             "an observer changes the verdict")
-        _ = coverage.text
+        _ = coverage.string
         _ = coverage.json()
-        _ = explanation.text
+        _ = explanation.string
     }
 
     private static func fuzzPattern(_ pattern: String) {

@@ -16,7 +16,7 @@ package enum ServiceFuzzing {
         let target = words[1].split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         ignoringRefusal { () throws(Status) in
             guard let route = try RESTRouter.route(method: words[0], path: target[0]) else { return }
-            let parameters = URLText.parameters(target.count > 1 ? target[1] : nil) ?? []
+            let parameters = URLCoding.parameters(target.count > 1 ? target[1] : nil) ?? []
             try fuzz(route, parameters.filter { !RESTRouter.isSystemParameter($0.name) }, body)
         }
     }
@@ -44,14 +44,14 @@ package enum ServiceFuzzing {
             request.name = name
             try set(in: &request)
             let parsed = try ResourceName(document: name)
-            precondition(parsed.text == name, "a name isn't what it was read from")
+            precondition(parsed.string == name, "a name isn't what it was read from")
             _ = try request.mask.map { mask throws(Status) in try mask.projection() }
         case .listDocuments(let parent, let collectionID), .createDocument(let parent, let collectionID):
             var request = ListDocumentsRequest()
             try set(in: &request)
             _ = try ResourceName(parent: parent)
             try ResourceName.validate(collectionID: collectionID)
-            _ = try OrderByText.parse(request.orderBy)
+            _ = try OrderByString.parse(request.orderBy)
         case .updateDocument(let name):
             var request = UpdateDocumentRequest()
             try set(in: &request)

@@ -79,7 +79,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
     var onWritable: (() -> Void)?
     private(set) var end: Status?
     private let database: Database
-    private var hasRoom = true
+    private var hasCapacity = true
     private var isPaused = false
     fileprivate private(set) var isFaulted = false
     private var held: [[UInt8]] = []
@@ -100,7 +100,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
     func send(_ message: [UInt8]) -> Bool {
         precondition(loop.isCurrent, "a stream talks on its loop")
         if !isFinished { received(message) }
-        return hasRoom
+        return hasCapacity
     }
 
     func finish(_ status: Status) {
@@ -137,16 +137,16 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
         case UInt8(ascii: "{"):
             onLoop { [self] in
                 if isFaulted { return }
-                let text = String(decoding: line, as: UTF8.self).split(
+                let string = String(decoding: line, as: UTF8.self).split(
                     separator: "$T", omittingEmptySubsequences: false)
-                let message = Array(text.joined(separator: token).utf8)
+                let message = Array(string.joined(separator: token).utf8)
                 requests += 1
                 willSend(message)
                 if isPaused { held.append(message) } else { onMessage?(message) }
             }
         case UInt8(ascii: "+"), UInt8(ascii: "-"): commit(line)
-        case UInt8(ascii: "!"): onLoop { [self] in hasRoom = false }
-        case UInt8(ascii: "~"): makeRoom()
+        case UInt8(ascii: "!"): onLoop { [self] in hasCapacity = false }
+        case UInt8(ascii: "~"): makeSpace()
         case UInt8(ascii: "h"): onLoop { [self] in if !isFaulted { onHalfClose?() } }
         case UInt8(ascii: "f"): onLoop { [self] in fault() }
         case UInt8(ascii: "z"):
@@ -170,9 +170,9 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
         onCancel?()
     }
 
-    func makeRoom() {
+    func makeSpace() {
         onLoop { [self] in
-            hasRoom = true
+            hasCapacity = true
             onWritable?()
         }
     }
@@ -181,7 +181,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
         let words = String(decoding: line.dropFirst(), as: UTF8.self).split(separator: " ")
         guard let path = words.first else { return }
         do throws(Status) {
-            let name = try ResourceName(document: database.name.text + "/documents/" + path)
+            let name = try ResourceName(document: database.name.string + "/documents/" + path)
             let number = words.count > 1 ? Int64(words[1]) ?? 0 : 0
             let fields = MapValue([.init(name: "n", value: .integer(number))])
             let write = Write(
@@ -205,7 +205,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
 
     /// Waits until nothing more will come by itself.
     func settle() {
-        makeRoom()
+        makeSpace()
         let quiet = Mutex(0)
         for _ in 0..<200_000 {
             onLoop { [self] in
@@ -446,8 +446,8 @@ struct WebChannelFuzzModel {
     }
 
     /// The ids of a frame's arrays.
-    private static func ids(_ text: [UInt8]) throws(Status) -> [Int64] {
-        let ids = text.withUnsafeBytes { bytes in
+    private static func ids(_ string: [UInt8]) throws(Status) -> [Int64] {
+        let ids = string.withUnsafeBytes { bytes in
             Result { () throws(Status) in
                 var reader = try JSONReader(bytes)
                 var ids: [Int64] = []

@@ -16,48 +16,48 @@ package enum TreeFuzzing {
     }
 
     /// - Returns: the tree that a text says, with values for deferred ones; nil when it is refused.
-    private static func fuzzText(_ text: [UInt8]) -> Node? {
-        let value = try? TreeJSON.value(text)
+    private static func fuzzText(_ string: [UInt8]) -> Node? {
+        let value = try? TreeJSON.value(string)
         if let value {
-            let printed = self.text(of: value)
+            let printed = self.string(of: value)
             guard let again = try? TreeJSON.value(printed) else { preconditionFailure("printed JSON is refused") }
-            precondition(self.text(of: again) == printed, "JSON is printed in two ways")
+            precondition(self.string(of: again) == printed, "JSON is printed in two ways")
             if case .object(let members) = value {
-                let names = (try? TreeJSON.members(text))?.map { TreeKey($0.name) }
+                let names = (try? TreeJSON.members(string))?.map { TreeKey($0.name) }
                 precondition(names == members.map { TreeKey($0.name) }, "an object has other members")
             }
         }
         let node: Node
-        do throws(TreeDataError) { node = try TreeJSON.node(text) } catch {
+        do throws(TreeDataError) { node = try TreeJSON.node(string) } catch {
             precondition(!error.message.isEmpty, "refused without a reason")
             return nil
         }
         precondition(value != nil, "data that is no JSON")
-        let export = self.text(of: node, .export)
+        let export = self.string(of: node, .export)
         guard let again = try? TreeJSON.node(export) else { preconditionFailure("an export is refused") }
-        precondition(self.text(of: again, .export) == export, "an export is printed in two ways")
+        precondition(self.string(of: again, .export) == export, "an export is printed in two ways")
         guard let resolved = try? node.resolved(nowMilliseconds: 7, old: Node.empty, at: .root),
             let resolvedAgain = try? again.resolved(nowMilliseconds: 7, old: Node.empty, at: .root)
         else { preconditionFailure("values are not worked out") }
         precondition(!resolved.hasDeferred, "a value is still to be worked out")
         precondition(resolved.hash == resolvedAgain.hash, "an export has another hash")
-        guard let plain = try? TreeJSON.node(self.text(of: resolved, .plain)) else {
+        guard let plain = try? TreeJSON.node(self.string(of: resolved, .plain)) else {
             preconditionFailure("a plain text is refused")
         }
         precondition(plain.hash == withoutPriorities(resolved).hash, "the plain form says something else")
         return resolved
     }
 
-    private static func text(of value: JSONValue) -> [UInt8] {
-        var text: [UInt8] = []
-        TreeJSON.append(value, to: &text)
-        return text
+    private static func string(of value: JSONValue) -> [UInt8] {
+        var string: [UInt8] = []
+        TreeJSON.append(value, to: &string)
+        return string
     }
 
-    private static func text(of node: Node, _ form: TreeJSON.Form) -> [UInt8] {
-        var text: [UInt8] = []
-        TreeJSON.append(node, to: &text, form: form)
-        return text
+    private static func string(of node: Node, _ form: TreeJSON.Form) -> [UInt8] {
+        var string: [UInt8] = []
+        TreeJSON.append(node, to: &string, form: form)
+        return string
     }
 
     private static func withoutPriorities(_ node: Node) -> Node {
@@ -132,15 +132,15 @@ extension TreeFuzzing {
         if !query.isUnfiltered { precondition(query.result(of: result) == result, "a result isn't its own result") }
     }
 
-    private static func wireQuery(_ text: [UInt8]) -> TreeQuery? {
-        guard let wire = try? TreeJSON.value(text), let query = try? TreeQuery(wire: wire) else { return nil }
+    private static func wireQuery(_ string: [UInt8]) -> TreeQuery? {
+        guard let wire = try? TreeJSON.value(string), let query = try? TreeQuery(wire: wire) else { return nil }
         guard let again = try? TreeQuery(wire: query.wire) else { preconditionFailure("a query is refused") }
         precondition(again == query, "a query is received as another")
         return query
     }
 
-    private static func parameterQuery(_ text: [UInt8]) -> TreeQuery? {
-        let parameters = text.split(separator: UInt8(ascii: "&")).map { part in
+    private static func parameterQuery(_ string: [UInt8]) -> TreeQuery? {
+        let parameters = string.split(separator: UInt8(ascii: "&")).map { part in
             let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             return (
                 name: String(decoding: pair[0], as: UTF8.self),

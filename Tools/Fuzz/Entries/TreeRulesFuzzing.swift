@@ -8,24 +8,24 @@ package enum TreeRulesFuzzing {
     /// Takes the bytes for a document, for an expression, for a pattern, and for the path of a child.
     package static func fuzz(_ bytes: [UInt8]) {
         compile(bytes)
-        var text: [UInt8] = []
-        TreeJSON.appendString(String(decoding: bytes, as: UTF8.self), to: &text)
-        compile(Array(#"{"rules":{"items":{"$id":{".read":"#.utf8) + text + Array("}}}}".utf8))
+        var string: [UInt8] = []
+        TreeJSON.appendString(String(decoding: bytes, as: UTF8.self), to: &string)
+        compile(Array(#"{"rules":{"items":{"$id":{".read":"#.utf8) + string + Array("}}}}".utf8))
         compile(
-            Array(#"{"rules":{".write":true,"items":{"$id":{".validate":"#.utf8) + text + Array("}}}}".utf8))
+            Array(#"{"rules":{".write":true,"items":{"$id":{".validate":"#.utf8) + string + Array("}}}}".utf8))
         fuzzPattern(String(decoding: bytes, as: UTF8.self))
         fuzzPaths(String(decoding: bytes, as: UTF8.self))
     }
 
-    private static func compile(_ text: [UInt8]) {
+    private static func compile(_ string: [UInt8]) {
         let ruleset: TreeRuleset
         do throws(TreeRulesError) {
-            ruleset = try TreeRuleset.compile(text)
+            ruleset = try TreeRuleset.compile(string)
         } catch {
             precondition(!error.message.isEmpty, "rules are refused without a reason")
-            let lines = text.count { $0 == UInt8(ascii: "\n") } + 1
+            let lines = string.count { $0 == UInt8(ascii: "\n") } + 1
             precondition(
-                (1...lines).contains(error.line) && (1...text.count + 1).contains(error.column),
+                (1...lines).contains(error.line) && (1...string.count + 1).contains(error.column),
                 "an error stands outside of the rules: \(error)")
             return
         }
@@ -60,20 +60,20 @@ package enum TreeRulesFuzzing {
         }
     }
 
-    private static func fuzzPattern(_ text: String) {
+    private static func fuzzPattern(_ string: String) {
         for flags in ["", "i"] {
-            guard let pattern = try? TreePattern(text, flags: flags, at: 0) else { continue }
+            guard let pattern = try? TreePattern(string, flags: flags, at: 0) else { continue }
             _ = pattern.isFound(in: "aab\u{e9}\u{1F600} 12@example.org/")
         }
-        let search = TextSearch(text)
-        precondition(search.isFound(in: "x" + text + "y"), "a text isn't found in one that has it")
+        let search = TextSearch(string)
+        precondition(search.isFound(in: "x" + string + "y"), "a text isn't found in one that has it")
         precondition(
-            text.isEmpty || search.replacing(in: text + text, with: "", sizeMax: 1 << 20) == "",
+            string.isEmpty || search.replacing(in: string + string, with: "", sizeMax: 1 << 20) == "",
             "a text isn't replaced")
     }
 
-    private static func fuzzPaths(_ text: String) {
-        let place = TreeSnapshot(isNew: false, keys: ["a"]).child(text)
+    private static func fuzzPaths(_ string: String) {
+        let place = TreeSnapshot(isNew: false, keys: ["a"]).child(string)
         precondition(place.keys.count <= TreeLimits.standard.depthMax && place.keys.first == "a")
         precondition(place.keys.allSatisfy(TreeLimits.standard.isValid), "a place that can't be passes for one")
         precondition(place.parent != nil, "a place below another is the root")

@@ -68,9 +68,9 @@ package enum WebSocketFuzzing {
 
     private static func check(_ event: WebSocketConnection.Event, _ limits: WebSocketLimits) {
         switch event {
-        case .text(let text):
-            precondition(text.count <= limits.messageBytesMax, "a text is too long")
-            precondition(String(validating: text, as: UTF8.self) != nil, "a text isn't UTF-8")
+        case .string(let string):
+            precondition(string.count <= limits.messageBytesMax, "a text is too long")
+            precondition(String(validating: string, as: UTF8.self) != nil, "a text isn't UTF-8")
         case .binary(let bytes): precondition(bytes.count <= limits.messageBytesMax, "a message is too long")
         case .ping(let payload), .pong(let payload): precondition(payload.count <= 125, "a control frame is too long")
         case .close(let code, _): precondition(code?.isSendable != false, "a code that isn't to be sent")
@@ -85,7 +85,7 @@ package enum WebSocketFuzzing {
         for event in events {
             let sent =
                 switch event {
-                case .text(let text): sender.send(text: text)
+                case .string(let string): sender.send(string: string)
                 case .binary(let bytes): sender.send(binary: bytes)
                 case .ping(let payload): sender.ping(payload)
                 case .pong(let payload): sender.pong(payload)

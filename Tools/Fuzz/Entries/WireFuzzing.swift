@@ -11,11 +11,11 @@ package enum WireFuzzing {
     }
 
     /// Feeds the text to every JSON decoder that faces a network or a file.
-    package static func fuzzJSON(_ text: [UInt8]) {
-        for type in messages { roundTripJSON(type, text) }
-        _ = RFC3339.parse(String(decoding: text, as: UTF8.self))
-        _ = DurationMessage(parsing: String(decoding: text, as: UTF8.self))
-        ignoringRefusal { () throws(Status) in _ = try OrderByText.parse(String(decoding: text, as: UTF8.self)) }
+    package static func fuzzJSON(_ string: [UInt8]) {
+        for type in messages { roundTripJSON(type, string) }
+        _ = RFC3339.parse(String(decoding: string, as: UTF8.self))
+        _ = DurationMessage(parsing: String(decoding: string, as: UTF8.self))
+        ignoringRefusal { () throws(Status) in _ = try OrderByString.parse(String(decoding: string, as: UTF8.self)) }
     }
 
     private static let messages: [any WireMessage.Type] = [
@@ -41,9 +41,9 @@ package enum WireFuzzing {
         }
     }
 
-    private static func roundTripJSON(_ type: any WireMessage.Type, _ text: [UInt8]) {
+    private static func roundTripJSON(_ type: any WireMessage.Type, _ string: [UInt8]) {
         ignoringRefusal { () throws(Status) in
-            let message = try type.init(json: text)
+            let message = try type.init(json: string)
             let canonical = message.json()
             do throws(Status) {
                 let again = try type.init(json: canonical)

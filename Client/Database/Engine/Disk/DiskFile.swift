@@ -79,8 +79,8 @@ final class DiskFile {
         return (descriptor, lseek(descriptor, 0, SEEK_END) == 0)
     }
 
-    private static func mark(_ descriptor: Int32, _ text: String) throws(Status) {
-        let bytes = Array(text.utf8)
+    private static func mark(_ descriptor: Int32, _ string: String) throws(Status) {
+        let bytes = Array(string.utf8)
         guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, bytes, bytes.count, 0) == bytes.count else {
             throw DataFolder.failure("write the cache's lock")
         }
@@ -97,7 +97,7 @@ final class DiskFile {
                     "The cache \(path) was made by a newer version (\(found)) of this library, which knows \(version).")
             }
             if isSuspect {
-                let answers = try database.texts("PRAGMA quick_check(3)")
+                let answers = try database.strings("PRAGMA quick_check(3)")
                 if answers != ["ok"] { throw database.damaged(answers.joined(separator: "; ")) }
             }
             try database.execute(

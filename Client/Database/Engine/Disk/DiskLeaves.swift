@@ -159,7 +159,7 @@ struct DiskLeaves {
     private static let priorityKey = Array(".priority".utf8) + [0]
 
     private static func append(_ key: TreeKey, to path: inout [UInt8]) {
-        path.append(contentsOf: key.text.utf8)
+        path.append(contentsOf: key.string.utf8)
         path.append(0)
     }
 
@@ -181,7 +181,7 @@ struct DiskLeaves {
         case .bool(let value): [UInt8(ascii: value ? "t" : "f")]
         case .integer(let value): number("i", UInt64(bitPattern: value))
         case .double(let value): number("d", value.bitPattern)
-        case .string(let text): [UInt8(ascii: "s")] + text.utf8
+        case .string(let string): [UInt8(ascii: "s")] + string.utf8
         case .deferred: preconditionFailure("Server data has no values that are still to be worked out.")
         }
     }

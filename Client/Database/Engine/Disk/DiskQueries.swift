@@ -40,7 +40,7 @@ final class DiskQueries {
         try database.rows("SELECT id, path, query, is_complete, last_use FROM queries") { row throws(Status) in
             let query = try self.query(row.bytes(2))
             let loaded = Query(
-                id: row.integer(0), path: TreePath(row.text(1)), query: query, isComplete: row.integer(3) != 0,
+                id: row.integer(0), path: TreePath(row.string(1)), query: query, isComplete: row.integer(3) != 0,
                 lastUse: row.integer(4))
             self.keep(loaded)
             self.lastID = max(self.lastID, loaded.id)
@@ -57,10 +57,10 @@ final class DiskQueries {
         }
     }
 
-    private func query(_ text: [UInt8]) throws(Status) -> TreeQuery? {
-        if text.isEmpty { return nil }
+    private func query(_ string: [UInt8]) throws(Status) -> TreeQuery? {
+        if string.isEmpty { return nil }
         do {
-            return try TreeQuery(wire: TreeJSON.value(text))
+            return try TreeQuery(wire: TreeJSON.value(string))
         } catch {
             throw database.damaged("The cache \(database.path) has a query that cannot be read: \(error)")
         }
@@ -130,11 +130,11 @@ final class DiskQueries {
     }
 
     private func save(_ own: Query) throws(Status) {
-        var text: [UInt8] = []
-        if let query = own.query { TreeJSON.append(query.wire, to: &text) }
+        var string: [UInt8] = []
+        if let query = own.query { TreeJSON.append(query.wire, to: &string) }
         try database.run(
             "INSERT OR REPLACE INTO queries (id, path, query, is_complete, last_use) VALUES (?, ?, ?, ?, ?)",
-            .integer(own.id), .text(own.path.text), .bytes(text), .integer(own.isComplete ? 1 : 0),
+            .integer(own.id), .string(own.path.string), .bytes(string), .integer(own.isComplete ? 1 : 0),
             .integer(own.users > 0 ? Self.inUse : own.lastUse))
     }
 

@@ -7,21 +7,22 @@ struct DiskWrites {
     let database: CacheDatabase
 
     func save(_ write: PendingWrite) throws(Status) {
-        var text: [UInt8] = []
+        var string: [UInt8] = []
         if write.isMerge {
             for change in write.changes {
-                text.append(UInt8(ascii: text.isEmpty ? "{" : ","))
-                TreeJSON.appendString(change.path.relative(to: write.path).text, to: &text)
-                text.append(UInt8(ascii: ":"))
-                TreeJSON.append(change.node, to: &text, form: .export)
+                string.append(UInt8(ascii: string.isEmpty ? "{" : ","))
+                TreeJSON.appendString(change.path.relative(to: write.path).string, to: &string)
+                string.append(UInt8(ascii: ":"))
+                TreeJSON.append(change.node, to: &string, form: .export)
             }
-            text.append(UInt8(ascii: "}"))
+            string.append(UInt8(ascii: "}"))
         } else if let change = write.changes.first {
-            TreeJSON.append(change.node, to: &text, form: .export)
+            TreeJSON.append(change.node, to: &string, form: .export)
         }
         try database.run(
             "INSERT INTO writes (id, path, is_merge, made_at, data) VALUES (?, ?, ?, ?, ?)", .integer(write.id),
-            .text(write.path.text), .integer(write.isMerge ? 1 : 0), .integer(write.madeAtMilliseconds), .bytes(text))
+            .string(write.path.string), .integer(write.isMerge ? 1 : 0), .integer(write.madeAtMilliseconds),
+            .bytes(string))
     }
 
     func remove(_ id: Int64) throws(Status) { try database.run("DELETE FROM writes WHERE id = ?", .integer(id)) }
@@ -41,7 +42,7 @@ struct DiskWrites {
     }
 
     private func write(_ row: CacheRow) throws(Status) -> PendingWrite {
-        let path = TreePath(row.text(1))
+        let path = TreePath(row.string(1))
         let isMerge = row.integer(2) != 0
         do {
             let changes =

@@ -37,7 +37,7 @@ struct ClientIndexValue {
             bytes.append(IndexValue.Tag.map)
             for field in map.fields {
                 bytes.append(IndexValue.Tag.string)
-                IndexValue.appendText(field.name, to: &bytes)
+                IndexValue.appendString(field.name, to: &bytes)
                 append(field.value, to: &bytes)
             }
             bytes.append(IndexValue.Tag.terminator)

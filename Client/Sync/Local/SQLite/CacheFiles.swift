@@ -116,8 +116,8 @@ final class CacheLock {
 
     deinit { release(isClean: false) }
 
-    private func write(_ text: String) throws(Status) {
-        let bytes = Array(text.utf8)
+    private func write(_ string: String) throws(Status) {
+        let bytes = Array(string.utf8)
         guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, bytes, bytes.count, 0) == bytes.count else {
             let code = errno
             var status = DataFolder.failure("write the cache's lock", code)

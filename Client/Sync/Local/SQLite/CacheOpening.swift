@@ -100,8 +100,8 @@ struct CacheOpening {
         let sizeBytes = try database.number("PRAGMA page_count") * database.number("PRAGMA page_size")
         guard isSuspect || sizeBytes <= Self.checkedSizeBytesMax else { return }
         // The thorough one compares indexes with their tables as well.
-        let text = isMarkedDamaged ? "PRAGMA integrity_check(3)" : "PRAGMA quick_check(3)"
-        let answers = try database.texts(text)
+        let string = isMarkedDamaged ? "PRAGMA integrity_check(3)" : "PRAGMA quick_check(3)"
+        let answers = try database.strings(string)
         if answers != ["ok"] {
             throw database.damaged("\(files.database) is damaged: " + answers.joined(separator: "; "))
         }
@@ -140,9 +140,9 @@ struct CacheOpening {
     private func identify(_ database: CacheDatabase) throws(Status) {
         try database.run(
             "INSERT OR IGNORE INTO globals (id, app_name, project, database) VALUES (1, ?, ?, ?)",
-            .text(files.appName), .text(files.databaseName.project), .text(files.databaseName.database))
+            .string(files.appName), .string(files.databaseName.project), .string(files.databaseName.database))
         let names = try database.first("SELECT app_name, project, database FROM globals") { row in
-            [row.text(0), row.text(1), row.text(2)]
+            [row.string(0), row.string(1), row.string(2)]
         }
         let expected = [files.appName, files.databaseName.project, files.databaseName.database]
         guard let names, zip(names, expected).allSatisfy({ UTF8Order.equal($0, $1) }) else {

@@ -13,7 +13,7 @@ struct CacheSchema: Sendable {
     /// Takes a file from the version before to `number`.
     struct Step: Sendable {
         var number: Int
-        var text: String
+        var string: String
     }
 
     var steps: [Step]
@@ -21,7 +21,7 @@ struct CacheSchema: Sendable {
     /// "HRTC"
     static let applicationID = 0x4852_5443
     static let pageSizeBytes = 4096
-    static let current = CacheSchema(steps: [Step(number: 1, text: first), Step(number: 2, text: streamIDs)])
+    static let current = CacheSchema(steps: [Step(number: 1, string: first), Step(number: 2, string: streamIDs)])
 
     var version: Int { steps.last?.number ?? 0 }
 
@@ -117,7 +117,7 @@ struct CacheSchema: Sendable {
         if version == self.version { return }
         do throws(Status) {
             try database.execute("BEGIN IMMEDIATE")
-            for step in steps where step.number > version { try database.execute(step.text) }
+            for step in steps where step.number > version { try database.execute(step.string) }
             try database.execute(
                 "PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(self.version); COMMIT")
         } catch {

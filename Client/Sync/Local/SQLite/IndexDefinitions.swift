@@ -20,7 +20,7 @@ final class IndexDefinitions {
             try database.rows("SELECT id, collection_group, segments FROM indexes ORDER BY id") { row throws(Status) in
                 let segments = try database.decoding { () throws(Status) in try Self.segments(row.raw(2)) }
                 indexes.append(
-                    FieldIndex(id: Int(row.integer(0)), collectionGroup: row.text(1), segments: segments))
+                    FieldIndex(id: Int(row.integer(0)), collectionGroup: row.string(1), segments: segments))
                 return true
             }
             known = indexes
@@ -34,7 +34,7 @@ final class IndexDefinitions {
 
     func add(_ index: FieldIndex) throws(Status) -> Int {
         try database.run(
-            "INSERT INTO indexes (collection_group, segments) VALUES (?, ?)", .text(index.collectionGroup),
+            "INSERT INTO indexes (collection_group, segments) VALUES (?, ?)", .string(index.collectionGroup),
             .bytes(Self.bytes(index.segments)))
         known = nil
         return Int(database.lastInsertedID)
@@ -60,7 +60,7 @@ final class IndexDefinitions {
         var message = IndexMessage()
         message.fields = segments.map { segment in
             var field = IndexMessage.IndexField()
-            field.fieldPath = segment.path.text
+            field.fieldPath = segment.path.string
             switch segment.kind {
             case .ascending: field.order = .ascending
             case .descending: field.order = .descending

@@ -11,7 +11,7 @@ final class SQLiteBundleCache: BundleCache {
 
     func bundle(_ id: String) throws(Status) -> BundleRecord? {
         try database.first(
-            "SELECT create_time, version, total_documents, total_bytes FROM bundles WHERE id = ?", .text(id)
+            "SELECT create_time, version, total_documents, total_bytes FROM bundles WHERE id = ?", .string(id)
         ) { row in
             BundleRecord(
                 id: id, createTime: row.time(0), version: Int(row.integer(1)), totalDocuments: Int(row.integer(2)),
@@ -24,12 +24,13 @@ final class SQLiteBundleCache: BundleCache {
             """
             INSERT OR REPLACE INTO bundles (id, create_time, version, total_documents, total_bytes)
             VALUES (?, ?, ?, ?, ?)
-            """, .text(bundle.id), .time(bundle.createTime), .integer(bundle.version), .integer(bundle.totalDocuments),
+            """, .string(bundle.id), .time(bundle.createTime), .integer(bundle.version),
+            .integer(bundle.totalDocuments),
             .integer(bundle.totalBytes))
     }
 
     func namedQuery(_ name: String) throws(Status) -> NamedQuery? {
-        try database.first("SELECT read_time, query FROM named_queries WHERE name = ?", .text(name)) {
+        try database.first("SELECT read_time, query FROM named_queries WHERE name = ?", .string(name)) {
             row throws(Status) in
             let query = try database.decoding { () throws(Status) in
                 let message = try BundledQueryMessage(protobuf: row.raw(1))
@@ -47,10 +48,10 @@ final class SQLiteBundleCache: BundleCache {
         unturned.limitType = .first
         let structured = persistence.targetSerializer.query(unturned.target)
         let message = BundledQueryMessage(
-            parent: structured.parent.text, structuredQuery: StructuredQueryMessage(structured),
+            parent: structured.parent.string, structuredQuery: StructuredQueryMessage(structured),
             limitType: query.query.limitType == .last ? .last : .first)
         try database.run(
-            "INSERT OR REPLACE INTO named_queries (name, read_time, query) VALUES (?, ?, ?)", .text(query.name),
+            "INSERT OR REPLACE INTO named_queries (name, read_time, query) VALUES (?, ?, ?)", .string(query.name),
             .time(query.readTime), .bytes(message.protobuf()))
     }
 }

@@ -37,7 +37,7 @@ final class SQLiteTargetCache: TargetCache {
             """
             INSERT OR REPLACE INTO targets (target_id, canonical_id, sequence_number, snapshot_version,
                 last_limbo_free_version, resume_token, target) VALUES (?, ?, ?, ?, ?, ?, ?)
-            """, .integer(data.targetID), .text(data.target.canonicalID), .integer(data.sequenceNumber),
+            """, .integer(data.targetID), .string(data.target.canonicalID), .integer(data.sequenceNumber),
             .time(data.snapshotVersion), .time(data.lastLimboFreeVersion), .bytes(data.resumeToken),
             .bytes(persistence.targetSerializer.message(data.target).protobuf()))
     }
@@ -61,7 +61,7 @@ final class SQLiteTargetCache: TargetCache {
             """
             SELECT target_id, sequence_number, snapshot_version, last_limbo_free_version, resume_token, target
             FROM targets WHERE canonical_id = ?
-            """, .text(target.canonicalID)
+            """, .string(target.canonicalID)
         ) { row throws(Status) in
             let data = try self.data(row)
             if data.target == target { found = data }

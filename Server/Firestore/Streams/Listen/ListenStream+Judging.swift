@@ -55,7 +55,7 @@ extension ListenStream {
             switch read {
             case .failure(let status): answer(.failure(status))
             case .success(let read):
-                pool.runInTurns(
+                pool.runInSlices(
                     .long, for: requester, cancellation: cancellation, refused: { answer(.failure($0)) }
                 ) { turn in
                     answer(

@@ -162,11 +162,11 @@ extension ListenStream {
             // A call that is over has let go of what holds it, and must not be given more.
             if call.isFinished { return }
             call.onWritable = { [self] in
-                hasRoom = true
+                hasCapacity = true
                 proceed()
             }
             // Nobody noted here when the client took something again; what is sent next shows whether it still does.
-            hasRoom = true
+            hasCapacity = true
             // A query that asks for too much would do so again; what else fails may succeed on a new stream.
             if status.code == .resourceExhausted { return refused(target, status) }
             if status.code != .ok { return end(Status(.unavailable, status.message)) }
@@ -195,7 +195,7 @@ extension ListenStream {
     /// requests that have come already, get one together: a client goes over all its targets at each.
     func payBoundary() {
         guard !call.isFinished, !isLoading, !isFlushing, reloadsPending == 0, let owed = owedBoundary else { return }
-        if hasRoom, case .add(let message, _)? = jobs.first, message.documents != nil { return }
+        if hasCapacity, case .add(let message, _)? = jobs.first, message.documents != nil { return }
         boundary(version: owed.version, owed.readTime)
     }
 

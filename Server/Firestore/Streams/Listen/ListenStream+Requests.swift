@@ -39,7 +39,7 @@ extension ListenStream {
     private func decoded(_ bytes: [UInt8], _ request: Result<ListenRequest, Status>, _ share: WorkingShare) {
         isDecoding = false
         if call.isFinished { return }
-        if hasRoom {
+        if hasCapacity {
             do throws(Status) { try take(try request.get(), share) } catch { return end(error) }
         } else {
             // Nobody knows when the client takes something: until then its request is kept as it came.
@@ -123,15 +123,15 @@ extension ListenStream {
     private func advance() {
         var requests = 0
         var turnEnd: MonotonicTime?
-        while !call.isFinished, joining == nil, !isLoading, !isFlushing, hasRoom {
+        while !call.isFinished, joining == nil, !isLoading, !isFlushing, hasCapacity {
             do throws(Status) {
                 if !isDecoding { try decodeNext() }
                 if joining != nil { return }
                 payBoundary()
                 flush { [self] in proceed() }
                 if isFlushing || isDecoding || call.isFinished || jobs.isEmpty { return }
-                if requests == Self.turnRequestsMax { return proceedInNextTurn() }
-                if let turnEnd, MonotonicTime.now > turnEnd { return proceedInNextTurn() }
+                if requests == Self.turnRequestsMax { return proceedInNextTick() }
+                if let turnEnd, MonotonicTime.now > turnEnd { return proceedInNextTick() }
                 if turnEnd == nil { turnEnd = MonotonicTime.now.advanced(milliseconds: Self.turnMilliseconds) }
                 requests += 1
                 guard let job = jobs.popFirst() else { return }
@@ -153,7 +153,7 @@ extension ListenStream {
         }
     }
 
-    private func proceedInNextTurn() {
+    private func proceedInNextTick() {
         if isProceedScheduled { return }
         isProceedScheduled = true
         call.loop.execute { [self] in

@@ -79,7 +79,7 @@ package final class ListenStream: @unchecked Sendable {
     var owedBoundary: (version: Int64, readTime: Timestamp)?
     /// Targets that end with the next boundary.
     var ending: [ListenTarget] = []
-    var hasRoom = true
+    var hasCapacity = true
     var lastReadTime = Timestamp(microseconds: 0)
     var heartbeat: Timer?
     var expiry: TokenExpiry?
@@ -96,7 +96,7 @@ package final class ListenStream: @unchecked Sendable {
         call.onHalfClose = { [self] in end(.ok) }
         call.onCancel = { [self] in leave() }
         call.onWritable = { [self] in
-            hasRoom = true
+            hasCapacity = true
             proceed()
         }
         service.streams.add(call) { [weak self] status in
@@ -130,7 +130,7 @@ package final class ListenStream: @unchecked Sendable {
     func send(_ response: ListenResponse) { send(call.format.encode(response)) }
 
     func send(_ message: [UInt8]) {
-        if !call.send(message) { hasRoom = false }
+        if !call.send(message) { hasCapacity = false }
     }
 
     // MARK: For tests
@@ -171,7 +171,7 @@ package final class ListenStream: @unchecked Sendable {
 
     func beat() {
         listeners?.settle { [weak self] version in
-            guard let self, !self.call.isFinished, !self.isLoading, !self.isFlushing, self.hasRoom,
+            guard let self, !self.call.isFinished, !self.isLoading, !self.isFlushing, self.hasCapacity,
                 !self.targets.isEmpty,
                 let database = self.listeners?.database
             else { return }

@@ -122,13 +122,13 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     /// - Parameter held: for what it takes.
     /// - Throws: `ListenTarget.noMemory`.
     func query(
-        _ text: [UInt8], _ held: @autoclosure () -> MemoryReservation, _ make: () throws(Status) -> LiveQuery
+        _ string: [UInt8], _ held: @autoclosure () -> MemoryReservation, _ make: () throws(Status) -> LiveQuery
     ) throws(Status) -> SharedQuery {
-        let digest = ByteDigest(text)
+        let digest = ByteDigest(string)
         if let known = queries[digest] { return known }
         let live = try make()
         let held = held()
-        guard held.resize(to: live.heldBytes(requestBytes: text.count)) else { throw ListenTarget.noMemory }
+        guard held.resize(to: live.heldBytes(requestBytes: string.count)) else { throw ListenTarget.noMemory }
         return SharedQuery(digest, live, held)
     }
 

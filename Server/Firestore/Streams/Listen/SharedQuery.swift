@@ -143,7 +143,7 @@ final class SharedQuery: @unchecked Sendable {
             switch read {
             case .failure(let status): found(.failure(status))
             case .success(let read):
-                pool.runInTurns(
+                pool.runInSlices(
                     .short, for: requester, cancellation: cancellation, refused: { found(.failure($0)) }
                 ) { turn in
                     found(

@@ -195,10 +195,10 @@ struct MissedChanges {
 
     mutating func note(_ change: Change) {
         let more = change.key.count + (change.position?.count ?? 0) + Self.entryBytes
-        let hasRoom =
+        let hasCapacity =
             changes.count < Self.countMax && bytes + more <= Self.bytesMax
             && (memory?.resize(to: bytes + more) ?? false)
-        guard hasRoom else { return pass(change.version) }
+        guard hasCapacity else { return pass(change.version) }
         bytes += more
         changes.append(change)
     }

@@ -153,10 +153,10 @@ final class WindowRun: @unchecked Sendable {
         guard let sizeBytes = kept?.sizeBytes, let keptMemory else { return }
         let position = try live.query.position(of: result)
         let size = sizeBytes + KeptWindow.size(result.key, position)
-        let hasRoom =
+        let hasCapacity =
             size <= Limits.listenKeptWindowBytesMax
             && (size <= keptMemory.bytes || keptMemory.resize(to: size + Self.keptStepBytes))
-        if hasRoom {
+        if hasCapacity {
             kept?.append(result.key, at: position, result.document.updateVersion)
         } else {
             kept = nil

@@ -120,8 +120,8 @@ struct ResumableStream: Sendable {
     }
 
     /// Nothing for what is not hexadecimal, in lower case: a stream has one id.
-    private static func bytes(_ text: String) -> [UInt8] {
-        let digits = Array(text.utf8)
+    private static func bytes(_ string: String) -> [UInt8] {
+        let digits = Array(string.utf8)
         guard digits.count % 2 == 0 else { return [] }
         var bytes: [UInt8] = []
         for (index, digit) in digits.enumerated() {

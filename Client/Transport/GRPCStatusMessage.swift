@@ -1,12 +1,12 @@
 import HearthModel
 
 /// What gRPC says about an answer's end, in its fields.
-enum GRPCStatusText {
+enum GRPCStatusMessage {
     /// `grpc-status` and `grpc-message`; nil when there is no status.
     static func status(in fields: [HTTPField]) -> Status? {
-        guard let text = fields.firstValue("grpc-status") else { return nil }
+        guard let string = fields.firstValue("grpc-status") else { return nil }
         let message = fields.firstValue("grpc-message").map(percentDecoded) ?? ""
-        guard let number = Int(text) else { return Status(.unknown, "grpc-status is \"\(text)\": \(message)") }
+        guard let number = Int(string) else { return Status(.unknown, "grpc-status is \"\(string)\": \(message)") }
         guard let code = Status.Code(rawValue: number) else {
             return Status(.unknown, "grpc-status is \(number): \(message)")
         }
@@ -26,8 +26,8 @@ enum GRPCStatusText {
     }
 
     /// What isn't a valid escape stays as it is: a message must never be lost to its encoding.
-    static func percentDecoded(_ text: String) -> String {
-        let bytes = Array(text.utf8)
+    static func percentDecoded(_ string: String) -> String {
+        let bytes = Array(string.utf8)
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)
         var position = 0

@@ -1,7 +1,7 @@
 import HearthWire
 
 /// Writes metrics in the text form that Prometheus reads. Source: "Exposition formats", text format 0.0.4.
-package struct MetricsText {
+package struct MetricsWriter {
     enum Kind: String {
         case counter
         case gauge
@@ -73,7 +73,7 @@ package struct MetricsText {
 
     /// The shortest text, without the `.0` of whole numbers.
     private static func number(_ value: Double) -> String {
-        let text = value.description
-        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+        let string = value.description
+        return string.hasSuffix(".0") ? String(string.dropLast(2)) : string
     }
 }

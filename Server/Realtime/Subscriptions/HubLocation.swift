@@ -3,9 +3,9 @@ import HearthTree
 import HearthTreeStorage
 
 /// A place in the trie of listeners. Belongs to the writer's thread of its database.
-final class HubPlace {
+final class HubLocation {
     let path: TreePath
-    private var children: [TreeKey: HubPlace] = [:]
+    private var children: [TreeKey: HubLocation] = [:]
     /// Those who listen to the whole place, one a loop.
     private(set) var plain: [SharedListen] = []
     private(set) var windows: [TreeQuery: HubWindow] = [:]
@@ -24,14 +24,14 @@ final class HubPlace {
 
     var childCount: Int { children.count }
 
-    func child(_ key: TreeKey) -> HubPlace? { children[key] }
+    func child(_ key: TreeKey) -> HubLocation? { children[key] }
 
-    func forEachChild(_ body: (TreeKey, HubPlace) -> Void) {
+    func forEachChild(_ body: (TreeKey, HubLocation) -> Void) {
         for (key, child) in children { body(key, child) }
     }
 
     /// The places below it with the way to each.
-    func forEachBelow(_ body: (HubPlace) -> Void) {
+    func forEachBelow(_ body: (HubLocation) -> Void) {
         for child in children.values {
             body(child)
             child.forEachBelow(body)
@@ -39,13 +39,13 @@ final class HubPlace {
     }
 
     /// The place with a path, made if it isn't there.
-    func descendant(_ path: TreePath) -> HubPlace {
+    func descendant(_ path: TreePath) -> HubLocation {
         var place = self
         for (depth, key) in path.keys.enumerated() {
             if let known = place.children[key] {
                 place = known
             } else {
-                let made = HubPlace(path: TreePath(keys: Array(path.keys[...depth])))
+                let made = HubLocation(path: TreePath(keys: Array(path.keys[...depth])))
                 place.children[key] = made
                 place = made
             }
@@ -53,7 +53,7 @@ final class HubPlace {
         return place
     }
 
-    func find(_ path: TreePath) -> HubPlace? {
+    func find(_ path: TreePath) -> HubLocation? {
         var place = self
         for key in path.keys {
             guard let next = place.children[key] else { return nil }
@@ -111,7 +111,7 @@ final class HubPlace {
 
 /// Which changes of a commit a place of the trie hears of.
 struct HubRoute {
-    let place: HubPlace
+    let place: HubLocation
     /// Of the changes at or below the place.
     var inside: [Int] = []
     /// Of the change above it.

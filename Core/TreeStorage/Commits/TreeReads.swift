@@ -4,7 +4,7 @@ import HearthTree
 /// What has been asked of a tree and what it has answered, so that one can tell later whether it would answer the same.
 ///
 /// Filled by one thread, and then handed to another.
-final class TreeLooks: @unchecked Sendable {
+final class TreeReads: @unchecked Sendable {
     private final class Place {
         var children: [TreeKey: Place] = [:]
         // Nil for what was not asked.
@@ -26,7 +26,7 @@ final class TreeLooks: @unchecked Sendable {
     /// Places that are asked again; when more of them have been touched the answer is that something is different.
     private static let checkedMax = 256
 
-    init(countMax: Int = Limits.treeLooksMax) { self.countMax = countMax }
+    init(countMax: Int = Limits.treeReadsMax) { self.countMax = countMax }
 
     // MARK: Asking
 
@@ -122,12 +122,12 @@ final class TreeLooks: @unchecked Sendable {
 /// A tree that notes what it is asked.
 struct ObservedTree: TreeData {
     let view: TreeView
-    let looks: TreeLooks
+    let looks: TreeReads
 
     func value(at path: TreePath) throws(Status) -> Scalar? {
         let value = try view.value(at: path)
         // Its bytes are not kept for it.
-        if let text = value?.string, text.utf8.count > Self.textBytesMax {
+        if let string = value?.string, string.utf8.count > Self.stringBytesMax {
             looks.noteAll(at: path)
         } else {
             looks.note(value: value, at: path)
@@ -135,13 +135,13 @@ struct ObservedTree: TreeData {
         return value
     }
 
-    private static let textBytesMax = 256
+    private static let stringBytesMax = 256
 
     func leaf(at path: TreePath) throws(Status) -> Leaf? {
         let leaf = try view.leaf(at: path)
         switch leaf {
         case nil: looks.note(value: nil, at: path)
-        case .value(.string(let text)) where text.utf8.count > Self.textBytesMax: looks.noteAll(at: path)
+        case .value(.string(let string)) where string.utf8.count > Self.stringBytesMax: looks.noteAll(at: path)
         case .value(let value): looks.note(value: value, at: path)
         case .largeString: looks.noteAll(at: path)
         }
@@ -150,7 +150,7 @@ struct ObservedTree: TreeData {
 
     func priority(at path: TreePath) throws(Status) -> Scalar? {
         let priority = try view.priority(at: path)
-        if let text = priority?.string, text.utf8.count > Self.textBytesMax {
+        if let string = priority?.string, string.utf8.count > Self.stringBytesMax {
             looks.noteAll(at: path)
         } else {
             looks.note(priority: priority, at: path)
@@ -187,13 +187,13 @@ struct TreeJudgement: Sendable {
     var version: Int64
     /// What the guard decided by.
     var basis: (any AnyObject & Sendable)?
-    var looks: TreeLooks
+    var looks: TreeReads
 
     /// - Throws: why the write may not be made.
     init(of write: TreeWrite, by treeGuard: any TreeGuard, on view: TreeView) throws(Status) {
         version = view.version
         basis = treeGuard.basis
-        looks = TreeLooks()
+        looks = TreeReads()
         let observed = ObservedTree(view: view, looks: looks)
         let changes = try write.resolvedChanges(on: observed)
         let after = TreeOverlay(base: observed, changes: changes)

@@ -4,7 +4,7 @@ import HearthModel
 import HearthWire
 
 /// A query of a definition: conditions in the form of Firebase's bundle builder, or the REST API's structured query.
-enum BundleQueryText {
+enum BundleQueryCoding {
     private static let members = [
         "collection", "collectionGroup", "conditions", "parent", "structuredQuery", "limitType",
     ]
@@ -149,14 +149,14 @@ enum BundleQueryText {
             let elements = try value.elements()
             guard elements.count == 3 else { throw value.failure("Expected [FIELD, OPERATOR, VALUE].") }
             let field = try elements[0].string()
-            guard let op = BundleQueryText.operators[try elements[1].string()] else {
-                let known = BundleQueryText.operators.keys.sorted().joined(separator: " ")
+            guard let op = BundleQueryCoding.operators[try elements[1].string()] else {
+                let known = BundleQueryCoding.operators.keys.sorted().joined(separator: " ")
                 throw elements[1].failure("Unknown operator; there are \(known).")
             }
             let reference = StructuredQueryMessage.FieldReference(fieldPath: field)
             let operand = try self.value(elements[2], isName: field == "__name__")
             var filter = StructuredQueryMessage.Filter()
-            if let unary = BundleQueryText.unary(op, operand) {
+            if let unary = BundleQueryCoding.unary(op, operand) {
                 filter.unaryFilter = StructuredQueryMessage.UnaryFilter(op: unary, field: reference)
             } else {
                 filter.fieldFilter = StructuredQueryMessage.FieldFilter(field: reference, op: op, value: operand)
@@ -187,10 +187,10 @@ enum BundleQueryText {
             case .null: return .null
             case .boolean(let flag): return .boolean(flag)
             case .number(let number): return Int64(exactly: number).map { .integer($0) } ?? .double(number)
-            case .string(let text) where isName:
-                let path = text.contains("/") || isGroup ? text : "\(collection)/\(text)"
+            case .string(let string) where isName:
+                let path = string.contains("/") || isGroup ? string : "\(collection)/\(string)"
                 return .reference("\(parent.database.documentsRoot)/\(path)")
-            case .string(let text): return .string(text)
+            case .string(let string): return .string(string)
             case .array(let elements):
                 var values: [Value] = []
                 for element in elements { values.append(try self.value(element, isName: isName)) }
@@ -205,7 +205,7 @@ enum BundleQueryText {
         }
 
         private var collection: String {
-            parent.path.isRoot ? collectionID : "\(parent.path.text)/\(collectionID)"
+            parent.path.isRoot ? collectionID : "\(parent.path.string)/\(collectionID)"
         }
     }
 

@@ -39,7 +39,7 @@ extension TreeEvaluation {
         switch try leaf(snapshot) {
         case nil: return nil
         case .value(let value):
-            if case .string(let text) = value { try spend(bytes: text.utf8.count) }
+            if case .string(let string) = value { try spend(bytes: string.utf8.count) }
             return value
         case .largeString(let sizeBytes):
             if let node = snapshot.node { return node.value }
@@ -109,7 +109,7 @@ extension TreeQuery {
         case .orderByPriority: return .bool(index == .priority && !isUnfiltered)
         case .orderByChild:
             guard case .child(let path) = index else { return .null }
-            return .string(path.text)
+            return .string(path.string)
         case .startAt: return boundValue(start)
         case .endAt: return boundValue(end)
         case .equalTo:
@@ -125,7 +125,7 @@ extension TreeQuery {
         guard let bound else { return .null }
         if index == .key {
             guard case .key(let key) = bound.key else { return .null }
-            return .string(key.text)
+            return .string(key.string)
         }
         return bound.value.flatMap { TreeRuleValue($0) } ?? .null
     }

@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// A bundle that was made is served again within its maximum age whatever happens, and after that as long as nothing in
 /// its database has changed. Requests for one that is being made wait for it together.
-package final class BundleKeeper: Sendable {
+package final class BundleCache: Sendable {
     /// A bundle, ready to be sent.
     struct Made: Sendable {
         let plain: SpillFile
@@ -80,7 +80,7 @@ package final class BundleKeeper: Sendable {
         _ definition: BundleDefinition, _ database: Database, for requester: Requester, _ done: @escaping Completion
     ) {
         // Nobody must get what a definition says that came after he was let in: so another text is another bundle.
-        let key = "\(database.name.text)/\(definition.id)/\(String(decoding: definition.text, as: UTF8.self))"
+        let key = "\(database.name.string)/\(definition.id)/\(String(decoding: definition.string, as: UTF8.self))"
         let version: Int64
         do throws(Status) { version = try database.view().version } catch { return done(.failure(error)) }
         let incarnation = database.incarnation
@@ -109,7 +109,7 @@ package final class BundleKeeper: Sendable {
     private func queue(
         _ key: String, _ definition: BundleDefinition, _ database: Database, for requester: Requester
     ) {
-        pool.runInTurns(for: requester, refused: { [self] in refuse(key, requester, $0) }) { [self] turn in
+        pool.runInSlices(for: requester, refused: { [self] in refuse(key, requester, $0) }) { [self] turn in
             let isMine = entries.withLock { entries in
                 guard var entry = entries[key], !entry.waiting.isEmpty, !entry.isBeingMade else { return false }
                 entry.isBeingMade = true
@@ -175,7 +175,7 @@ package final class BundleKeeper: Sendable {
     // MARK: Making
 
     private func make(
-        _ definition: BundleDefinition, _ database: Database, _ turn: WorkerTurn
+        _ definition: BundleDefinition, _ database: Database, _ turn: WorkerSlice
     ) -> Result<Made, Status> {
         do throws(Status) {
             let started = clock.monotonicNanoseconds()
@@ -201,7 +201,7 @@ package final class BundleKeeper: Sendable {
             try compressed.append(try gzip.compress([], isLast: true))
             return .success(
                 Made(
-                    plain: plain, compressed: compressed, digest: digest.text, metadata: summary.metadata,
+                    plain: plain, compressed: compressed, digest: digest.string, metadata: summary.metadata,
                     version: view.version, incarnation: database.incarnation, madeNanoseconds: started))
         } catch {
             return .failure(error)
@@ -220,7 +220,7 @@ private final class ContentDigest {
     func add(_ piece: [UInt8]) { EVP_DigestUpdate(context, piece, piece.count) }
 
     /// The first half of it, in hexadecimal digits: enough to tell contents apart. Ends the digest.
-    var text: String {
+    var string: String {
         var digest = [UInt8](repeating: 0, count: 32)
         EVP_DigestFinal_ex(context, &digest, nil)
         let digits = Array("0123456789abcdef".utf8)

@@ -1,7 +1,7 @@
 import HearthModel
 
 /// Texts from borrowed bytes: what isn't UTF-8 is refused, never repaired.
-enum UTF8Text {
+enum UTF8String {
     /// - Throws: INVALID_ARGUMENT when the bytes are not valid UTF-8.
     @inline(__always)
     static func string(_ bytes: UnsafeRawBufferPointer) throws(Status) -> String {

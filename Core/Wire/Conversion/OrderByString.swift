@@ -1,22 +1,22 @@
 import HearthModel
 
 /// The `orderBy` of ListDocuments: `a, b desc, __name__`.
-package enum OrderByText {
+package enum OrderByString {
     /// - Throws: INVALID_ARGUMENT `Invalid order by clause "…"` when the text is none; an empty one is no order.
-    package static func parse(_ text: String) throws(Status) -> [Query.Order] {
-        if text.utf8.allSatisfy({ isSpace($0) }) { return [] }
+    package static func parse(_ string: String) throws(Status) -> [Query.Order] {
+        if string.utf8.allSatisfy({ isSpace($0) }) { return [] }
         var orders: [Query.Order] = []
-        for clause in clauses(text) { orders.append(try order(clause, in: text)) }
+        for clause in clauses(string) { orders.append(try order(clause, in: string)) }
         try Query.Order.validate(orders)
         return orders
     }
 
     /// The pieces between commas; a comma in backquotes belongs to a name.
-    private static func clauses(_ text: String) -> [[UInt8]] {
+    private static func clauses(_ string: String) -> [[UInt8]] {
         var clauses: [[UInt8]] = [[]]
         var isQuoted = false
         var isEscaped = false
-        for byte in text.utf8 {
+        for byte in string.utf8 {
             if isEscaped {
                 isEscaped = false
             } else if isQuoted, byte == UInt8(ascii: "\\") {
@@ -33,7 +33,7 @@ package enum OrderByText {
     }
 
     /// One path, then perhaps a direction.
-    private static func order(_ clause: [UInt8], in text: String) throws(Status) -> Query.Order {
+    private static func order(_ clause: [UInt8], in string: String) throws(Status) -> Query.Order {
         var path = clause.drop { isSpace($0) }
         while let last = path.last, isSpace(last) { path.removeLast() }
         var descending = false
@@ -44,19 +44,19 @@ package enum OrderByText {
             case Array("asc".utf8): break
             default:
                 // The space may stand inside of backquotes; the path's parser decides.
-                return Query.Order(field: try field(path, in: text), descending: false)
+                return Query.Order(field: try field(path, in: string), descending: false)
             }
             path = path[..<space]
             while let last = path.last, isSpace(last) { path.removeLast() }
         }
-        return Query.Order(field: try field(path, in: text), descending: descending)
+        return Query.Order(field: try field(path, in: string), descending: descending)
     }
 
-    private static func field(_ path: ArraySlice<UInt8>, in text: String) throws(Status) -> FieldPath {
+    private static func field(_ path: ArraySlice<UInt8>, in string: String) throws(Status) -> FieldPath {
         do throws(Status) {
             return try FieldPath(parsing: String(decoding: path, as: UTF8.self))
         } catch {
-            throw .invalidArgument("Invalid order by clause \"\(text)\"")
+            throw .invalidArgument("Invalid order by clause \"\(string)\"")
         }
     }
 

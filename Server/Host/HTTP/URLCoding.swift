@@ -1,18 +1,18 @@
 /// Percent-decoding of the parts of a URL. Source: RFC 3986, and the form encoding of HTML for queries.
-package enum URLText {
+package enum URLCoding {
     /// Decodes one part; nil when an escape is malformed or the result isn't UTF-8.
     /// - Parameter plusIsSpace: as in queries.
-    package static func decode(_ text: some StringProtocol, plusIsSpace: Bool = false) -> String? {
-        decode(bytes: text.utf8, plusIsSpace: plusIsSpace).flatMap { String(validating: $0, as: UTF8.self) }
+    package static func decode(_ string: some StringProtocol, plusIsSpace: Bool = false) -> String? {
+        decode(bytes: string.utf8, plusIsSpace: plusIsSpace).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
     /// Decodes a name or a value of a form; nil when an escape is malformed.
     package static func decode(_ bytes: ArraySlice<UInt8>) -> [UInt8]? { decode(bytes: bytes, plusIsSpace: true) }
 
-    private static func decode(bytes text: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
+    private static func decode(bytes string: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count)
-        var iterator = text.makeIterator()
+        bytes.reserveCapacity(string.count)
+        var iterator = string.makeIterator()
         while let byte = iterator.next() {
             switch byte {
             case UInt8(ascii: "%"):

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Takes turns on several resources one after the other, waiting where it must.
-final class TurnTaker: Sendable {
+final class LockSequence: Sendable {
     private struct State {
         var next = 0
         /// Whether the turn that is being asked for has come.

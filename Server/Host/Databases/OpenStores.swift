@@ -21,7 +21,7 @@ package protocol StoreHolder: AnyObject, Sendable {
 /// use can go beyond it, up to a bound that the process's descriptors set.
 ///
 /// `@unchecked Sendable`: the monitor guards the count and the holders.
-package final class StoreRoom: @unchecked Sendable {
+package final class OpenStores: @unchecked Sendable {
     package struct Bounds {
         /// Open, used or not.
         var openMax = Limits.databasesOpenMax
