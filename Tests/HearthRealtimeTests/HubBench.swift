@@ -19,7 +19,7 @@ final class Mirror: ListenReceiver, @unchecked Sendable {
     private(set) var faults: [String] = []
     private(set) var pushCount = 0
     private(set) var isLoaded = false
-    var handle: RealtimeListen! = nil
+    var handle: RealtimeSubscription! = nil
 
     init(_ target: RealtimeTarget) { self.target = target }
 
@@ -49,7 +49,7 @@ final class Mirror: ListenReceiver, @unchecked Sendable {
         }
     }
 
-    func listen(_ listen: RealtimeListen, changed push: RealtimePush) {
+    func listen(_ listen: RealtimeSubscription, changed push: RealtimePush) {
         pushCount += 1
         do {
             try apply(push.message)
@@ -97,12 +97,12 @@ final class Mirror: ListenReceiver, @unchecked Sendable {
         try #require(members.first { $0.name == name }?.value)
     }
 
-    func listenIsStale(_ listen: RealtimeListen) {
+    func listenIsStale(_ listen: RealtimeSubscription) {
         listen.dropChanges()
         load()
     }
 
-    func listen(_ listen: RealtimeListen, failed status: Status) { faults.append("\(status)") }
+    func listen(_ listen: RealtimeSubscription, failed status: Status) { faults.append("\(status)") }
 }
 
 /// A database with a hub, loops and listeners.

@@ -13,21 +13,21 @@ import Testing
     private final class Slow: ListenReceiver, @unchecked Sendable {
         // Belongs to the loop.
         private(set) var heard: [[UInt8]] = []
-        var handle: RealtimeListen! = nil
+        var handle: RealtimeSubscription! = nil
         let note: () -> Void
         static let milliseconds = 1
 
         init(_ note: @escaping () -> Void) { self.note = note }
 
-        func listen(_ listen: RealtimeListen, changed push: RealtimePush) {
+        func listen(_ listen: RealtimeSubscription, changed push: RealtimePush) {
             let end = MonotonicTime.now.advanced(milliseconds: Self.milliseconds)
             while MonotonicTime.now < end {}
             heard.append(push.message)
             note()
         }
 
-        func listenIsStale(_ listen: RealtimeListen) {}
-        func listen(_ listen: RealtimeListen, failed status: Status) {}
+        func listenIsStale(_ listen: RealtimeSubscription) {}
+        func listen(_ listen: RealtimeSubscription, failed status: Status) {}
     }
 
     private static let count = 100

@@ -95,7 +95,8 @@ import Testing
         let place = HubLocation(path: path)
         for query in queries {
             let window = place.window(of: query)
-            let reading = HubWindow.Reading(version: before.version, window: try HubWindow.read(query, path, before))
+            let reading = RealtimeSharedQuery.Reading(
+                version: before.version, window: try RealtimeSharedQuery.read(query, path, before))
             #expect(try window.begin(with: reading, before))
             place.hasChanged(window)
         }

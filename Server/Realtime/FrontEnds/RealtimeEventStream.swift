@@ -16,7 +16,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
     private let service: RealtimeService
     private let namespace: RealtimeNamespace
     private let reading: ListenReading
-    private var handle: RealtimeListen! = nil
+    private var handle: RealtimeSubscription! = nil
     private var hasStarted = false
     private var isEnded = false
     private let requester: Requester
@@ -164,17 +164,17 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
 
     // MARK: Changes
 
-    func listen(_ listen: RealtimeListen, changed push: RealtimePush) {
+    func listen(_ listen: RealtimeSubscription, changed push: RealtimePush) {
         if !sender.send(push, tag: nil) { listenIsStale(listen) }
     }
 
-    func listenIsStale(_ listen: RealtimeListen) {
+    func listenIsStale(_ listen: RealtimeSubscription) {
         listen.dropChanges()
         isStale = true
         if sender.isIdle { load() }
     }
 
-    func listen(_ listen: RealtimeListen, failed status: Status) { fail(status) }
+    func listen(_ listen: RealtimeSubscription, failed status: Status) { fail(status) }
 }
 
 extension RealtimeEventStream: RealtimeOutput {

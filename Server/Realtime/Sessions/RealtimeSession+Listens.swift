@@ -12,7 +12,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
     let target: RealtimeTarget
     /// Chosen by the client; comes back with every push.
     package let tag: Int64?
-    package private(set) var handle: RealtimeListen! = nil
+    package private(set) var handle: RealtimeSubscription! = nil
     /// To be answered when the data has been sent for the first time.
     private var answer: RealtimeSession.Answer?
     /// The session's, when the listen was last judged.
@@ -207,17 +207,17 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
         }
     }
 
-    func listen(_ listen: RealtimeListen, changed push: RealtimePush) {
+    func listen(_ listen: RealtimeSubscription, changed push: RealtimePush) {
         if session.send(push, of: self) { return }
         listenIsStale(listen)
     }
 
-    func listenIsStale(_ listen: RealtimeListen) {
+    func listenIsStale(_ listen: RealtimeSubscription) {
         listen.dropChanges()
         session.becameStale(self)
     }
 
-    func listen(_ listen: RealtimeListen, failed status: Status) {
+    func listen(_ listen: RealtimeSubscription, failed status: Status) {
         end(status)
         endReading()
         session.settle(self)

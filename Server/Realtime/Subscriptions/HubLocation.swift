@@ -8,7 +8,7 @@ final class HubLocation {
     private var children: [TreeKey: HubLocation] = [:]
     /// Those who listen to the whole place, one a loop.
     private(set) var plain: [SharedListen] = []
-    private(set) var windows: [TreeQuery: HubWindow] = [:]
+    private(set) var windows: [TreeQuery: RealtimeSharedQuery] = [:]
     /// The same by what concerns them.
     private(set) var filed = WindowIndex()
 
@@ -75,26 +75,26 @@ final class HubLocation {
     func add(_ shared: SharedListen) { plain.append(shared) }
 
     /// The window of a query, made if there is none.
-    func window(of query: TreeQuery) -> HubWindow {
+    func window(of query: TreeQuery) -> RealtimeSharedQuery {
         if let window = windows[query] { return window }
-        let window = HubWindow(query, path)
+        let window = RealtimeSharedQuery(query, path)
         windows[query] = window
         filed.file(window)
         return window
     }
 
-    func forget(_ window: HubWindow) {
+    func forget(_ window: RealtimeSharedQuery) {
         window.listens = []
         remove(window)
     }
 
-    private func remove(_ window: HubWindow) {
+    private func remove(_ window: RealtimeSharedQuery) {
         filed.remove(window)
         if windows[window.query] === window { windows[window.query] = nil }
     }
 
     /// To be called whenever a window has changed.
-    func hasChanged(_ window: HubWindow) {
+    func hasChanged(_ window: RealtimeSharedQuery) {
         if windows[window.query] === window { filed.file(window) }
     }
 

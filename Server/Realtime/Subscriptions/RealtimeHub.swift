@@ -14,27 +14,27 @@ import Synchronization
 /// commits; completions of writes come after it, so that a client hears what its write has changed before it hears that the
 /// write is made.
 ///
-/// A listen is made known first, and read afterwards (`RealtimeListen`): no commit falls between.
+/// A listen is made known first, and read afterwards (`RealtimeSubscription`): no commit falls between.
 ///
 /// `@unchecked Sendable`: the trie and what is staged belong to the writer's thread, which adds and removes listeners, too;
 /// the rest guards itself.
 final class RealtimeHub: @unchecked Sendable {
     let database: TreeDatabase
     private let pool: WorkerPool
-    private let loops = Mutex<[ObjectIdentifier: LoopListens]>([:])
+    private let loops = Mutex<[ObjectIdentifier: RealtimeLoopSubscriptions]>([:])
     /// The loops have been handed every commit up to this version.
     private let published = Atomic<Int64>(0)
     private let listenCount = Atomic<Int>(0)
 
     // The writer's thread's.
     private let root = HubLocation(path: .root)
-    private var stagedLoops: [LoopListens] = []
+    private var stagedLoops: [RealtimeLoopSubscriptions] = []
     private var stagedVersion: Int64 = 0
-    private var changedWindows: [HubWindow] = []
+    private var changedWindows: [RealtimeSharedQuery] = []
     /// Windows that have to be read when the present group is over.
-    private var unreadWindows: [HubWindow] = []
+    private var unreadWindows: [RealtimeSharedQuery] = []
     /// Windows that wait to be read, and how many are being read.
-    private var windowsToRead = FairQueue<HubWindow>()
+    private var windowsToRead = FairQueue<RealtimeSharedQuery>()
     private var windowReadings = 0
     private static let windowReadingsMax = 4
     /// Changes below a location that are looked at for its windows.
@@ -72,15 +72,15 @@ final class RealtimeHub: @unchecked Sendable {
     func listen(
         to target: RealtimeTarget, on loop: EventLoop, for requester: Requester = .server,
         _ receiver: any ListenReceiver
-    ) -> RealtimeListen {
+    ) -> RealtimeSubscription {
         listens(of: loop).listen(to: target, for: requester, of: self, receiver)
     }
 
-    private func listens(of loop: EventLoop) -> LoopListens {
+    private func listens(of loop: EventLoop) -> RealtimeLoopSubscriptions {
         loops.withLock { loops in
             let key = ObjectIdentifier(loop)
             if let known = loops[key] { return known }
-            let made = LoopListens(loop, self)
+            let made = RealtimeLoopSubscriptions(loop, self)
             loops[key] = made
             return made
         }
@@ -162,7 +162,7 @@ final class RealtimeHub: @unchecked Sendable {
 
     /// Has a window read on a worker's thread, while the writer goes on: without an index all children are looked at. A few
     /// at a time, so that a commit that concerns very many windows doesn't fill the workers' queue.
-    private func read(_ window: HubWindow) {
+    private func read(_ window: RealtimeSharedQuery) {
         if window.isToBeRead { return }
         window.isToBeRead = true
         windowsToRead.append(window, for: window.requester)
@@ -177,7 +177,7 @@ final class RealtimeHub: @unchecked Sendable {
             window.beginReading()
             let (query, path, requester) = (window.query, window.path, window.requester)
             let bound = LoopBound(window)
-            let ended: @Sendable (Result<HubWindow.Reading, Status>) -> Void = { [self] result in
+            let ended: @Sendable (Result<RealtimeSharedQuery.Reading, Status>) -> Void = { [self] result in
                 database.perform { [self] view in began(bound.value, with: result, view) }
             }
             let refused: @Sendable (Status) -> Void = { ended(.failure($0)) }
@@ -202,16 +202,18 @@ final class RealtimeHub: @unchecked Sendable {
 
     private func reading(
         of query: TreeQuery, _ path: TreePath, _ requester: Requester, isBrief: Bool, _ turn: WorkerSlice? = nil
-    ) throws(Status) -> HubWindow.Reading {
+    ) throws(Status) -> RealtimeSharedQuery.Reading {
         let view = try database.view()
         defer { view.close() }
         if let turn { view.askWhileReading { turn.giveWay() } }
         let memory = windowMemory.reservation(for: requester)
-        let window = try HubWindow.read(query, path, view, memory, isBrief: isBrief)
-        return HubWindow.Reading(version: view.version, window: window, memory: memory)
+        let window = try RealtimeSharedQuery.read(query, path, view, memory, isBrief: isBrief)
+        return RealtimeSharedQuery.Reading(version: view.version, window: window, memory: memory)
     }
 
-    private func began(_ window: HubWindow, with result: Result<HubWindow.Reading, Status>, _ view: TreeView) {
+    private func began(
+        _ window: RealtimeSharedQuery, with result: Result<RealtimeSharedQuery.Reading, Status>, _ view: TreeView
+    ) {
         windowReadings -= 1
         window.isToBeRead = false
         defer { continueReading() }
@@ -294,7 +296,9 @@ final class RealtimeHub: @unchecked Sendable {
         }
     }
 
-    private func changed(_ window: HubWindow, of place: HubLocation, _ version: Int64, _ change: HubWindow.Change?) {
+    private func changed(
+        _ window: RealtimeSharedQuery, of place: HubLocation, _ version: Int64, _ change: RealtimeSharedQuery.Change?
+    ) {
         windowsAsked.add(1, ordering: .relaxed)
         changedWindows.append(window)
         place.hasChanged(window)

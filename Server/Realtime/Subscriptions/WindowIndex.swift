@@ -11,11 +11,11 @@ import HearthTreeStorage
 struct WindowIndex {
     /// A window as it is filed: another one whenever its range changes.
     final class Entry {
-        fileprivate(set) var window: HubWindow?
+        fileprivate(set) var window: RealtimeSharedQuery?
         fileprivate let query: TreeQuery
         fileprivate let edge: FilteredWindow.Position?
 
-        fileprivate init(_ window: HubWindow) {
+        fileprivate init(_ window: RealtimeSharedQuery) {
             self.window = window
             query = window.query
             edge = window.edge
@@ -31,7 +31,7 @@ struct WindowIndex {
     func isUsed(_ index: TreeQuery.Index) -> Bool { byIndex[index] != nil }
 
     /// Files a window by its present range.
-    mutating func file(_ window: HubWindow) {
+    mutating func file(_ window: RealtimeSharedQuery) {
         if let entry = window.entry {
             if entry.edge == window.edge { return }
             remove(window)
@@ -44,7 +44,7 @@ struct WindowIndex {
         if case .child = index, let part = Self.withoutValue(range) { lacking.insert(entry, part) }
     }
 
-    mutating func remove(_ window: HubWindow) {
+    mutating func remove(_ window: RealtimeSharedQuery) {
         guard let entry = window.entry else { return }
         window.entry = nil
         // What is left of it in a tree of ranges must not keep the window.
@@ -70,8 +70,8 @@ struct WindowIndex {
     }
 
     /// The windows in whose range children stood or stand, with those.
-    func concerned(by children: TouchedChildren) -> [(window: HubWindow, keys: [TreeKey])] {
-        var found: [(window: HubWindow, keys: [TreeKey])] = []
+    func concerned(by children: TouchedChildren) -> [(window: RealtimeSharedQuery, keys: [TreeKey])] {
+        var found: [(window: RealtimeSharedQuery, keys: [TreeKey])] = []
         var places: [ObjectIdentifier: Int] = [:]
         func add(_ entry: Entry, _ key: TreeKey) {
             guard let window = entry.window else { return }

@@ -10,7 +10,7 @@ final class ChangeMatching {
     private let after: FieldTable?
     private var queries: ArraySlice<SharedQuery>
     /// Those of the query that was looked at last, or of the document itself.
-    private var targets: ArraySlice<ListenTarget>
+    private var targets: ArraySlice<ListenSubscription>
     private var was: Bool
     private var now: Bool
     private var isWindow = false
@@ -18,7 +18,7 @@ final class ChangeMatching {
     /// - Parameters:
     ///   - watching: targets that name the document.
     ///   - queries: those that the change may concern.
-    init(_ change: Change, _ version: Int64, watching: [ListenTarget], queries: [SharedQuery]) {
+    init(_ change: Change, _ version: Int64, watching: [ListenSubscription], queries: [SharedQuery]) {
         self.change = change
         self.version = version
         self.queries = queries[...]

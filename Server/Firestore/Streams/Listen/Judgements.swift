@@ -8,7 +8,7 @@ struct Judgements {
     struct Key: Hashable {
         /// See `ListenStream.judgedIdentity`.
         var identity: [UInt8]
-        var subject: ListenTarget.Subject
+        var subject: ListenSubscription.Subject
     }
 
     typealias Judgement = Result<[[UInt8]], Status>

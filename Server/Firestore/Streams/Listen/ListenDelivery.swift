@@ -25,7 +25,7 @@ struct ListenDelivery {
     ///   - showing: targets that have the document among their results.
     ///   - left: targets that do not, and may have had it.
     ///   - isJudged: whether rules decide what the client reads.
-    init(showing: [ListenTarget], left: [ListenTarget], isJudged: Bool) {
+    init(showing: [ListenSubscription], left: [ListenSubscription], isJudged: Bool) {
         let whole = showing.filter { $0.projection == nil }.map(\.id)
         if !whole.isEmpty {
             changes.append(Change(ids: whole, removed: left.map(\.id)))

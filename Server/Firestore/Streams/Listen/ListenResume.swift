@@ -16,7 +16,7 @@ import HearthWire
 final class ListenResume: MessageSource {
     private static let falsePositiveRate = 0.0001
 
-    private let target: ListenTarget
+    private let target: ListenSubscription
     /// The state that the client is brought to, and the one that it knows, which is needed for the comparison alone.
     private var view: ReadView?
     private var past: ReadView?
@@ -36,7 +36,7 @@ final class ListenResume: MessageSource {
     private var filter: [UInt8]?
     /// The history doesn't tell what the client needs: it gets everything anew.
     private(set) var isTooOld = false
-    /// See `ListenTarget.window`.
+    /// See `ListenSubscription.window`.
     let window: ListenWindow?
 
     private struct Difference {
@@ -53,7 +53,8 @@ final class ListenResume: MessageSource {
     ///   - past: the state that it knows.
     ///   - isJudged: whether rules decide what it reads.
     init(
-        _ target: ListenTarget, _ view: ReadView, since past: ReadView, _ database: Database, _ counts: ResultCounts,
+        _ target: ListenSubscription, _ view: ReadView, since past: ReadView, _ database: Database,
+        _ counts: ResultCounts,
         expectedCount: Int?, isJudged: Bool, format: MessageFormat, cancellation: Cancellation,
         memory: MemoryReservation, window: ListenWindow?
     ) {

@@ -7,12 +7,12 @@ import HearthWire
 /// What commits change of what targets show.
 extension ListenStream {
     /// Notes what a commit did to a document that concerns a target; `proceed` sends it.
-    func note(_ key: [UInt8], _ target: ListenTarget, was: Bool, now: Bool, _ after: StoredDocument?) {
+    func note(_ key: [UInt8], _ target: ListenSubscription, was: Bool, now: Bool, _ after: StoredDocument?) {
         pending.note(key, target, was: was, now: now, after)
         if pending.isTooLarge { startOver() }
     }
 
-    func noteWindow(_ target: ListenTarget) { windows[ObjectIdentifier(target)] = target }
+    func noteWindow(_ target: ListenSubscription) { windows[ObjectIdentifier(target)] = target }
 
     /// Forgets what is known of the client's state: `proceed` sends everything anew.
     func startOver() {
@@ -138,7 +138,7 @@ extension ListenStream {
     }
 
     private func windowMoved(
-        _ target: ListenTarget, _ snapshot: PendingSnapshot, _ move: () throws(Status) -> Void
+        _ target: ListenSubscription, _ snapshot: PendingSnapshot, _ move: () throws(Status) -> Void
     ) {
         if call.isFinished { return }
         do throws(Status) {
@@ -161,7 +161,7 @@ extension ListenStream {
     }
 
     /// Notes how a window differs from what the client has of it.
-    func move(_ target: ListenTarget, to result: WindowResult, _ snapshot: PendingSnapshot) throws(Status) {
+    func move(_ target: ListenSubscription, to result: WindowResult, _ snapshot: PendingSnapshot) throws(Status) {
         // It was given up meanwhile, or is sent anew.
         guard targets[target.id] === target, target.since != .max else { return }
         let window = target.window?.versions ?? [:]
@@ -191,7 +191,7 @@ extension ListenStream {
 
     /// The same when it is known which documents can differ.
     private func move(
-        _ target: ListenTarget, by changes: [(key: [UInt8], updateVersion: Int64?)], _ snapshot: PendingSnapshot
+        _ target: ListenSubscription, by changes: [(key: [UInt8], updateVersion: Int64?)], _ snapshot: PendingSnapshot
     ) throws(Status) {
         guard let listeners, let window = target.window, target.since != .max else { return }
         for (key, updateVersion) in changes {

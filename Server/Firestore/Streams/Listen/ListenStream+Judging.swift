@@ -9,7 +9,7 @@ import HearthDocuments
 extension ListenStream {
     /// Asks whether the stream's client may know what a target shows, and to be told when that may have changed.
     /// - Throws: PERMISSION_DENIED; `WorkMeter.isHeavier`.
-    func judge(_ target: ListenTarget, _ view: ReadView) throws(Status) {
+    func judge(_ target: ListenSubscription, _ view: ReadView) throws(Status) {
         guard let judgement = judgement(of: target) else { return }
         let reader = StateReader(view, decodedBytesMax: Limits.judgedOnLoopBytesMax)
         try depend(target, on: try judgement(reader), view.version)
@@ -21,7 +21,7 @@ extension ListenStream {
     private typealias Judgement = @Sendable (StateReader) throws(Status) -> [[UInt8]]
 
     /// - Returns: nil when the stream is over.
-    private func judgement(of target: ListenTarget) -> Judgement? {
+    private func judgement(of target: ListenSubscription) -> Judgement? {
         guard let name = listeners?.database.name else { return nil }
         let (access, identity) = (service.access, call.identity)
         switch target.kind {
@@ -44,7 +44,8 @@ extension ListenStream {
     /// Has a worker ask about the state at a version.
     /// - Parameter judged: called on the loop, unless the stream is over by then.
     func judgeOnWorker(
-        _ target: ListenTarget, at version: Int64, _ judged: @escaping @Sendable (Result<[[UInt8]], Status>) -> Void
+        _ target: ListenSubscription, at version: Int64,
+        _ judged: @escaping @Sendable (Result<[[UInt8]], Status>) -> Void
     ) {
         guard let database = listeners?.database, let judgement = judgement(of: target) else { return }
         let (pool, requester, cancellation) = (service.pool, call.requester, call.cancellation)
@@ -72,7 +73,7 @@ extension ListenStream {
         }
     }
 
-    func depend(_ target: ListenTarget, on dependencies: [[UInt8]], _ version: Int64) throws(Status) {
+    func depend(_ target: ListenSubscription, on dependencies: [[UInt8]], _ version: Int64) throws(Status) {
         guard let listeners else { return }
         if dependencies == target.dependencies { return }
         try target.hold(dependencies: dependencies)
@@ -83,7 +84,7 @@ extension ListenStream {
     // MARK: Again
 
     /// Gives a target up that its client may no longer see.
-    func judgeAgain(_ target: ListenTarget) {
+    func judgeAgain(_ target: ListenSubscription) {
         guard targets[target.id] === target, let listeners, !call.isFinished else { return }
         // One that is being loaded was allowed at its version; the answer waits until that is told. One about which a worker asks
         // rules is asked about again.
@@ -101,20 +102,20 @@ extension ListenStream {
         }
     }
 
-    private func judged(_ target: ListenTarget, _ dependencies: [[UInt8]], at version: Int64) throws(Status) {
+    private func judged(_ target: ListenSubscription, _ dependencies: [[UInt8]], at version: Int64) throws(Status) {
         try depend(target, on: dependencies, version)
         if target.isToBeJudged { judgeWhenSettled(target) }
     }
 
-    private func giveUp(_ target: ListenTarget, _ status: Status) {
-        if status.code == .permissionDenied || status == ListenTarget.noMemory {
+    private func giveUp(_ target: ListenSubscription, _ status: Status) {
+        if status.code == .permissionDenied || status == ListenSubscription.noMemory {
             return remove(target.id, cause: status)
         }
         end(status.code == .resourceExhausted ? status : Status(.unavailable, status.message))
     }
 
     /// The same by a worker; nothing is told before it has asked.
-    private func judgeAgainOnWorker(_ target: ListenTarget) {
+    private func judgeAgainOnWorker(_ target: ListenSubscription) {
         guard let version = listeners?.seen else { return }
         judgementsPending += 1
         target.isAtWorker = true
@@ -137,7 +138,7 @@ extension ListenStream {
     }
 
     /// Judges a target about the state of a moment later than this one, and tells nothing before.
-    func judgeWhenSettled(_ target: ListenTarget) {
+    func judgeWhenSettled(_ target: ListenSubscription) {
         judgementsPending += 1
         listeners?.settle { [weak self] _ in
             guard let self else { return }

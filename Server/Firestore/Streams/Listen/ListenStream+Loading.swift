@@ -7,7 +7,7 @@ import HearthWire
 /// What a target shows at first, or anew.
 extension ListenStream {
     /// Sends what a target's client doesn't know as of one version, then a boundary.
-    func load(_ target: ListenTarget, _ knowledge: Knowledge, isNew: Bool = false) {
+    func load(_ target: ListenSubscription, _ knowledge: Knowledge, isNew: Bool = false) {
         isLoading = true
         loading = target
         target.since = .max
@@ -15,7 +15,7 @@ extension ListenStream {
         listeners?.settle { [weak self] version in self?.load(target, at: version, knowledge, isNew: isNew) }
     }
 
-    func load(_ target: ListenTarget, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
+    func load(_ target: ListenSubscription, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
         guard !call.isFinished, listeners != nil else { return }
         target.since = version
         // The others come to the same version first.
@@ -36,7 +36,7 @@ extension ListenStream {
         load()
     }
 
-    func begin(_ target: ListenTarget, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
+    func begin(_ target: ListenSubscription, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
         guard !call.isFinished, let database = listeners?.database else { return }
         do throws(Status) {
             // Only now: a client takes a boundary to speak for every target that it knows to be added.
@@ -50,7 +50,7 @@ extension ListenStream {
                     show(target, view, of: database, knowledge)
                 }
             } catch {
-                if error.code != .permissionDenied, error != ListenTarget.noMemory { throw error }
+                if error.code != .permissionDenied, error != ListenSubscription.noMemory { throw error }
                 return refused(target, error)
             }
             show(target, view, of: database, knowledge)
@@ -61,7 +61,7 @@ extension ListenStream {
 
     /// - Returns: the state that a target is to show, when rules have allowed that.
     private func allowed(
-        _ target: ListenTarget, _ dependencies: Result<[[UInt8]], Status>, at version: Int64
+        _ target: ListenSubscription, _ dependencies: Result<[[UInt8]], Status>, at version: Int64
     ) -> ReadView? {
         do throws(Status) {
             try depend(target, on: try dependencies.get(), version)
@@ -77,7 +77,7 @@ extension ListenStream {
     }
 
     /// Sends what a target's client doesn't know of a state that it may see.
-    private func show(_ target: ListenTarget, _ view: ReadView, of database: Database, _ knowledge: Knowledge) {
+    private func show(_ target: ListenSubscription, _ view: ReadView, of database: Database, _ knowledge: Knowledge) {
         let version = view.version
         do throws(Status) {
             // What waits for the end holds the time and not the view, which keeps a snapshot open.
@@ -135,12 +135,12 @@ extension ListenStream {
         shared.live.isWindow ? ListenWindow(service.memory.windows.reservation(for: call.requester)) : nil
     }
 
-    private func window(of target: ListenTarget) -> ListenWindow? {
+    private func window(of target: ListenSubscription) -> ListenWindow? {
         if case .query(let shared) = target.kind { window(of: shared) } else { nil }
     }
 
     func resume(
-        _ target: ListenTarget, at version: Int64, _ view: ReadView, since past: ReadView, _ expectedCount: Int?
+        _ target: ListenSubscription, at version: Int64, _ view: ReadView, since past: ReadView, _ expectedCount: Int?
     ) {
         guard let database = listeners?.database else { return }
         let readTime = view.readTime
@@ -156,7 +156,7 @@ extension ListenStream {
         }
     }
 
-    func run(_ source: any MessageSource, of target: ListenTarget, completion: @escaping () -> Void) {
+    func run(_ source: any MessageSource, of target: ListenSubscription, completion: @escaping () -> Void) {
         let messages = MessageStream(source, to: call, pool: service.pool, reads: service.longReads) { [self] status in
             sending = nil
             // A call that is over has let go of what holds it, and must not be given more.
@@ -177,7 +177,7 @@ extension ListenStream {
     }
 
     /// Gives a target up whose result can't be had, and goes on with the others.
-    func refused(_ target: ListenTarget, _ status: Status) {
+    func refused(_ target: ListenSubscription, _ status: Status) {
         remove(target.id, cause: status)
         finishLoad()
         proceed()
@@ -199,7 +199,7 @@ extension ListenStream {
         boundary(version: owed.version, owed.readTime)
     }
 
-    func loaded(_ target: ListenTarget, _ version: Int64, _ readTime: Timestamp) {
+    func loaded(_ target: ListenSubscription, _ version: Int64, _ readTime: Timestamp) {
         send(
             TargetChangeMessage(
                 targetChangeType: .current, targetIds: [target.id], resumeToken: token(version),
@@ -214,7 +214,7 @@ extension ListenStream {
     }
 
     func send(
-        _ document: StoredDocument?, _ key: [UInt8], _ target: ListenTarget, _ readTime: Timestamp
+        _ document: StoredDocument?, _ key: [UInt8], _ target: ListenSubscription, _ readTime: Timestamp
     ) throws(Status) {
         if let document {
             try sendChange(document, key, [target.id], removed: [], target.projection)

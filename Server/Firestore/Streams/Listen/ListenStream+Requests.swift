@@ -168,13 +168,13 @@ extension ListenStream {
         if targets[id] != nil {
             return refuse(id, Status(.alreadyExists, "Target ID already exists: \(id)"))
         }
-        let target: ListenTarget
+        let target: ListenSubscription
         let knowledge: Knowledge
         do throws(Status) {
             if targets.count >= Limits.listenTargetsMax {
                 throw .resourceExhausted("A Listen stream has at most \(Limits.listenTargetsMax) targets.")
             }
-            target = try ListenTarget(
+            target = try ListenSubscription(
                 id: id, kind: try kind(message, listeners), once: message.once, stream: self, reservation())
             knowledge = try self.knowledge(message, listeners.database)
         } catch {
@@ -223,7 +223,7 @@ extension ListenStream {
         return nextAssignedID
     }
 
-    func kind(_ message: TargetMessage, _ listeners: LoopListeners) throws(Status) -> ListenTarget.Kind {
+    func kind(_ message: TargetMessage, _ listeners: LoopSubscriptions) throws(Status) -> ListenSubscription.Kind {
         let database = listeners.database.name
         if let query = message.query {
             return .query(

@@ -22,7 +22,7 @@ package final class ListenStream: @unchecked Sendable {
         case add(TargetMessage, share: WorkingShare?)
         case remove(Int32)
         /// Sends a target's whole result again.
-        case reload(ListenTarget)
+        case reload(ListenSubscription)
     }
 
     /// What a client knows of a target that is to be loaded.
@@ -36,11 +36,11 @@ package final class ListenStream: @unchecked Sendable {
 
     let call: any StreamCall
     let service: FirestoreService
-    var listeners: LoopListeners?
+    var listeners: LoopSubscriptions?
     /// The database, while it is being opened.
     var joining: DatabaseName?
     var names: DocumentNames?
-    var targets: [Int32: ListenTarget] = [:]
+    var targets: [Int32: ListenSubscription] = [:]
     var jobs = Queue<Job>()
     /// Bytes of requests among the jobs, and what is counted of them.
     var waitingBytes = 0
@@ -53,7 +53,7 @@ package final class ListenStream: @unchecked Sendable {
     var pending = PendingChanges()
     /// Of changes that wait for the client.
     let waiting: MemoryReservation
-    var windows: [ObjectIdentifier: ListenTarget] = [:]
+    var windows: [ObjectIdentifier: ListenSubscription] = [:]
     /// Windows are being moved for a snapshot that will be sent.
     var isFlushing = false
     /// The snapshot, until all of it is sent.
@@ -66,7 +66,7 @@ package final class ListenStream: @unchecked Sendable {
     var isLoading = false
     /// A later turn goes on with requests that wait.
     var isProceedScheduled = false
-    weak var loading: ListenTarget?
+    weak var loading: ListenSubscription?
     /// Begins to load a target, when judgements have been made that come before.
     var deferredLoad: (() -> Void)?
     /// What is being loaded is sent.
@@ -78,7 +78,7 @@ package final class ListenStream: @unchecked Sendable {
     /// The boundary that waits for them.
     var owedBoundary: (version: Int64, readTime: Timestamp)?
     /// Targets that end with the next boundary.
-    var ending: [ListenTarget] = []
+    var ending: [ListenSubscription] = []
     var hasCapacity = true
     var lastReadTime = Timestamp(microseconds: 0)
     var heartbeat: Timer?

@@ -6,7 +6,7 @@ import HearthEngine
 /// stood then and where it stands now.
 struct PendingChanges {
     struct Net {
-        fileprivate(set) var targets: [(target: ListenTarget, was: Bool, now: Bool)] = []
+        fileprivate(set) var targets: [(target: ListenSubscription, was: Bool, now: Bool)] = []
         fileprivate(set) var after: StoredDocument?
         /// Where each target stands in `targets`; kept when there are many.
         fileprivate var places: [ObjectIdentifier: Int]?
@@ -19,7 +19,7 @@ struct PendingChanges {
 
         /// - Returns: whether the target is new here.
         fileprivate mutating func note(
-            _ target: ListenTarget, was: Bool, now: Bool, _ after: StoredDocument?
+            _ target: ListenSubscription, was: Bool, now: Bool, _ after: StoredDocument?
         ) -> Bool {
             self.after = after
             let id = ObjectIdentifier(target)
@@ -61,7 +61,7 @@ struct PendingChanges {
     /// About how many bytes it takes.
     var heldBytes: Int { sizeBytes + Self.entryBytes * count + Self.targetBytes * targetCount }
 
-    mutating func note(_ key: [UInt8], _ target: ListenTarget, was: Bool, now: Bool, _ after: StoredDocument?) {
+    mutating func note(_ key: [UInt8], _ target: ListenSubscription, was: Bool, now: Bool, _ after: StoredDocument?) {
         let known = nets[key]?.after?.fields.count
         if known == nil, nets[key] == nil {
             order.append(key)
@@ -83,7 +83,7 @@ final class PendingSnapshot: @unchecked Sendable {
     let version: Int64
     var changes: PendingChanges
     /// Windows that have yet to be moved to the version, in order.
-    var windows = Queue<ListenTarget>()
+    var windows = Queue<ListenSubscription>()
     /// Windows that are being moved.
     var windowsUnderWay = 0
     /// Whether `moveWindows` runs, or is about to.
@@ -93,7 +93,7 @@ final class PendingSnapshot: @unchecked Sendable {
     var hasChanged = false
     private var sentCount = 0
 
-    init(version: Int64, _ changes: PendingChanges, _ windows: [ListenTarget]) {
+    init(version: Int64, _ changes: PendingChanges, _ windows: [ListenSubscription]) {
         self.version = version
         self.changes = changes
         for target in windows { self.windows.append(target) }

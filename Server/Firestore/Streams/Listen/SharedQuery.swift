@@ -10,7 +10,7 @@ final class SharedQuery: @unchecked Sendable {
     let live: LiveQuery
     /// On the account of who watched it first.
     private let held: MemoryReservation
-    private(set) var targets: [ObjectIdentifier: ListenTarget] = [:]
+    private(set) var targets: [ObjectIdentifier: ListenSubscription] = [:]
     /// Of a query with a limit or an offset.
     private(set) var watched: WatchedWindow
     /// What was found last, in this turn of the loop.
@@ -30,9 +30,9 @@ final class SharedQuery: @unchecked Sendable {
         watched = WatchedWindow(live)
     }
 
-    func add(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = target }
+    func add(_ target: ListenSubscription) { targets[ObjectIdentifier(target)] = target }
 
-    func remove(_ target: ListenTarget) {
+    func remove(_ target: ListenSubscription) {
         targets[ObjectIdentifier(target)] = nil
         guard targets.isEmpty else { return }
         // From here on nobody says what changes.
@@ -77,7 +77,7 @@ final class SharedQuery: @unchecked Sendable {
     /// The window of a query with a limit or an offset at a version.
     /// - Parameter done: called on the loop, now or later.
     func results(
-        at version: Int64, in listeners: LoopListeners, _ service: FirestoreService, for requester: Requester,
+        at version: Int64, in listeners: LoopSubscriptions, _ service: FirestoreService, for requester: Requester,
         _ done: @escaping (Result<WindowResult, Status>) -> Void
     ) {
         if let window, window.version == version { return done(.success(window)) }
@@ -114,14 +114,14 @@ final class SharedQuery: @unchecked Sendable {
     }
 
     /// Holds a result, with its snapshot, for the other streams of this turn.
-    private func share(_ result: WindowResult, in listeners: LoopListeners) {
+    private func share(_ result: WindowResult, in listeners: LoopSubscriptions) {
         window = result
         listeners.loop.execute { [weak self] in self?.window = nil }
     }
 
     /// Has a worker find the window for those who wait for a version.
     private func find(
-        at version: Int64, in listeners: LoopListeners, _ service: FirestoreService, for requester: Requester,
+        at version: Int64, in listeners: LoopSubscriptions, _ service: FirestoreService, for requester: Requester,
         _ memory: MemoryReservation, _ kept: MemoryReservation?
     ) {
         let (database, live, pool, cancellation) = (listeners.database, live, service.pool, cancellation)

@@ -4,7 +4,7 @@ import HearthDocuments
 import HearthWire
 
 /// What one target of a Listen stream watches. `@unchecked Sendable`: belongs to the stream's loop.
-final class ListenTarget: @unchecked Sendable {
+final class ListenSubscription: @unchecked Sendable {
     enum Kind {
         case query(SharedQuery)
         /// Keys of documents, each once.

@@ -5,7 +5,7 @@ import HearthNetwork
 /// The listens of one loop in one namespace, and the order in which the loop hears of the namespace.
 ///
 /// `@unchecked Sendable`: belongs to the loop, but for `staged`, which is the writer's thread's.
-final class LoopListens: @unchecked Sendable {
+final class RealtimeLoopSubscriptions: @unchecked Sendable {
     /// What is to be done on the loop. `tell` takes as many turns as it needs, and what comes behind it waits.
     private enum Step {
         case tell(SharedListen, RealtimeEvent)
@@ -21,7 +21,7 @@ final class LoopListens: @unchecked Sendable {
 
     private var steps = Queue<Step>()
     /// Those who are still to hear of an event, from `next` on.
-    private var telling: (event: RealtimeEvent, listens: [RealtimeListen], next: Int)?
+    private var telling: (event: RealtimeEvent, listens: [RealtimeSubscription], next: Int)?
     private var isWorking = false
 
     /// Milliseconds after which the loop does other things in between (ours).
@@ -36,10 +36,10 @@ final class LoopListens: @unchecked Sendable {
 
     func listen(
         to target: RealtimeTarget, for requester: Requester, of hub: RealtimeHub, _ receiver: any ListenReceiver
-    ) -> RealtimeListen {
+    ) -> RealtimeSubscription {
         let known = shared[target]
         let shared = known ?? SharedListen(target, for: requester, self)
-        let listen = RealtimeListen(target, receiver, shared: shared, hub: hub)
+        let listen = RealtimeSubscription(target, receiver, shared: shared, hub: hub)
         shared.add(listen)
         if known == nil {
             self.shared[target] = shared

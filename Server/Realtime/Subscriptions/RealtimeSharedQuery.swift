@@ -8,7 +8,7 @@ import HearthTreeStorage
 ///
 /// What is in the window is read beside the writer. Until that is there, a window only notes what commits do to children;
 /// that is made up for in the end. The same happens when so much has changed that it has to be read anew.
-final class HubWindow {
+final class RealtimeSharedQuery {
     let query: TreeQuery
     let path: TreePath
     private var window: FilteredWindow?

@@ -6,18 +6,18 @@ import HearthTreeStorage
 
 /// Who is told what happens to a place. All calls come on the loop of the listen.
 protocol ListenReceiver: AnyObject {
-    func listen(_ listen: RealtimeListen, changed push: RealtimePush)
+    func listen(_ listen: RealtimeSubscription, changed push: RealtimePush)
     /// Changes were lost: the whole has to be loaded.
-    func listenIsStale(_ listen: RealtimeListen)
+    func listenIsStale(_ listen: RealtimeSubscription)
     /// It can't go on.
-    func listen(_ listen: RealtimeListen, failed status: Status)
+    func listen(_ listen: RealtimeSubscription, failed status: Status)
 }
 
 /// One listener's interest in a place or a query. Begins held: `load` starts it.
 ///
 /// While it is held, changes wait, within bounds: what is read from a state of the tree goes before the changes after that
 /// state, and what that state has already is left out. `@unchecked Sendable`: belongs to the loop.
-package final class RealtimeListen: @unchecked Sendable {
+package final class RealtimeSubscription: @unchecked Sendable {
     private enum Phase {
         case held
         case live
@@ -245,8 +245,8 @@ final class SharedListen: @unchecked Sendable {
     let target: RealtimeTarget
     /// Of the first listen.
     let requester: Requester
-    let loopListens: LoopListens
-    private var listens: [RealtimeListen] = []
+    let loopListens: RealtimeLoopSubscriptions
+    private var listens: [RealtimeSubscription] = []
     /// Whether the hub tells of every commit from here.
     private var isKnown = false
     /// Whether it has ever done so.
@@ -255,18 +255,18 @@ final class SharedListen: @unchecked Sendable {
 
     var loop: EventLoop { loopListens.loop }
 
-    init(_ target: RealtimeTarget, for requester: Requester, _ loopListens: LoopListens) {
+    init(_ target: RealtimeTarget, for requester: Requester, _ loopListens: RealtimeLoopSubscriptions) {
         self.target = target
         self.requester = requester
         self.loopListens = loopListens
     }
 
-    func add(_ listen: RealtimeListen) {
+    func add(_ listen: RealtimeSubscription) {
         listen.position = listens.count
         listens.append(listen)
     }
 
-    fileprivate func remove(_ listen: RealtimeListen) {
+    fileprivate func remove(_ listen: RealtimeSubscription) {
         let last = listens.removeLast()
         if last !== listen {
             last.position = listen.position
@@ -308,7 +308,7 @@ final class SharedListen: @unchecked Sendable {
     }
 
     /// The listens that an event is for, now that its turn has come.
-    func receivers(of event: RealtimeEvent) -> [RealtimeListen] {
+    func receivers(of event: RealtimeEvent) -> [RealtimeSubscription] {
         // What is loaded from now on waits until it tells again.
         if case .unknown = event.change { isKnown = false }
         return listens

@@ -6,7 +6,7 @@ import Synchronization
 
 /// The targets of one event loop in one database. `@unchecked Sendable`: belongs to the loop, but for `receive` and the tables
 /// that it looks into.
-final class LoopListeners: ChangeReceiver, @unchecked Sendable {
+final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
     let database: Database
     let loop: EventLoop
     /// All commits up to this version that concern the loop's targets have been worked in.
@@ -26,7 +26,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     private var present: Progress?
     /// The change of it that is being shown to those whom it concerns.
     private var matching: ChangeMatching?
-    private var toBeJudged = Queue<(target: ListenTarget, stream: ListenStream)>()
+    private var toBeJudged = Queue<(target: ListenSubscription, stream: ListenStream)>()
     private var touched: [ObjectIdentifier: ListenStream] = [:]
     private var toProceed = Queue<ListenStream>()
     /// Targets of streams that have ended.
@@ -48,9 +48,9 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     /// Whom watches what. The loop changes it; the writer's thread looks into it, so that a commit which concerns nobody wakes
     /// nobody.
     private struct Tables {
-        var documents: [ByteKey: [ObjectIdentifier: ListenTarget]] = [:]
+        var documents: [ByteKey: [ObjectIdentifier: ListenSubscription]] = [:]
         /// Targets by the documents that decide who may see them.
-        var dependents: [ByteKey: [ObjectIdentifier: ListenTarget]] = [:]
+        var dependents: [ByteKey: [ObjectIdentifier: ListenSubscription]] = [:]
         var queries: [WatchScope: QueryIndex<SharedQuery>] = [:]
 
         func concerns(_ change: Change, _ scopes: [WatchScope]) throws(Status) -> Bool {
@@ -71,7 +71,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     private struct Leaving {
         /// Targets don't own it.
         let stream: ListenStream
-        var targets: [ListenTarget]
+        var targets: [ListenSubscription]
     }
 
     /// A commit that is being worked in.
@@ -120,7 +120,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
 
     /// The query with a text, made when nobody watches it yet.
     /// - Parameter held: for what it takes.
-    /// - Throws: `ListenTarget.noMemory`.
+    /// - Throws: `ListenSubscription.noMemory`.
     func query(
         _ string: [UInt8], _ held: @autoclosure () -> MemoryReservation, _ make: () throws(Status) -> LiveQuery
     ) throws(Status) -> SharedQuery {
@@ -128,12 +128,12 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         if let known = queries[digest] { return known }
         let live = try make()
         let held = held()
-        guard held.resize(to: live.heldBytes(requestBytes: string.count)) else { throw ListenTarget.noMemory }
+        guard held.resize(to: live.heldBytes(requestBytes: string.count)) else { throw ListenSubscription.noMemory }
         return SharedQuery(digest, live, held)
     }
 
     /// - Throws: UNAVAILABLE when the database is closed.
-    func add(_ target: ListenTarget) throws(Status) {
+    func add(_ target: ListenSubscription) throws(Status) {
         tables.withLock { tables in
             switch target.kind {
             case .documents(let keys):
@@ -157,7 +157,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     /// Has a target judged again when one of some documents changes, in place of those before.
     /// - Returns: the version after which it will be.
     /// - Throws: UNAVAILABLE when the database is closed.
-    func depend(_ target: ListenTarget, on keys: [[UInt8]]) throws(Status) -> Int64 {
+    func depend(_ target: ListenSubscription, on keys: [[UInt8]]) throws(Status) -> Int64 {
         forgetDependencies(of: target)
         target.dependencies = keys
         tables.withLock { tables in
@@ -171,7 +171,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         return since
     }
 
-    private func forgetDependencies(of target: ListenTarget) {
+    private func forgetDependencies(of target: ListenSubscription) {
         if target.dependencies.isEmpty { return }
         database.changes.remove(target.dependencies.map { .document($0) }, for: self)
         tables.withLock { Self.remove(target, target.dependencies, from: &$0.dependents) }
@@ -179,7 +179,8 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     }
 
     private static func remove(
-        _ target: ListenTarget, _ keys: [[UInt8]], from table: inout [ByteKey: [ObjectIdentifier: ListenTarget]]
+        _ target: ListenSubscription, _ keys: [[UInt8]],
+        from table: inout [ByteKey: [ObjectIdentifier: ListenSubscription]]
     ) {
         for key in keys {
             let key = ByteKey(key)
@@ -199,14 +200,14 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     }
 
     /// Once, however many documents that it depends on have changed.
-    private func judgeAgain(_ target: ListenTarget) {
+    private func judgeAgain(_ target: ListenSubscription) {
         if target.isToBeJudgedAgain { return }
         target.isToBeJudgedAgain = true
         toBeJudged.append((target, target.stream))
     }
 
     /// Forgets the targets of a stream that has ended, some in each turn of the loop.
-    func remove(_ targets: [ListenTarget], of stream: ListenStream) {
+    func remove(_ targets: [ListenSubscription], of stream: ListenStream) {
         if targets.isEmpty { return }
         // Nothing more is noted of them.
         for target in targets { target.since = .max }
@@ -231,7 +232,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         remove(target)
     }
 
-    func remove(_ target: ListenTarget) {
+    func remove(_ target: ListenSubscription) {
         // A change that is on its way to it is not noted.
         target.since = .max
         forgetDependencies(of: target)
@@ -239,7 +240,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         forget(target)
     }
 
-    private func forget(_ target: ListenTarget) {
+    private func forget(_ target: ListenSubscription) {
         switch target.kind {
         case .documents(let keys): tables.withLock { Self.remove(target, keys, from: &$0.documents) }
         case .query(let shared):
@@ -442,7 +443,8 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
 
     /// Finds whom a change concerns; `matching` notifies them.
     /// - Returns: targets of which the change may decide who may see them.
-    private func take(_ change: Change, _ scopes: [WatchScope], _ version: Int64) throws(Status) -> [ListenTarget] {
+    private func take(_ change: Change, _ scopes: [WatchScope], _ version: Int64) throws(Status) -> [ListenSubscription]
+    {
         let (watching, dependents, queries) = try tables.withLock { tables throws(Status) in
             var queries: [SharedQuery] = []
             for scope in scopes {
@@ -466,13 +468,13 @@ final class Listeners: Sendable {
         var loop: Int
     }
 
-    private let all = Mutex<[Key: LoopListeners]>([:])
+    private let all = Mutex<[Key: LoopSubscriptions]>([:])
 
     /// On the stream's loop.
-    func join(_ stream: ListenStream, _ database: Database, _ loop: EventLoop) -> LoopListeners {
+    func join(_ stream: ListenStream, _ database: Database, _ loop: EventLoop) -> LoopSubscriptions {
         let key = Key(database: ObjectIdentifier(database), loop: loop.index)
         let listeners = all.withLock { all in
-            let found = all[key] ?? LoopListeners(database, loop)
+            let found = all[key] ?? LoopSubscriptions(database, loop)
             all[key] = found
             return found
         }
@@ -486,7 +488,7 @@ final class Listeners: Sendable {
     }
 
     /// On the stream's loop.
-    func leave(_ stream: ListenStream, _ listeners: LoopListeners, _ loop: EventLoop) {
+    func leave(_ stream: ListenStream, _ listeners: LoopSubscriptions, _ loop: EventLoop) {
         listeners.remove(stream)
         guard listeners.isUnused else { return }
         let key = Key(database: ObjectIdentifier(listeners.database), loop: loop.index)

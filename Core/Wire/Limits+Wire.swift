@@ -1,0 +1,31 @@
+import HearthModel
+
+/// The bounds of this module, and of those that build upon it. One marked "ours" guards memory or time and is not part of the
+/// service's contract.
+extension Limits {
+    // MARK: Documents and values
+
+    /// Levels that a decoder follows before it refuses a message (ours; above `valueDepthMax`, so that validation can
+    /// name the field).
+    package static let messageDepthMax = 100
+
+    // MARK: Requests
+
+    /// Labels of a stream (ours).
+    package static let labelsMax = 1000
+    /// Field transforms on one document in one commit.
+    package static let transformsPerDocumentMax = 500
+
+    // MARK: Queries
+
+    /// Values of `IN` and `ARRAY_CONTAINS_ANY`.
+    package static let inValuesMax = 30
+    /// Values of `NOT_IN`.
+    package static let notInValuesMax = 10
+    /// Aggregations of one aggregation query.
+    package static let aggregationsMax = 5
+    /// The `limit` of a nearest-neighbour search.
+    package static let findNearestLimitMax = 1000
+    /// Nesting of a filter tree (ours).
+    package static let filterDepthMax = 100
+}
