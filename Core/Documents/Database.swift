@@ -17,7 +17,6 @@ package final class Database: Sendable {
     let recent: RecentChanges
     let pipeline: CommitPipeline
     let currentCatalog: CurrentCatalog
-    private let observers = ChangeObservers()
     /// Tells listeners of commits.
     package let changes: ChangeHub
     private let incarnationNumber: Incarnation
@@ -76,7 +75,7 @@ package final class Database: Sendable {
         incarnationNumber = try Incarnation(from: snapshot)
         pipeline = CommitPipeline(
             store: store, clock: clock, commitClock: commitClock, locks: locks, recent: recent, catalog: currentCatalog,
-            observers: observers, hub: changes, incarnation: incarnationNumber, memory: memory.commits, drivers: drivers
+            hub: changes, incarnation: incarnationNumber, memory: memory.commits, drivers: drivers
         )
         // What an earlier run of the process left unfinished. When it fails, the next opening goes on with it.
         if !catalog.changes.isEmpty || !catalog.removed.isEmpty {
@@ -110,11 +109,6 @@ package final class Database: Sendable {
     package func fitCaches() {
         recent.fit()
         changes.history.fit()
-    }
-
-    /// Has `observer` told of every later commit, in order, from the writer's thread.
-    package func observe(_ observer: @escaping @Sendable (ChangeSet) -> Void) {
-        observers.add(observer)
     }
 
     /// Whether there is a store: a database that nobody has written to has none.

@@ -9,7 +9,7 @@ import HearthSQLite
 import HearthEngine
 import Synchronization
 
-/// A Hearth server: data, services and front ends put together.
+/// A Hearth server: data, services and front ends.
 package final class Server: Sendable {
     package struct Configuration: Sendable {
         package var network = ServerConfiguration()
@@ -70,46 +70,26 @@ package final class Server: Sendable {
     private let openStores: OpenStores
     private let upkeep = LifecycleThreads(threadsMax: 1, name: "hearth-upkeep")
     private let ticks = Slot<Periodic>()
-    /// What takes routes, by name, for the tests that hold each of them to account.
+    /// The types that serve routes, by name, for the tests that check each of them.
     let routeFamilies: [String]
-    /// What `/metrics` asks; emptied in the end, because the engine holds what asks it.
+    /// The network that `/metrics` reads; emptied at the end, because the network holds what reads it.
     private let watchedNetwork = Slot<NetworkServer>()
 
     /// - Parameter onShutdownRequest: called when a client asks the server to end (`POST /shutdown`).
     /// - Throws: a status with one plain sentence when the data folder can't be used.
     package init(_ configuration: Configuration, onShutdownRequest: @escaping @Sendable () -> Void = {}) throws(Status)
     {
-        let provider: any StoreProvider
         let log = configuration.log
         let health = StorageHealth(log: log)
-        if let folder = configuration.dataFolder {
-            let opened = try SQLiteStoreProvider(
-                path: folder, options: Self.storeOptions(configuration, .firestore, health))
-            if let notice = opened.notice { log.warning(notice) }
-            provider = opened
-            Self.warnOfEngine(log)
-        } else {
-            provider = MemoryStoreProvider()
-        }
+        let provider = try Self.provider(configuration, health)
         memory = ServerMemory()
         lifecycle = LifecycleThreads()
         openStores = OpenStores(OpenStores.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
-        let indexes = configuration.indexes
         self.log = log
         registry = DatabaseRegistry(
             provider: provider, threads: lifecycle, openStores: openStores, clock: clock,
             allowsClockSkew: configuration.allowsClockSkew, memory: memory.databases,
-            prepare: { database, done in
-                ClockReport.opened(database, log)
-                guard let wanted = indexes[database.name.database] else { return done() }
-                wanted.apply(to: database) { result in
-                    done()
-                    guard case .failure(let status) = result else { return }
-                    log.error(
-                        "indexes could not be built", ("database", .string(database.name.string)),
-                        ("reason", .string(status.message)))
-                }
-            })
+            prepare: Self.preparation(configuration.indexes, log))
         let shortWorkersMax = max(1, configuration.workersMax / 2)
         pool = WorkerPool(
             shortThreadsMax: shortWorkersMax, longThreadsMax: max(1, configuration.workersMax - shortWorkersMax))
@@ -130,15 +110,11 @@ package final class Server: Sendable {
                 emulatesLists: configuration.emulatesRulesOfLists, clock: clock, log: log))
         streams = service.streams
         readiness = service.readiness
-        let request = stopRequest
-        let pool = pool
-        let registry = registry
+        let (request, pool, registry) = (stopRequest, pool, registry)
         let admin = AdminService(directory: registry) { refused, job in
             pool.run(.long, for: .server, refused: refused, job)
         }
-        let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
-        let requests = RequestMetrics(
-            loopCount: configuration.network.loopCount > 0 ? configuration.network.loopCount : cores)
+        let requests = RequestMetrics(loopCount: Self.loopCount(configuration))
         bundles = BundleCache(
             folder: configuration.dataFolder ?? SpillFile.temporaryFolder,
             requireIndexes: configuration.firestore.requireIndexes)
@@ -150,18 +126,7 @@ package final class Server: Sendable {
             databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) },
             health: health)
         metrics.workload = WorkloadMetrics(pool: pool, reads: longReads, memory: memory)
-        let extensions: [any HTTPExtension] =
-            (configuration.isEmulator ? [RulesHTTP(rules)] : []) + [
-                LongPollHTTP(service: realtime, streams: service.streams), RealtimeSocketHTTP(service: realtime),
-                RealtimeHTTP(service: realtime, observer: observer), WebChannelHTTP(service, observer: observer),
-                MetricsHTTP(
-                    metrics: metrics, isOpen: configuration.isEmulator, authenticator: authenticator,
-                    access: service.access),
-                BundleHTTP(
-                    service: service, keeper: bundles, definitions: configuration.bundles,
-                    project: configuration.project, observer: observer),
-                AdminHTTP(admin: admin, observer: observer, authenticator: authenticator, access: service.access),
-            ]
+        let extensions = Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer)
         routeFamilies = extensions.map { "\(type(of: $0))" }.sorted()
         network = NetworkServer(
             configuration: Self.network(configuration, memory),
@@ -170,6 +135,59 @@ package final class Server: Sendable {
                 origins: Self.origins(configuration), health: health, shutdown: { request.fire() }),
             grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
         watchedNetwork.value = network
+    }
+
+    private static func provider(
+        _ configuration: Configuration, _ health: StorageHealth
+    ) throws(Status) -> any StoreProvider {
+        guard let folder = configuration.dataFolder else { return MemoryStoreProvider() }
+        let provider = try SQLiteStoreProvider(path: folder, options: storeOptions(configuration, .firestore, health))
+        if let notice = provider.notice { configuration.log.warning(notice) }
+        warnOfEngine(configuration.log)
+        return provider
+    }
+
+    /// Brings a database that is opened to the configured indexes.
+    private static func preparation(
+        _ indexes: [String: IndexConfiguration], _ log: Log
+    ) -> DatabaseRegistry.Preparation {
+        { database, done in
+            ClockReport.opened(database, log)
+            guard let wanted = indexes[database.name.database] else { return done() }
+            wanted.apply(to: database) { result in
+                done()
+                guard case .failure(let status) = result else { return }
+                log.error(
+                    "indexes could not be built", ("database", .string(database.name.string)),
+                    ("reason", .string(status.message)))
+            }
+        }
+    }
+
+    private static func loopCount(_ configuration: Configuration) -> Int {
+        let count = configuration.network.loopCount
+        return count > 0 ? count : max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    }
+
+    /// The routes besides those of Firestore's REST form, in the order in which they are asked for a request.
+    private static func extensions(
+        _ configuration: Configuration, _ service: FirestoreService, _ realtime: RealtimeService,
+        _ rules: RulesRegistry, _ bundles: BundleCache, _ admin: AdminService, _ metrics: ServerMetrics,
+        _ observer: RequestObserver
+    ) -> [any HTTPExtension] {
+        let local: [any HTTPExtension] = configuration.isEmulator ? [RulesHTTP(rules)] : []
+        return local + [
+            LongPollHTTP(service: realtime, streams: service.streams), RealtimeSocketHTTP(service: realtime),
+            RealtimeHTTP(service: realtime, observer: observer), WebChannelHTTP(service, observer: observer),
+            MetricsHTTP(
+                metrics: metrics, isOpen: configuration.isEmulator, authenticator: service.authenticator,
+                access: service.access),
+            BundleHTTP(
+                service: service, keeper: bundles, definitions: configuration.bundles,
+                project: configuration.project, observer: observer),
+            AdminHTTP(
+                admin: admin, observer: observer, authenticator: service.authenticator, access: service.access),
+        ]
     }
 
     private static func storeOptions(
@@ -181,7 +199,7 @@ package final class Server: Sendable {
         return options
     }
 
-    /// Said once a start: other programs that use this library may lose data by it.
+    /// Logged once a start: other programs that use this library may lose data by its defect.
     private static func warnOfEngine(_ log: Log) {
         if !SQLiteLibrary.hasLogResetDefect { return }
         log.warning(
@@ -189,7 +207,7 @@ package final class Server: Sendable {
             ("version", .string(SQLiteLibrary.version)), ("corrected", .string("3.51.3, 3.50.7, 3.44.6")))
     }
 
-    /// Whose pages are served; nil for any.
+    /// The web pages that may use the server; nil for any.
     private static func origins(_ configuration: Configuration) -> OriginPolicy? {
         guard configuration.isEmulator else { return nil }
         let network = configuration.network
@@ -256,7 +274,7 @@ package final class Server: Sendable {
             pressure.tick(count, registry.openDatabases)
             upkeep.tick(count)
         }
-        if ticks.value == nil { throw Status.unavailable("The system has no room for another thread.") }
+        if ticks.value == nil { throw Status.unavailable("The system cannot start another thread.") }
     }
 
     package var port: Int { network.port }
@@ -282,7 +300,7 @@ package final class Server: Sendable {
     }
 }
 
-/// Passes on a wish to end, once.
+/// Passes on a request to end, once.
 private final class SharedRequest: Sendable {
     private let isFired = Atomic<Bool>(false)
     private let body: @Sendable () -> Void

@@ -6,15 +6,15 @@ import HearthModel
 import HearthDocuments
 import Synchronization
 
-/// What a server does without being asked.
+/// The periodic work of a server.
 ///
-/// Leases and expiry of transactions have a thread of their own, which never waits for a disk; the rest (rules files, what
-/// nobody uses, old versions) another. No event loop does any of it.
+/// Leases and expiry of transactions have a thread of their own, which never waits for a disk; the rest (rules files, unused
+/// databases, old versions) has another. No event loop does any of it.
 final class Upkeep: Sendable {
     static let tickMilliseconds = 100
     private static let ticksPerUpkeep = 10
     private static let ticksPerCollection = 600
-    /// What has no store and isn't used is forgotten after this.
+    /// A database without a store that nobody uses is closed after this.
     private static let deferredIdleNanoseconds: UInt64 = 1_000_000_000
 
     private let registry: DatabaseRegistry
@@ -38,13 +38,13 @@ final class Upkeep: Sendable {
         self.clock = clock
     }
 
-    /// To be called every `tickMilliseconds`.
+    /// Must be called every `tickMilliseconds`.
     func tick(_ count: Int) {
         registry.tick()
         if count % Self.ticksPerCollection == Self.ticksPerCollection - 1 {
             isCollectionDue.store(true, ordering: .relaxed)
         }
-        // A disk that is stuck holds up one round, and no more of them gather.
+        // A disk that does not answer delays one round, and no further rounds queue behind it.
         guard count % Self.ticksPerUpkeep == Self.ticksPerUpkeep - 1, !isRunning.exchange(true, ordering: .acquiring)
         else { return }
         threads.run { [self] in
@@ -78,7 +78,7 @@ final class Upkeep: Sendable {
         }
     }
 
-    /// Each step begins on a thread of its own: the writer, which ends them, must not look for the next one.
+    /// Each step begins on a thread of its own: the writer, which ends them, must not search for the next one.
     private func deleteOldStreams(_ database: Database) {
         database.deleteOldStreams { [self] result in
             guard case .success(true) = result else { return }

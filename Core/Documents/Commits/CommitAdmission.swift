@@ -1,50 +1,17 @@
 import HearthConcurrency
+import HearthEngine
 import HearthModel
 import Synchronization
 
 /// How much each client may have waiting for the writer.
 ///
-/// Every queued commit is counted under its account and its connection. An account has a share of the queue; when it is
-/// used up, or when it stands for more than a second of work while others wait, those of its connections that hold more than
-/// their part of it are refused.
+/// The shares are those of `WriteShares`. Besides, when the commits of an account are more than a second of work while others
+/// wait, those of its connections fail that hold more than their part of it.
 final class CommitAdmission: Sendable {
-    /// What is queued.
-    private struct Load {
-        var count = 0
-        var bytes = 0
-        /// In units of `CommitCost`.
-        var cost = 0
-        /// Those that go by the preparer.
-        var slow = 0
-
-        mutating func add(_ request: CommitRequest) {
-            count += 1
-            bytes += request.heldBytes
-            cost += request.cost
-            slow += request.isSlow ? 1 : 0
-        }
-
-        mutating func remove(_ request: CommitRequest) {
-            count -= 1
-            bytes -= request.heldBytes
-            cost -= request.cost
-            slow -= request.isSlow ? 1 : 0
-        }
-    }
-
-    private struct Account {
-        var load = Load()
-        var connections: [UInt64: Load] = [:]
-        /// What a unit of this account's commits has cost lately; their requests alone don't tell the size of what is stored.
-        var nanosecondsPerUnit: Double
-    }
-
     private struct State {
-        var total = Load()
-        /// Of those who aren't administrators.
-        var clients = Load()
-        var accounts: [UInt64: Account] = [:]
-        var nanosecondsPerUnit = CommitCost.nanosecondsPerUnit
+        var shares = WriteShares(
+            countMax: Limits.commitQueueMax, bytesMax: Limits.commitQueueBytesMax,
+            nanosecondsPerUnit: CommitCost.nanosecondsPerUnit)
         var nextSequence: UInt64 = 0
         /// Of connections of which a commit goes back to the preparer.
         var held: [Sender: Held] = [:]
@@ -69,13 +36,13 @@ final class CommitAdmission: Sendable {
 
     private let state = Mutex(State())
 
-    var queued: (count: Int, bytes: Int) { state.withLock { ($0.total.count, $0.total.bytes) } }
+    var queued: (count: Int, bytes: Int) { state.withLock { ($0.shares.total.count, $0.shares.total.bytes) } }
 
     /// For tests: whether nothing is counted.
     var isIdle: Bool {
         state.withLock { state in
-            let loads = [state.total, state.clients]
-            return state.accounts.isEmpty && loads.allSatisfy { $0.count == 0 && $0.cost == 0 && $0.slow == 0 }
+            let loads = [state.shares.total, state.shares.clients]
+            return state.shares.accounts.isEmpty && loads.allSatisfy { $0.count == 0 && $0.cost == 0 && $0.slow == 0 }
         }
     }
 
@@ -94,13 +61,8 @@ final class CommitAdmission: Sendable {
             state.nextSequence += 1
             request.sequence = state.nextSequence
             let requester = request.requester
-            let isBehind = (state.accounts[requester.account]?.connections[requester.connection]?.slow ?? 0) > 0
-            request.isSlow = request.isLarge || isBehind
-            state.total.add(request)
-            if !requester.isAdministrator { state.clients.add(request) }
-            let rate = state.nanosecondsPerUnit
-            state.accounts[requester.account, default: Account(nanosecondsPerUnit: rate)].load.add(request)
-            state.accounts[requester.account]!.connections[requester.connection, default: Load()].add(request)
+            request.isSlow = request.isLarge || state.shares.load(of: requester).slow > 0
+            state.shares.add(request.load, for: requester)
             let isHeld = !state.held.isEmpty && state.held[Sender(requester)]?.requests.append(request) != nil
             return (nil, request, isHeld)
         }
@@ -110,33 +72,28 @@ final class CommitAdmission: Sendable {
     }
 
     private static func refusal(of request: CommitRequest, _ state: State) -> Status? {
-        func isFull(_ load: Load, share: Double = 1) -> Bool {
-            Double(load.count) >= Double(Limits.commitQueueMax) * share
-                || Double(load.bytes + request.heldBytes) > Double(Limits.commitQueueBytesMax) * share
-        }
-        if isFull(state.total) { return Self.isFull }
         let requester = request.requester
-        if requester.isAdministrator { return nil }
-        if isFull(state.clients, share: clientsShare) { return Self.isFull }
-        guard let account = state.accounts[requester.account] else { return nil }
-        let own = account.connections[requester.connection] ?? Load()
-        // Who has nothing queued takes nothing away from the account's other connections.
-        if own.count == 0 { return nil }
-        let connections = Double(account.connections.count)
-        if isFull(account.load, share: accountShare), isFull(own, share: accountShare / connections) {
-            return isOverShare
+        switch state.shares.refusal(of: requester, bytes: request.heldBytes) {
+        case .full: return isFull
+        case .overShare: return isOverShare
+        case nil: break
         }
-        if state.total.count == own.count { return nil }
+        if requester.isAdministrator { return nil }
+        let own = state.shares.load(of: requester)
+        // A connection with nothing in the queue takes nothing away from the account's other connections, and one that has
+        // the queue for itself from nobody.
+        guard own.count > 0, own.count < state.shares.total.count,
+            let account = state.shares.accounts[requester.account]
+        else { return nil }
         let nanosecondsMax = Double(Limits.commitQueuedMillisecondsMax) * 1e6
-        func nanoseconds(_ load: Load) -> Double { Double(load.cost + request.cost) * account.nanosecondsPerUnit }
-        if nanoseconds(account.load) > nanosecondsMax, nanoseconds(own) > nanosecondsMax / connections {
+        func nanoseconds(_ load: WriteLoad) -> Double { Double(load.cost + request.cost) * account.nanosecondsPerUnit }
+        if nanoseconds(account.load) > nanosecondsMax,
+            nanoseconds(own) > nanosecondsMax / Double(account.connections.count)
+        {
             return isOverShare
         }
         return nil
     }
-
-    private static let clientsShare = 0.75
-    private static let accountShare = 0.5
 
     // MARK: Going back
 
@@ -188,38 +145,12 @@ final class CommitAdmission: Sendable {
         grown.restsOnLargeDocuments = true
         grown.isSlow = true
         grown.cost = max(request.cost, CommitCost.largeUnitsMin)
-        state.withLock { [grown] state in
-            func replace(_ load: inout Load) {
-                load.remove(request)
-                load.add(grown)
-            }
-            let requester = request.requester
-            replace(&state.total)
-            if !requester.isAdministrator { replace(&state.clients) }
-            guard var account = state.accounts.removeValue(forKey: requester.account) else { return }
-            replace(&account.load)
-            if var connection = account.connections[requester.connection] {
-                replace(&connection)
-                account.connections[requester.connection] = connection
-            }
-            state.accounts[requester.account] = account
-        }
+        state.withLock { [grown] in $0.shares.replace(request.load, by: grown.load, for: request.requester) }
         return grown
     }
 
     func leave(_ request: CommitRequest) {
-        state.withLock { state in
-            let requester = request.requester
-            state.total.remove(request)
-            if !requester.isAdministrator { state.clients.remove(request) }
-            guard var account = state.accounts.removeValue(forKey: requester.account) else { return }
-            account.load.remove(request)
-            account.connections[requester.connection]?.remove(request)
-            if account.connections[requester.connection]?.count == 0 {
-                account.connections[requester.connection] = nil
-            }
-            if account.load.count > 0 { state.accounts[requester.account] = account }
-        }
+        state.withLock { $0.shares.remove(request.load, for: request.requester) }
     }
 
     /// Notes what a commit has cost the writer.
@@ -228,10 +159,8 @@ final class CommitAdmission: Sendable {
         // The store's own share of a small commit is no measure of units.
         if request.cost < Self.measuredUnitsMin, nanoseconds < Self.measuredNanosecondsMin { return }
         state.withLock { state in
-            state.nanosecondsPerUnit += (rate - state.nanosecondsPerUnit) * Self.weight / 8
-            state.nanosecondsPerUnit = min(max(state.nanosecondsPerUnit, 500), 10 * CommitCost.nanosecondsPerUnit)
-            guard let known = state.accounts[request.requester.account]?.nanosecondsPerUnit else { return }
-            state.accounts[request.requester.account]!.nanosecondsPerUnit = known + (rate - known) * Self.weight
+            state.shares.measured(
+                rate, for: request.requester, weight: Self.weight, bounds: 500...10 * CommitCost.nanosecondsPerUnit)
         }
     }
 
@@ -239,4 +168,9 @@ final class CommitAdmission: Sendable {
     private static let measuredNanosecondsMin: UInt64 = 1_000_000
     /// Of the newest measurement in the average.
     private static let weight = 0.25
+}
+
+extension CommitRequest {
+    /// What the request is counted as while it waits.
+    fileprivate var load: WriteLoad { WriteLoad(count: 1, bytes: heldBytes, cost: cost, slow: isSlow ? 1 : 0) }
 }

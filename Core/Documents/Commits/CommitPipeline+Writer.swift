@@ -92,53 +92,69 @@ extension CommitPipeline {
 
     /// Commits a group.
     /// - Parameter first: the commit whose turn it is; those behind it in the lane come along while there is room.
+    /// Commits a request and what waits behind it in its lane, as one group.
     func commit(from first: Request, _ writer: FairWorker<Job>, _ lane: FairWorker<Job>.Lane) {
         if isDropped(first) || isHeldBack(first) { return }
-        // What comes from now on goes into another group, or the first would wait for as long as others come.
-        let countMax = min(Limits.groupCommitRequestsMax, writer.count(lane) + 1)
-        let end = clock.monotonicNanoseconds() + UInt64(Limits.groupCommitMillisecondsMax) * 1_000_000
-        var group = Group()
-        var failure: Status?
-        var newIncarnation: Int64?
+        var steps = GroupSteps(
+            pipeline: self, writer: writer, lane: lane, first: first,
+            // What comes from now on goes into another group, or the first would wait for as long as others come.
+            countMax: min(Limits.groupCommitRequestsMax, writer.count(lane) + 1),
+            end: clock.monotonicNanoseconds() + UInt64(Limits.groupCommitMillisecondsMax) * 1_000_000)
         commitClock.beginGroup()
-        do {
-            try store.write { transaction throws(Status) in
-                try self.apply(first, to: transaction, &group)
-                while group.requests.count < countMax, self.clock.monotonicNanoseconds() < end,
-                    let job = writer.next(in: lane)
-                {
-                    guard case .commit(let request) = job, group.hasCapacity(for: request) else {
-                        // The other lane's turn comes before its.
-                        writer.putBack(job, in: lane)
-                        break
-                    }
-                    if !self.isDropped(request), !self.isHeldBack(request) {
-                        try self.apply(request, to: transaction, &group)
-                    }
+        steps.commit { workOut throws(Status) in
+            try store.write { transaction throws(Status) in try workOut(transaction) }
+        }
+    }
+
+    /// A group of commits on its way.
+    private struct GroupSteps: WriteGroup {
+        let pipeline: CommitPipeline
+        let writer: FairWorker<Job>
+        let lane: FairWorker<Job>.Lane
+        let first: Request
+        let countMax: Int
+        /// In monotonic nanoseconds.
+        let end: UInt64
+        var group = Group()
+        var newIncarnation: Int64?
+
+        mutating func workOut(in transaction: any StoreTransaction) throws(Status) {
+            let clock = pipeline.clock
+            try pipeline.apply(first, to: transaction, &group)
+            while group.requests.count < countMax, clock.monotonicNanoseconds() < end, let job = writer.next(in: lane) {
+                guard case .commit(let request) = job, group.hasCapacity(for: request) else {
+                    // The other lane comes before it.
+                    writer.putBack(job, in: lane)
+                    break
                 }
-                if let last = group.sets.last {
-                    try transaction.put(.meta, Database.versionKey, Database.encode(last.version))
-                    newIncarnation = try self.incarnation.begin(in: transaction)
+                if !pipeline.isDropped(request), !pipeline.isHeldBack(request) {
+                    try pipeline.apply(request, to: transaction, &group)
                 }
             }
-        } catch {
-            failure = error
-            // It may have failed before it began with the first.
-            if group.requests.isEmpty { group.requests = [first] }
+            if let last = group.sets.last {
+                try transaction.put(.meta, Database.versionKey, Database.encode(last.version))
+                newIncarnation = try pipeline.incarnation.begin(in: transaction)
+            }
         }
-        if failure == nil {
-            for set in group.sets { recent.append(set) }
-            if let newIncarnation { incarnation.set(newIncarnation) }
+
+        mutating func settle(_ failure: Status?) {
+            // The store may have failed before it began with the first.
+            if failure != nil, group.requests.isEmpty { group.requests = [first] }
+            if failure == nil {
+                for set in group.sets { pipeline.recent.append(set) }
+                if let newIncarnation { pipeline.incarnation.set(newIncarnation) }
+            }
+            pipeline.commitClock.endGroup(committed: failure == nil ? group.sets.last?.version : nil)
         }
-        commitClock.endGroup(committed: failure == nil ? group.sets.last?.version : nil)
-        finish(group, failure)
+
+        func notify() {
+            for set in group.sets { pipeline.hub.committed(set) }
+        }
+
+        mutating func answer(_ failure: Status?) { pipeline.finish(group, failure) }
     }
 
     func finish(_ group: Group, _ failure: Status?) {
-        if failure == nil {
-            observers.tell(group.sets)
-            for set in group.sets { hub.committed(set) }
-        }
         for (index, request) in group.requests.enumerated() {
             // The last of a failed group may have none.
             let verdict = index < group.verdicts.count ? group.verdicts[index] : nil

@@ -36,7 +36,6 @@ final class CommitPipeline: Sendable {
     let locks: LockTable
     let recent: RecentChanges
     let catalog: CurrentCatalog
-    let observers: ChangeObservers
     let hub: ChangeHub
     let incarnation: Incarnation
     private let parked = Mutex(Parked())
@@ -51,12 +50,10 @@ final class CommitPipeline: Sendable {
     /// What is answered to whoever comes after the end.
     private let ended = Mutex(Status.unavailable("The server is shutting down."))
 
-    /// - Parameters:
-    ///   - observers: notified of every commit, in order, after it is durable and visible.
-    ///   - drivers: make what runs the writer and the preparer.
+    /// - Parameter drivers: make what runs the writer and the preparer.
     init(
         store: any Store, clock: any Clock, commitClock: CommitClock, locks: LockTable, recent: RecentChanges,
-        catalog: CurrentCatalog, observers: ChangeObservers, hub: ChangeHub, incarnation: Incarnation,
+        catalog: CurrentCatalog, hub: ChangeHub, incarnation: Incarnation,
         memory: MemoryBudget, drivers: WorkerDrivers = ThreadDriver.make
     ) {
         self.store = store
@@ -65,7 +62,6 @@ final class CommitPipeline: Sendable {
         self.locks = locks
         self.recent = recent
         self.catalog = catalog
-        self.observers = observers
         self.hub = hub
         self.incarnation = incarnation
         self.memory = memory

@@ -2,33 +2,6 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// What runs a worker's body when it is woken: a thread, or a test that decides which worker goes on.
-protocol WorkerDriver: Sendable {
-    /// Has the body run once more; false when it can't any more.
-    func wake() -> Bool
-    /// Returns when the body no longer runs; it runs once more before when it was woken. From within the body it returns at
-    /// once.
-    func stop()
-}
-
-/// Makes the driver of a worker: by its name, what it does when nothing has come for a while, and its body.
-typealias WorkerDrivers =
-    @Sendable (String, @escaping @Sendable () -> Void, @escaping @Sendable () -> Void) -> any WorkerDriver
-
-/// A thread of its own for each worker.
-final class ThreadDriver: WorkerDriver {
-    private let thread: WorkerThread<Void>
-
-    init(_ name: String, idle: @escaping @Sendable () -> Void, body: @escaping @Sendable () -> Void) {
-        thread = WorkerThread(name: name, idle: idle) { _ in body() }
-    }
-
-    func wake() -> Bool { thread.push(()) }
-    func stop() { thread.stop() }
-
-    static let make: WorkerDrivers = { ThreadDriver($0, idle: $1, body: $2) }
-}
-
 /// Jobs that requesters queue, and the one worker that takes them, in turn between the requesters.
 ///
 /// There are two lanes. The worker takes from both alternately, so that one who has a quick job waits for one large job at

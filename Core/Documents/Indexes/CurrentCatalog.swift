@@ -68,20 +68,3 @@ final class CurrentCatalog: Sendable {
         }
     }
 }
-
-/// Who is told of commits.
-final class ChangeObservers: Sendable {
-    private let observers = Mutex<[@Sendable (ChangeSet) -> Void]>([])
-
-    func add(_ observer: @escaping @Sendable (ChangeSet) -> Void) {
-        observers.withLock { $0.append(observer) }
-    }
-
-    func tell(_ sets: [ChangeSet]) {
-        let observers = observers.withLock { $0 }
-        if observers.isEmpty { return }
-        for set in sets {
-            for observer in observers { observer(set) }
-        }
-    }
-}

@@ -1,79 +1,33 @@
+import HearthEngine
 import HearthModel
 
-/// How much each client may have waiting for the writer of a tree.
-///
-/// The shares are those of commits (`CommitAdmission` of `Core/Storage`): clients together leave a part of the queue to
-/// administrators, an account has half of it, and a connection that has nothing waiting is not refused for what the account's
-/// other connections have. When an account has its half, those of its connections are refused that hold more than their part.
+/// How much each client may have waiting for the writer of a tree: by the shares of `WriteShares`.
 struct TreeAdmission: Sendable {
-    private struct Load {
-        var count = 0
-        var bytes = 0
-    }
-
-    private struct Account {
-        var load = Load()
-        var connections: [UInt64: Load] = [:]
-    }
-
-    private let countMax: Int
-    private let bytesMax: Int
-    private var total = Load()
-    /// Of those who aren't administrators.
-    private var clients = Load()
-    private var accounts: [UInt64: Account] = [:]
+    private var shares: WriteShares
 
     static let isFull = Status.resourceExhausted("Too many writes are waiting for the disk.")
     static let isOverShare = Status.resourceExhausted(
         "Too many writes of this client are waiting while others wait, too.")
 
-    private static let clientsShare = 0.75
-    private static let accountShare = 0.5
-
     init(countMax: Int = Limits.treeWriteQueueMax, bytesMax: Int = Limits.treeWriteQueueBytesMax) {
-        self.countMax = countMax
-        self.bytesMax = bytesMax
+        shares = WriteShares(countMax: countMax, bytesMax: bytesMax)
     }
 
-    var queued: (count: Int, bytes: Int) { (total.count, total.bytes) }
+    var queued: (count: Int, bytes: Int) { (shares.total.count, shares.total.bytes) }
 
     /// Counts a write in, until `leave`.
     /// - Returns: why it may not wait; nothing is counted then.
     mutating func enter(_ requester: Requester, bytes: Int) -> Status? {
-        if let refusal = refusal(of: requester, bytes) { return refusal }
-        change(requester, count: 1, bytes: bytes)
+        switch shares.refusal(of: requester, bytes: bytes) {
+        case .full: return Self.isFull
+        case .overShare: return Self.isOverShare
+        case nil: break
+        }
+        shares.add(WriteLoad(count: 1, bytes: bytes), for: requester)
         return nil
     }
 
-    mutating func leave(_ requester: Requester, bytes: Int) { change(requester, count: -1, bytes: -bytes) }
-
-    private func refusal(of requester: Requester, _ bytes: Int) -> Status? {
-        func isFull(_ load: Load, share: Double = 1) -> Bool {
-            Double(load.count) >= Double(countMax) * share || Double(load.bytes + bytes) > Double(bytesMax) * share
-        }
-        if isFull(total) { return Self.isFull }
-        if requester.isAdministrator { return nil }
-        if isFull(clients, share: Self.clientsShare) { return Self.isFull }
-        guard let account = accounts[requester.account], let own = account.connections[requester.connection] else {
-            return nil
-        }
-        let part = Self.accountShare / Double(account.connections.count)
-        return isFull(account.load, share: Self.accountShare) && isFull(own, share: part) ? Self.isOverShare : nil
-    }
-
-    private mutating func change(_ requester: Requester, count: Int, bytes: Int) {
-        func add(_ load: inout Load) {
-            load.count += count
-            load.bytes += bytes
-        }
-        add(&total)
-        if requester.isAdministrator { return }
-        add(&clients)
-        add(&accounts[requester.account, default: Account()].load)
-        add(&accounts[requester.account]!.connections[requester.connection, default: Load()])
-        if accounts[requester.account]!.connections[requester.connection]!.count == 0 {
-            accounts[requester.account]!.connections[requester.connection] = nil
-        }
-        if accounts[requester.account]!.load.count == 0 { accounts[requester.account] = nil }
+    mutating func leave(_ requester: Requester, bytes: Int) {
+        shares.remove(WriteLoad(count: 1, bytes: bytes), for: requester)
     }
 }

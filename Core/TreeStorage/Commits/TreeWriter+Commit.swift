@@ -1,4 +1,5 @@
 import HearthConcurrency
+import HearthEngine
 import HearthModel
 import HearthTree
 import Synchronization
@@ -21,32 +22,58 @@ extension TreeWriter {
         var commit: TreeCommit? { if case .done(let outcome) = self { outcome.commit } else { nil } }
     }
 
-    /// Makes writes in one transaction; those that don't fit into its time are put back.
-    /// - Returns: what is to be performed after it.
+    /// Makes writes in one transaction; those that do not fit into its time are put back.
+    /// - Returns: what must be performed after it.
     func commit(_ group: [Entry]) -> [@Sendable (TreeView) -> Void] {
         let (observer, indexes) = shared.withLock { ($0.observer, $0.indexes) }
-        var steps: [Step] = []
-        var failure: Status?
-        let hasWrites = group.contains { if case .write = $0.job { true } else { false } }
-        do throws(Status) {
-            if hasWrites {
-                try store.writeTree { transaction throws(Status) in
-                    try self.take(group, &steps, transaction, indexes, observer)
-                    // When all were refused there is nothing to sync.
-                    if let last = steps.lazy.compactMap(\.commit).last?.version {
-                        try transaction.put(.meta, TreeMeta.version, TreeMeta.encode(last))
-                    }
-                }
-            } else {
-                steps = group.compactMap { if case .perform = $0.job { .perform } else { nil } }
+        var steps = GroupSteps(writer: self, group: group, observer: observer, indexes: indexes)
+        if group.contains(where: { if case .write = $0.job { true } else { false } }) {
+            steps.commit { workOut throws(Status) in
+                try store.writeTree { transaction throws(Status) in try workOut(transaction) }
             }
-        } catch {
-            failure = error
-            if steps.count < group.count { steps.append(.wait) }
-            store.cancelGraft(ifBegunIn: group.lazy.compactMap(\.request?.replacement).map(\.graft))
+            return steps.jobs
         }
-        if hasWrites { note(steps, failure, observer) }
-        return finish(group, steps, failure)
+        // Nothing of it is stored.
+        return finish(group, group.compactMap { if case .perform = $0.job { .perform } else { nil } }, nil)
+    }
+
+    /// A group of writes, and of what is performed between them, on its way.
+    private struct GroupSteps: WriteGroup {
+        let writer: TreeWriter
+        let group: [Entry]
+        let observer: (any TreeObserver)?
+        let indexes: TreeIndexes
+        /// What becomes of the jobs, as far as they were begun.
+        var steps: [Step] = []
+        /// What must be performed after the group.
+        var jobs: [@Sendable (TreeView) -> Void] = []
+
+        mutating func workOut(in transaction: GraftTransaction) throws(Status) {
+            try writer.take(group, &steps, transaction, indexes, observer)
+            // When all were refused there is nothing to sync.
+            if let last = steps.lazy.compactMap(\.commit).last?.version {
+                try transaction.put(.meta, TreeMeta.version, TreeMeta.encode(last))
+            }
+        }
+
+        mutating func settle(_ failure: Status?) {
+            if failure != nil {
+                if steps.count < group.count { steps.append(.wait) }
+                writer.store.cancelGraft(ifBegunIn: group.lazy.compactMap(\.request?.replacement).map(\.graft))
+            }
+            writer.settle(commits: failure == nil ? steps.count { $0.commit != nil } : nil)
+            if failure != nil { observer?.discard() }
+        }
+
+        func notify() { observer?.publish() }
+
+        mutating func answer(_ failure: Status?) {
+            if failure == nil {
+                writer.continueBuilding()
+                writer.continueSettling()
+            }
+            jobs = writer.finish(group, steps, failure)
+        }
     }
 
     private func take(
@@ -76,25 +103,18 @@ extension TreeWriter {
         }
     }
 
-    /// The end of a transaction.
-    private func note(_ steps: [Step], _ failure: Status?, _ observer: (any TreeObserver)?) {
-        let commits = failure == nil ? steps.count { $0.commit != nil } : 0
+    /// Counts a group, and makes the state after it that of readers.
+    /// - Parameter commits: how many writes were made; nil when the group failed.
+    private func settle(commits: Int?) {
         shared.withLock { shared in
             shared.statistics.groups += 1
-            shared.statistics.commits += commits
-            if failure == nil {
+            if let commits {
+                shared.statistics.commits += commits
                 shared.version = shared.lastVersion
             } else {
                 shared.statistics.failedGroups += 1
                 shared.changes.discard(after: shared.version)
             }
-        }
-        if failure == nil {
-            observer?.publish()
-            continueBuilding()
-            continueSettling()
-        } else {
-            observer?.discard()
         }
     }
 

@@ -41,11 +41,12 @@ final class TreeWriter: Sendable {
     let clock: any Clock
     let shared: Mutex<Shared>
     private let builder: TreeIndexBuilder
-    private let worker: Mutex<WorkerThread<Void>?>
+    private let worker: Mutex<(any WorkerDriver)?>
     let background: TreeBackground
 
     init(
-        store: any Store, clock: any Clock, options: TreeWriterOptions, background: TreeBackground
+        store: any Store, clock: any Clock, options: TreeWriterOptions, background: TreeBackground,
+        drivers: WorkerDrivers = ThreadDriver.make
     ) throws(Status) {
         self.store = try GraftStore(store)
         self.clock = clock
@@ -68,8 +69,8 @@ final class TreeWriter: Sendable {
             store.maintain()
             self?.continueWhatFailed()
         }
-        let thread = WorkerThread<Void>(name: "hearth-tree-wr", idle: idle) { [weak self] _ in self?.process() }
-        worker.withLock { $0 = thread }
+        let driver = drivers("hearth-tree-wr", idle) { [weak self] in self?.process() }
+        worker.withLock { $0 = driver }
         if isUnsettled { enqueue(.settle, for: .background, cost: 1) }
         continueBuilding()
     }
@@ -163,7 +164,7 @@ final class TreeWriter: Sendable {
             shared.isAwake = true
             return true
         }
-        if isDue, worker.withLock({ $0 })?.push(()) != true { end() }
+        if isDue, worker.withLock({ $0 })?.wake() != true { end() }
     }
 
     func answer(_ request: TreeRequest, _ outcome: TreeOutcome) {
@@ -176,11 +177,11 @@ final class TreeWriter: Sendable {
     /// Ends the thread; what was queued is worked off before, but for what is undecided.
     func stop() {
         shared.withLock { $0.isClosing = true }
-        let thread = worker.withLock { worker in
+        let driver = worker.withLock { worker in
             defer { worker = nil }
             return worker
         }
-        thread?.stop()
+        driver?.stop()
         end()
     }
 

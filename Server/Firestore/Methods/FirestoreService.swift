@@ -31,7 +31,7 @@ package final class FirestoreService: Sendable {
     let resumableStreams = ResumableStreams()
     let resultCounts = ResultCounts()
 
-    let authenticator: Authenticator
+    package let authenticator: Authenticator
     package let access: AccessControl
 
     package init(
