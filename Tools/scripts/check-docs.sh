@@ -1,9 +1,9 @@
 #!/bin/sh
-# Checks that the tests that docs/compatibility.md names exist, so that its rows can't outlive what shows them.
+# Checks that the tests that docs/reference/compatibility.md names exist, so that its rows can't outlive what shows them.
 set -eu
 
 missing=0
-for name in $(grep -oE '`(test_[a-z_]+|[A-Za-z0-9]+Tests)\.[A-Za-z0-9_]+`' docs/compatibility.md | tr -d '`' | sort -u); do
+for name in $(grep -oE '`(test_[a-z_]+|[A-Za-z0-9]+Tests)\.[A-Za-z0-9_]+`' docs/reference/compatibility.md | tr -d '`' | sort -u); do
     suite=${name%%.*}
     test=${name#*.}
     case "$suite" in
@@ -13,7 +13,7 @@ for name in $(grep -oE '`(test_[a-z_]+|[A-Za-z0-9]+Tests)\.[A-Za-z0-9_]+`' docs/
     esac
     # shellcheck disable=SC2086 # a list of files
     if [ -z "$files" ] || ! grep -qsE "$pattern" $files; then
-        echo "docs/compatibility.md names $name, which is not there" >&2
+        echo "docs/reference/compatibility.md names $name, which is not there" >&2
         missing=1
     fi
 done
