@@ -1,11 +1,12 @@
 #!/bin/sh
-# Checks that the tests that docs/reference/compatibility.md names exist, so that its rows can't outlive what shows them,
-# and that what the documents link to is there.
+# Checks that the tests that docs/reference/compatibility.md and limits.md name exist, so that their rows can't outlive what
+# shows them, and that what the documents link to is there.
 set -eu
 
-compatibility=docs/reference/compatibility.md
+compatibility="docs/reference/compatibility.md docs/reference/limits.md"
 missing=0
-for name in $(grep -oE '`(test_[a-z_]+|[A-Za-z0-9]+Tests)\.[A-Za-z0-9_]+`' "$compatibility" | tr -d '`' | sort -u); do
+# shellcheck disable=SC2086 # a list of files
+for name in $(grep -ohE '`(test_[a-z_]+|[A-Za-z0-9]+Tests)\.[A-Za-z0-9_]+`' $compatibility | tr -d '`' | sort -u); do
     suite=${name%%.*}
     test=${name#*.}
     case "$suite" in
@@ -15,7 +16,7 @@ for name in $(grep -oE '`(test_[a-z_]+|[A-Za-z0-9]+Tests)\.[A-Za-z0-9_]+`' "$com
     esac
     # shellcheck disable=SC2086 # a list of files
     if [ -z "$files" ] || ! grep -qsE "$pattern" $files; then
-        echo "$compatibility names $name, which is not there" >&2
+        echo "docs/reference names $name, which is not there" >&2
         missing=1
     fi
 done
