@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks that the tests that docs/reference/compatibility.md and limits.md name exist, so that their rows can't outlive what
-# shows them, and that what the documents link to is there.
+# shows them, that what the documents link to is there, and that every metric is described.
 set -eu
 
 compatibility="docs/reference/compatibility.md docs/reference/limits.md"
@@ -40,5 +40,12 @@ for page in README.md CONTRIBUTING.md $(find docs -name '*.md'); do
             missing=1
         fi
     done
+done
+
+for metric in $(grep -ohE '"hearth_[a-z_]+"' Server/Host/Metrics/*.swift | tr -d '"' | sort -u); do
+    if ! grep -qF "$metric" docs/reference/operations.md; then
+        echo "docs/reference/operations.md lacks $metric" >&2
+        missing=1
+    fi
 done
 exit $missing
