@@ -2,7 +2,7 @@
 #
 #   make serve ARGS="--port 9090"     build for speed and serve
 #   make test                         all tests
-#   make fuzz TARGET=json SECONDS=600   look for inputs that break a promise (docs/abuse.md)
+#   make fuzz TARGET=json SECONDS=600   look for inputs that break a promise (docs/reference/abuse.md)
 #   make sanitize                     the Swift tests under ThreadSanitizer and AddressSanitizer
 #   make test-deep                    ThreadSanitizer on the store and the server, each fuzz target for a moment
 #   make test-threads test-fuzz       the same in a short form, as CI runs it

@@ -12,7 +12,7 @@ let fuzzing: [Target] = [
 // Test targets to build, separated by commas, for whoever changes one module: HEARTH_TESTS=HearthDocumentsTests.
 let wantedTests = Context.environment["HEARTH_TESTS"].map { Set($0.split(separator: ",").map(String.init)) }
 
-// The folders are the architecture: see docs/architecture.md. Dependencies point inward only:
+// The folders are the architecture: see docs/internals/architecture.md. Dependencies point inward only:
 // Model <- Wire <- Engine <- Documents, TreeStorage <- Host <- the products <- the programs.
 let package = Package(
     name: "hearth",

@@ -111,7 +111,7 @@ package enum ClockSkew {
         if seconds >= refusedSeconds, !isAllowed {
             throw .failedPrecondition(
                 "The newest commit of \(name) lies \(seconds) seconds ahead of this machine's clock. Set the clock, "
-                    + "or start the server with --allow-clock-skew; see docs/reliability.md.")
+                    + "or start the server with --allow-clock-skew; see docs/reference/reliability.md.")
         }
         return seconds >= warningSeconds ? seconds : nil
     }

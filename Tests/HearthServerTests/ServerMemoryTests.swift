@@ -6,7 +6,7 @@ import Testing
 
 @testable import HearthHost
 
-/// All kinds of use at once, as `docs/abuse.md` promises.
+/// All kinds of use at once, as `docs/reference/abuse.md` promises.
 @Suite struct ServerMemoryTests {
     private let memory = ServerMemory()
 

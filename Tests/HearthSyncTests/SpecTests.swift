@@ -36,7 +36,7 @@ struct SpecTests {
         return nil
     }
 
-    /// Where the reference SDKs do what we don't: see `docs/client.md`.
+    /// Where the reference SDKs do what we don't: see `docs/internals/client.md`.
     static let departures = [
         "Newer docs from bundles should raise snapshot only when Watch catches up with acknowledged writes":
             "a listener to the cache alone hears of the acknowledgement"

@@ -9,7 +9,7 @@ enum BundleCommand {
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     static let options = [
-        Option("definition", "FILE", "What goes into the bundle, as JSON: see docs/bundles.md."),
+        Option("definition", "FILE", "What goes into the bundle, as JSON: see docs/reference/bundles.md."),
         Option("name", "ID", "The bundle's id. Default: that of the definition."),
         Option(
             "query", "NAME=QUERY",

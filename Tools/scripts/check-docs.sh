@@ -1,9 +1,12 @@
 #!/bin/sh
-# Checks that the tests that docs/compatibility.md names exist, so that its rows can't outlive what shows them.
+# Checks that the tests that docs/reference/compatibility.md and limits.md name exist, so that their rows can't outlive what
+# shows them, that what the documents link to is there, and that every metric is described.
 set -eu
 
+compatibility="docs/reference/compatibility.md docs/reference/limits.md"
 missing=0
-for name in $(grep -oE '`(test_[a-z_]+|[A-Za-z0-9]+Tests)\.[A-Za-z0-9_]+`' docs/compatibility.md | tr -d '`' | sort -u); do
+# shellcheck disable=SC2086 # a list of files
+for name in $(grep -ohE '`(test_[a-z_]+|[A-Za-z0-9]+Tests)\.[A-Za-z0-9_]+`' $compatibility | tr -d '`' | sort -u); do
     suite=${name%%.*}
     test=${name#*.}
     case "$suite" in
@@ -13,7 +16,35 @@ for name in $(grep -oE '`(test_[a-z_]+|[A-Za-z0-9]+Tests)\.[A-Za-z0-9_]+`' docs/
     esac
     # shellcheck disable=SC2086 # a list of files
     if [ -z "$files" ] || ! grep -qsE "$pattern" $files; then
-        echo "docs/compatibility.md names $name, which is not there" >&2
+        echo "docs/reference names $name, which is not there" >&2
+        missing=1
+    fi
+done
+
+for page in README.md CONTRIBUTING.md $(find docs -name '*.md'); do
+    folder=$(dirname "$page")
+    for link in $(grep -oE '\]\([^)# ]+' "$page" | cut -c3- | grep -v '://' | sort -u); do
+        if [ ! -e "$folder/$link" ]; then
+            echo "$page links to $link, which is not there" >&2
+            missing=1
+        fi
+    done
+    # Paths of sources, as `Core/Wire` or `Core/Wire/WireMessage.swift`.
+    for path in $(grep -oE '`(Core|Rules|Bundler|Server|Client|Tools|Tests|docs)/[A-Za-z0-9_./+-]+`' "$page" | tr -d '`' | sort -u); do
+        case "$path" in
+            # Stands for any of them.
+            */test_FILE.py) continue ;;
+        esac
+        if [ ! -e "$path" ] && [ ! -e "$path.swift" ]; then
+            echo "$page names $path, which is not there" >&2
+            missing=1
+        fi
+    done
+done
+
+for metric in $(grep -ohE '"hearth_[a-z_]+"' Server/Host/Metrics/*.swift | tr -d '"' | sort -u); do
+    if ! grep -qF "$metric" docs/reference/operations.md; then
+        echo "docs/reference/operations.md lacks $metric" >&2
         missing=1
     fi
 done

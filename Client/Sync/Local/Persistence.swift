@@ -138,7 +138,7 @@ protocol BundleCache: AnyObject {
     func save(_ query: NamedQuery) throws(Status)
 }
 
-/// When documents may go: see "What goes, and when" in `docs/client.md`.
+/// When documents may go: see "What is deleted, and when" in `docs/internals/client.md`.
 protocol ReferenceDelegate: AnyObject {
     /// The keys that active views hold: set once by the local store.
     var localViewReferences: (any LocalViewReferences)? { get set }

@@ -5,7 +5,7 @@ import HearthDocuments
 /// What peers make the process hold, counted in one place for all protocols.
 ///
 /// A server has one, which its network engine and both products share. Each kind of use has a bound and a part of its own;
-/// besides, all draw on one pool, so that the process stays below the 400 MB of `docs/abuse.md` when all are used up at
+/// besides, all draw on one pool, so that the process stays below 400 MB (docs/reference/abuse.md) when all are used at
 /// once, and no kind keeps another from working. What requests become while they are worked on never draws on it: it waits
 /// for nothing that others may hold for hours. While the pool is tight, caches are small (`CachePressure`).
 package final class ServerMemory: Sendable {

@@ -3,7 +3,7 @@
 Around each attack stands the same judgement (`attack`): a bystander in a process of its own gets its document within
 `ANSWER_SECONDS_MAX` throughout; the server's resident memory at its highest stays under `RESIDENT_MEGABYTES_MAX`, and
 grows by less than the attack's own bound; and when the attackers have gone, the server has closed their connections and
-streams and works as before. The bounds hold for a debug build. docs/abuse.md lists what is bounded, and by what.
+streams and works as before. The bounds hold for a debug build. docs/reference/abuse.md lists what is bounded, and by what.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import time
 
 from endtoend.people import Person, Site, is_denied, query, rule
 
-# On a machine that others use as well; the promise is 250 ms (docs/abuse.md).
+# On a machine that others use as well; the promise is 250 ms (docs/reference/abuse.md).
 WAIT_SECONDS_MAX = 1.5
 WRITE = {"readWrite": {}}
 

@@ -186,7 +186,7 @@ PARTS: list[Callable[[Attacker, float], None]] = [
     once(attacks.streams_with_large_heads),
     once(attacks.large_batches),
     once(attacks.slow_sorted_readers),
-    # Not an array, see "What isn't held" in docs/abuse.md.
+    # Not an array, see "What isn't held" in docs/reference/abuse.md.
     once(lambda attacker: attacks.slow_readers_of_much(attacker, "p")),
 ]
 

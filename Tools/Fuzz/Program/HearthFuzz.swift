@@ -10,7 +10,7 @@ import HearthTree
 import HearthWebSocket
 import HearthWire
 
-/// libFuzzer's target: the environment variable FUZZ_TARGET says which entry point it feeds. See docs/abuse.md.
+/// libFuzzer's target: the variable FUZZ_TARGET names the entry point that it feeds. See docs/reference/abuse.md.
 private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "protobuf": { WireFuzzing.fuzzProtobuf($0) },
     "json": { WireFuzzing.fuzzJSON($0) },

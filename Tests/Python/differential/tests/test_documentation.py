@@ -6,7 +6,7 @@ from pathlib import Path
 
 from differential.markdown import table
 
-DOCUMENT = Path(__file__).parents[4] / "docs" / "differences.md"
+DOCUMENT = Path(__file__).parents[4] / "docs" / "reference" / "differences.md"
 
 
 def test_the_documented_differences_are_the_known_ones() -> None:
