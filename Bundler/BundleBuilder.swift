@@ -3,8 +3,8 @@ import HearthWire
 
 /// Collects documents and query results of one database and writes them as a bundle.
 ///
-/// Of several versions of a document the one with the latest read time is kept, of equal ones the first; documents are
-/// in the order in which they were first added. The same calls give the same bytes. For a consistent bundle, read
+/// Of several versions of a document the one with the latest read time is stored, of equal ones the first; documents
+/// are in the order in which they were first added. The same calls give the same bytes. For a consistent bundle, read
 /// everything at one read time.
 package struct BundleBuilder<Spool: BundleSpool> {
     /// The latest version of a document.

@@ -5,10 +5,10 @@ import Synchronization
 /// requests.
 ///
 /// A reservation is made before memory is allocated, and returned when the holder is freed. One account may use at most
-/// its share. The limit of a connection shrinks with the free part of the budget: a connection that holds a fraction f
-/// of the budget must leave at least that fraction of it free. When n connections take all they can get, about 1/n of
-/// the budget remains free, in whatever order they ask, and connections that hold little still get memory.
-/// Administrators may use everything that is left.
+/// its share. The limit of a connection shrinks with the free part of the budget: a connection may hold at most F × F /
+/// B bytes, where B is the budget and F the part that is free afterwards. When n connections take all they can get,
+/// about 1/n of the budget remains free, in any order of their requests, and connections that hold little still get
+/// memory. Administrators may use everything that is left.
 ///
 /// With a loan, the budget has a part of its own, and uses what is left of a pool that it shares with other budgets.
 ///

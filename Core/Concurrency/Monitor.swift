@@ -2,7 +2,7 @@ import Glibc
 
 /// A lock with a condition to wait on.
 ///
-/// `Synchronization.Mutex` has no condition, and its closures can't return a generic result that isn't Sendable, as
+/// `Synchronization.Mutex` has no condition, and its closures cannot return a generic result that is not Sendable, as
 /// `Store.write` must.
 package final class Monitor: @unchecked Sendable {
     // Both may be used from any thread.

@@ -128,7 +128,7 @@ extension Parser {
         issues.error(
             "Missing 'match' keyword before path.", at: token.range,
             hint:
-                "A '/' directly before a name, a number or a parenthesis begins a path: put a space behind it to divide."
+                "A '/' directly before a name, a number or a parenthesis begins a path: put a space after it to divide."
         )
     }
 
