@@ -64,7 +64,7 @@ package struct BundleFraming: Sendable {
         return nil
     }
 
-    /// The number of digits and their value; nil when the brace after them has not arrived.
+    /// The number of digits and their value; nil when the brace after them is still missing.
     private func prefix() throws(Status) -> (digits: Int, length: Int)? {
         var length = 0
         var index = position

@@ -74,7 +74,7 @@ struct Judge {
         return end <= segmentCount && matches(match, match.ownStart..<end, offset: 0)
     }
 
-    /// Whether the block's whole path matches that of the document; binds the captures that `mayApply` has not bound.
+    /// Whether the block's whole path matches that of the document; binds the captures that `mayApply` leaves unbound.
     private func bind(_ match: MatchProgram) -> Bool {
         guard let glob = match.globIndex else {
             if case .group = target { return false }
