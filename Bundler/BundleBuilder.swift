@@ -3,11 +3,11 @@ import HearthWire
 
 /// Collects documents and query results of one database and writes them as a bundle.
 ///
-/// Of several states of a document the one with the latest read time is kept, of equal ones the first; documents stand in
-/// the order in which they were added first. The same calls give the same bytes. For a bundle in which everything
-/// belongs together, read everything at one read time.
+/// Of several versions of a document the one with the latest read time is stored, of equal ones the first; documents
+/// are in the order in which they were first added. The same calls give the same bytes. For a consistent bundle, read
+/// everything at one read time.
 package struct BundleBuilder<Spool: BundleSpool> {
-    /// A document's state that was read, in place of all that can be said about it.
+    /// The latest version of a document.
     private struct Entry {
         var name: String
         var readTime: TimestampMessage
@@ -32,21 +32,21 @@ package struct BundleBuilder<Spool: BundleSpool> {
     private var spool: Spool
     private var spoolSize: Int64 = 0
 
-    /// - Parameter id: names the bundle: a client that loads a later bundle of the same id replaces this one.
+    /// - Parameter id: the name of the bundle: a client that loads a later bundle with the same id replaces this one.
     package init(id: String, spool: Spool) throws(Status) {
         if id.isEmpty { throw .invalidArgument("A bundle needs an id.") }
         self.id = id
         self.spool = spool
     }
 
-    /// Different documents so far, missing ones included.
+    /// The number of distinct documents so far, including missing ones.
     package var documentCount: Int { entries.count }
 
     // MARK: Adding
 
     /// Adds a document that exists.
-    /// - Parameter query: the name of the query whose result holds it.
-    /// - Throws: INVALID_ARGUMENT when it has no update time, is of another database, or refers to one.
+    /// - Parameter query: the name of the query whose result contains it.
+    /// - Throws: `INVALID_ARGUMENT` when it has no update time, belongs to another database, or refers to one.
     package mutating func add(
         _ document: EncodedDocument, readTime: TimestampMessage, query: String? = nil
     ) throws(Status) {
@@ -62,7 +62,7 @@ package struct BundleBuilder<Spool: BundleSpool> {
         spoolSize += Int64(element.count)
     }
 
-    /// Adds a document that was looked for and not found.
+    /// Adds a document that was read and does not exist.
     package mutating func add(
         missing name: String, readTime: TimestampMessage, query: String? = nil
     ) throws(Status) {
@@ -70,10 +70,12 @@ package struct BundleBuilder<Spool: BundleSpool> {
         if let index = add(name, readTime: readTime, query: query) { entries[index].element = nil }
     }
 
-    /// Adds a query under a name. Its documents are added on their own, with this name.
-    /// - Parameter query: as the user asked: directions and cursors stay as they are when the last ones are meant.
-    /// - Parameter readTime: when the result was read.
-    /// - Throws: ALREADY_EXISTS for a name that was used before; INVALID_ARGUMENT for a query that no client can load.
+    /// Adds a named query. Its documents are added separately, with this name.
+    /// - Parameters:
+    ///   - query: the user's query; for a limit to the last results, directions and cursors are not reversed.
+    ///   - readTime: the read time of the result.
+    /// - Throws: `ALREADY_EXISTS` for a name that was used before; `INVALID_ARGUMENT` for a query that no client can
+    ///   load.
     package mutating func add(
         query name: String, parent: ResourceName, _ query: StructuredQueryMessage,
         limitType: BundleQuery.LimitType = .first, readTime: TimestampMessage
@@ -91,7 +93,7 @@ package struct BundleBuilder<Spool: BundleSpool> {
         note(readTime)
     }
 
-    /// - Returns: the entry whose state is to be stored; nil when what is there stays.
+    /// - Returns: the entry whose version must be stored; nil when the stored one stays.
     private mutating func add(_ name: String, readTime: TimestampMessage, query: String?) -> Int? {
         note(readTime)
         let index: Int
@@ -132,7 +134,7 @@ package struct BundleBuilder<Spool: BundleSpool> {
         }
     }
 
-    /// A client refuses a bundle whose values refer to another database.
+    /// A client rejects a bundle whose values refer to another database.
     private static func checkReferences(in map: MapValue, of document: ResourceName) throws(Status) {
         for field in map.fields { try checkReferences(in: field.value, of: document) }
     }
@@ -152,20 +154,20 @@ package struct BundleBuilder<Spool: BundleSpool> {
 
     // MARK: Writing
 
-    /// What a bundle begins with, and its size.
+    /// The first element of a bundle, and its size.
     package struct Summary: Sendable, Equatable {
         package var metadata: BundleMetadata
-        /// Bytes of the whole bundle.
+        /// The size of the whole bundle.
         package var sizeBytes: Int64
     }
 
-    /// The bundle of all that was added so far. It may be written again, after more was added, too.
+    /// The bundle of everything added so far. It may be written again after more was added.
     package func summary() throws(Status) -> Summary {
         let (head, metadata) = try head()
         return Summary(metadata: metadata, sizeBytes: Int64(head.count) + metadata.totalBytes)
     }
 
-    /// Hands the bundle to a sink, in pieces of about 64 KiB.
+    /// Writes the bundle to a sink, in pieces of about 64 KiB.
     @discardableResult
     package mutating func write(_ sink: ([UInt8]) throws(Status) -> Void) throws(Status) -> Summary {
         let (head, metadata) = try head()
@@ -196,12 +198,12 @@ package struct BundleBuilder<Spool: BundleSpool> {
 }
 
 extension BundleBuilder where Spool == BundleMemorySpool {
-    /// A builder that keeps everything in memory.
+    /// A builder that stores everything in memory.
     package init(id: String) throws(Status) {
         try self.init(id: id, spool: BundleMemorySpool())
     }
 
-    /// The bundle as one piece of memory.
+    /// The bundle as one array.
     package mutating func build() throws(Status) -> [UInt8] {
         var bundle: [UInt8] = []
         try write { piece throws(Status) in bundle += piece }

@@ -1,28 +1,28 @@
 import HearthModel
 import HearthWire
 
-/// Checks a bundle's elements one after another and turns them into values of the model: names, times, queries, and that
-/// the elements fit together.
+/// Checks a bundle's elements in sequence and converts them to values of the model: names, times, queries, and the
+/// consistency of the elements.
 ///
-/// An element that was refused changes nothing: a tool that wants to find all faults may go on.
+/// A rejected element changes nothing: a tool that collects all errors may continue.
 package struct BundleCheck: Sendable {
-    /// The database of all names. When it isn't given, the first name decides.
+    /// The database of all names. When it is not given, the first name decides.
     package private(set) var database: DatabaseName?
     package private(set) var metadata: BundleMetadata?
-    /// Different documents that are complete.
+    /// The number of distinct complete documents.
     package var documentCount: Int { documents.count }
 
     private var documents: Set<String> = []
-    /// A found document's metadata, whose document must come next.
+    /// The metadata of an existing document, whose document must follow.
     private var open: BundledDocumentMetadataMessage?
 
     package init(database: DatabaseName?) {
         self.database = database
     }
 
-    /// - Returns: nil for the metadata of a found document, which comes with its document.
-    /// - Throws: DATA_LOSS when something is missing or cannot be understood; INVALID_ARGUMENT when the element does not
-    ///   fit to those before.
+    /// - Returns: nil for the metadata of an existing document, which is returned with its document.
+    /// - Throws: `DATA_LOSS` when something is missing or malformed; `INVALID_ARGUMENT` when the element contradicts
+    ///   earlier ones.
     package mutating func take(_ message: BundleElementMessage) throws(Status) -> BundleElement? {
         if let message = message.metadata {
             if metadata != nil { throw .invalidArgument("The bundle has metadata twice.") }
@@ -37,7 +37,7 @@ package struct BundleCheck: Sendable {
         throw Self.damaged("A bundle's element is none of metadata, namedQuery, documentMetadata and document.")
     }
 
-    /// - Throws: DATA_LOSS when there was nothing; INVALID_ARGUMENT when documents are missing.
+    /// - Throws: `DATA_LOSS` when the bundle is empty; `INVALID_ARGUMENT` when documents are missing.
     package func finish() throws(Status) {
         guard let metadata else { throw Self.damaged("The bundle is empty: it has no metadata.") }
         if let open {
@@ -99,7 +99,7 @@ package struct BundleCheck: Sendable {
             name: name, readTime: readTime, queries: open.queries, contents: contents, isRepeated: note(message.name))
     }
 
-    /// Counts a document; true when it was there before.
+    /// Counts a document; true when it was counted before.
     private mutating func note(_ name: String) -> Bool { !documents.insert(name).inserted }
 
     // MARK: Queries
@@ -169,7 +169,7 @@ package struct BundleCheck: Sendable {
 
 // MARK: References
 
-/// References in a bundle name documents of its database.
+/// References in a bundle must name documents of its database.
 extension BundleCheck {
     private mutating func checkReferences(in map: MapValue) throws(Status) {
         for field in map.fields { try checkReferences(in: field.value) }

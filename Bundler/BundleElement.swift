@@ -1,6 +1,6 @@
 import HearthModel
 
-/// What a bundle consists of, as values of the model.
+/// The parts of a bundle, as values of the model.
 package enum BundleElement: Sendable {
     case metadata(BundleMetadata)
     case namedQuery(BundleQuery)
@@ -10,14 +10,14 @@ package enum BundleElement: Sendable {
 
 /// The first element of a bundle.
 package struct BundleMetadata: Sendable, Equatable {
-    /// Names the bundle: a later one of the same id takes its place.
+    /// The name of the bundle: a later one with the same id replaces it.
     package var id: String
     /// The latest read time in the bundle. Of two bundles with one id the one with the later time is newer.
     package var createTime: Timestamp
     package var version: Int
-    /// Different documents, missing ones included.
+    /// The number of distinct documents, including missing ones.
     package var totalDocuments: Int
-    /// Bytes behind the metadata element. It serves progress only and is not checked.
+    /// The number of bytes after the metadata element. It only serves progress and is not checked.
     package var totalBytes: Int64
 
     /// The only version of the format.
@@ -32,20 +32,20 @@ package struct BundleMetadata: Sendable, Equatable {
     }
 }
 
-/// A query under a name.
+/// A named query.
 package struct BundleQuery: Sendable {
-    /// Which end of the ordered result a limit keeps.
+    /// Which end of the ordered result a limit selects.
     package enum LimitType: Sendable {
         case first
         case last
     }
 
     package var name: String
-    /// As the user asked: for the last ones neither directions nor cursors are turned round. It has one collection or
-    /// collection group, and neither offset nor projection; a cursor has values.
+    /// The user's query; for a limit to the last results, directions and cursors are not reversed. It has one
+    /// collection or collection group, and neither offset nor projection; a cursor has values.
     package var query: Query
     package var limitType: LimitType
-    /// The moment of the result: a listen goes on from here.
+    /// The read time of the result: a listen resumes from here.
     package var readTime: Timestamp
 
     package init(name: String, query: Query, limitType: LimitType, readTime: Timestamp) {
@@ -56,7 +56,7 @@ package struct BundleQuery: Sendable {
     }
 }
 
-/// A document as it was when the bundle was made.
+/// A document at the time of the bundle.
 package struct BundleDocument: Sendable {
     package struct Contents: Sendable {
         package var fields: MapValue
@@ -72,11 +72,12 @@ package struct BundleDocument: Sendable {
 
     package var name: ResourceName
     package var readTime: Timestamp
-    /// Names of the queries whose results hold the document. The bundle need not have queries of these names.
+    /// The names of the queries whose results contain the document. The bundle need not contain queries with these
+    /// names.
     package var queries: [String]
     /// nil for a missing document.
     package var contents: Contents?
-    /// Whether the bundle had this document before. The later contents count, and the queries of the first.
+    /// Whether the bundle had this document before. The later contents count, together with the queries of the first.
     package var isRepeated: Bool
 
     package init(
@@ -90,6 +91,6 @@ package struct BundleDocument: Sendable {
     }
 
     package var exists: Bool { contents != nil }
-    /// The version in a cache: when it was written, or when it was found missing.
+    /// The version in a cache: the time of the last write, or the time at which the document was found missing.
     package var version: Timestamp { contents?.updateTime ?? readTime }
 }

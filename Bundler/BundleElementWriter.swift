@@ -1,8 +1,8 @@
 import HearthModel
 import HearthWire
 
-/// The JSON of elements as ours writes them: compact, members in the protos' order, `exists` and the metadata's numbers
-/// always, `limitType` only beside a limit, `queries` only when there are some.
+/// The JSON form of elements: compact, members in the order of the protos. `exists` and the metadata's numbers are
+/// always written, `limitType` only with a limit, `queries` only when there are some.
 enum BundleElementWriter {
     static func metadata(
         id: String, createTime: TimestampMessage, totalDocuments: Int, totalBytes: Int64
@@ -84,7 +84,7 @@ enum BundleElementWriter {
         return writer.bytes
     }
 
-    /// An element with its length in front.
+    /// An element preceded by its length.
     static func framed(_ json: [UInt8]) -> [UInt8] {
         var writer = JSONWriter()
         writer.reserve(json.count + Limits.bundlePrefixDigitsMax)

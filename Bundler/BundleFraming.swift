@@ -1,37 +1,37 @@
 import HearthModel
 
-/// Cuts a stream of bytes into a bundle's elements: digits, then as many bytes of JSON as they say.
+/// Splits a stream of bytes into a bundle's elements: digits, followed by that many bytes of JSON.
 ///
-/// Feed a piece, take elements until there is none, feed the next. What was taken is dropped when the next piece comes.
+/// Feed a piece, take elements until there is none, feed the next piece. Feeding discards the elements that were taken.
 package struct BundleFraming: Sendable {
-    /// Where an element stands.
+    /// The location of an element.
     package struct Frame: Sendable, Equatable {
-        /// The offset of the element's first digit from the bundle's start.
+        /// The offset of the element's first digit from the start of the bundle.
         package var offset: Int64
-        /// The digits before the JSON.
+        /// The number of digits before the JSON.
         package var prefixSizeBytes: Int
-        /// The JSON, as a range of `buffer`; it holds until the next piece is fed.
+        /// The JSON, as a range of `buffer`; it is valid until the next piece is fed.
         package var json: Range<Int>
 
         package var sizeBytes: Int { prefixSizeBytes + json.count }
     }
 
-    /// Bytes of the element at hand, and those behind it.
+    /// The bytes of the current element and of those after it.
     package private(set) var buffer: [UInt8] = []
-    /// Where the next element begins in the buffer.
+    /// The start of the next element in the buffer.
     private var position = 0
-    /// The offset of the buffer's first byte from the bundle's start.
+    /// The offset of the buffer's first byte from the start of the bundle.
     private var bufferOffset: Int64 = 0
     private var isEnded = false
 
     package init() {}
 
-    /// Bytes of all elements that were taken.
+    /// The size of all elements that were taken.
     package var offset: Int64 { bufferOffset + Int64(position) }
 
-    /// Adds a piece of the stream. Nothing may come after `finish`.
+    /// Adds a piece of the stream. Must not be called after `finish`.
     package mutating func feed(_ piece: some Collection<UInt8>) {
-        precondition(!isEnded, "a bundle goes on behind its end")
+        precondition(!isEnded, "feed was called after finish")
         if position > 0 {
             buffer.removeSubrange(..<position)
             bufferOffset += Int64(position)
@@ -40,13 +40,13 @@ package struct BundleFraming: Sendable {
         buffer.append(contentsOf: piece)
     }
 
-    /// Says that the stream has ended.
+    /// Marks the end of the stream.
     package mutating func finish() {
         isEnded = true
     }
 
     /// The next element; nil when more bytes are needed or, after `finish`, when there are no more.
-    /// - Throws: DATA_LOSS when no number stands before an element, or the stream has ended within one.
+    /// - Throws: `DATA_LOSS` when an element does not begin with a number, or the stream ends within one.
     package mutating func next() throws(Status) -> Frame? {
         if position == buffer.count { return nil }
         guard let (digits, length) = try prefix() else { return try incomplete("within an element's length") }
@@ -59,12 +59,12 @@ package struct BundleFraming: Sendable {
         return frame
     }
 
-    private func incomplete(_ place: String) throws(Status) -> Frame? {
-        if isEnded { throw Status(.dataLoss, "The bundle is cut off \(place), which begins at byte \(offset).") }
+    private func incomplete(_ location: String) throws(Status) -> Frame? {
+        if isEnded { throw Status(.dataLoss, "The bundle is cut off \(location), which begins at byte \(offset).") }
         return nil
     }
 
-    /// How many digits stand here and what they say; nil when the brace behind them hasn't come yet.
+    /// The number of digits and their value; nil when the brace after them is still missing.
     private func prefix() throws(Status) -> (digits: Int, length: Int)? {
         var length = 0
         var index = position

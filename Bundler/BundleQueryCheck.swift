@@ -1,11 +1,11 @@
 import HearthModel
 import HearthWire
 
-/// Which queries a bundle may hold: those that a client can listen to. Builder and reader share the rules.
+/// The queries that a bundle may contain: those that a client can listen to. Builder and reader share the rules.
 package enum BundleQueryCheck {
-    /// The query of the model. Cursors without values are none.
-    /// - Throws: INVALID_ARGUMENT for projections, offsets, vector searches, more or less than one collection, and what
-    ///   the service refuses.
+    /// The query in the model's form. Cursors without values are ignored.
+    /// - Throws: `INVALID_ARGUMENT` for projections, offsets, vector searches, more or less than one collection, and
+    ///   everything that the service rejects.
     package static func query(_ message: StructuredQueryMessage, parent: ResourceName) throws(Status) -> Query {
         if message.select != nil { throw .invalidArgument("A query in a bundle cannot have a projection.") }
         if message.offset != 0 { throw .invalidArgument("A query in a bundle cannot have an offset.") }

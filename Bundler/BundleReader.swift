@@ -20,32 +20,32 @@ package struct BundleReader: Sendable {
     /// Whether everything was read and the end was checked.
     package private(set) var isAtEnd = false
 
-    /// - Parameter database: all names must be in this one; nil takes that of the first name.
+    /// - Parameter database: the database of all names; nil takes that of the first name.
     package init(database: DatabaseName?) {
         check = BundleCheck(database: database)
     }
 
-    /// Known once the first element was read.
+    /// Available after the first element.
     package var metadata: BundleMetadata? { check.metadata }
-    /// The database given or found.
+    /// The given database, or that of the first name.
     package var database: DatabaseName? { check.database }
-    /// Different documents that are complete.
+    /// The number of distinct complete documents.
     package var documentCount: Int { check.documentCount }
-    /// Bytes of the elements read so far, the metadata left out: what `BundleMetadata.totalBytes` is the end of.
+    /// The size of the elements read so far, without the metadata: progress towards `BundleMetadata.totalBytes`.
     package var bytesRead: Int64 { framing.offset - sizeOfMetadata }
 
     /// Adds the next piece of the source.
     package mutating func feed(_ piece: some Collection<UInt8>) { framing.feed(piece) }
 
-    /// Says that the source has no more; `next` checks the end then.
+    /// Marks the end of the source; `next` then checks the end.
     package mutating func finish() {
         framing.finish()
         hasEnded = true
     }
 
     /// The next element; nil when more bytes are needed or, after `finish`, at the end.
-    /// - Throws: DATA_LOSS when the bytes are no bundle or cut off; INVALID_ARGUMENT when its elements contradict each
-    ///   other, or its version is unknown.
+    /// - Throws: `DATA_LOSS` when the bytes are malformed or truncated; `INVALID_ARGUMENT` when the elements contradict
+    ///   each other, or the version is unknown.
     package mutating func next() throws(Status) -> BundleElement? {
         if let failure { throw failure }
         do throws(Status) { return try readElement() } catch {
@@ -70,7 +70,7 @@ package struct BundleReader: Sendable {
     }
 
     /// Decodes one element.
-    /// - Throws: DATA_LOSS when it is no element.
+    /// - Throws: `DATA_LOSS` when it is malformed.
     package static func decode(
         _ buffer: [UInt8], _ frame: BundleFraming.Frame
     ) throws(Status) -> BundleElementMessage {

@@ -1,15 +1,15 @@
 import HearthModel
 
-/// Where a builder keeps the documents until all of the bundle is known: what stands in front of them needs their number
+/// Stores a builder's documents until the whole bundle is known: the metadata, which comes first, contains their number
 /// and size. A file keeps large bundles out of memory.
 package protocol BundleSpool {
-    /// Adds bytes behind those that are there.
+    /// Appends bytes.
     mutating func append(_ bytes: [UInt8]) throws(Status)
-    /// Bytes that were added before.
+    /// Reads bytes that were appended before.
     mutating func read(_ range: Range<Int64>) throws(Status) -> [UInt8]
 }
 
-/// Keeps the documents in memory.
+/// Stores the documents in memory.
 package struct BundleMemorySpool: BundleSpool {
     private var bytes: [UInt8] = []
 

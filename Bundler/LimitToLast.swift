@@ -2,9 +2,9 @@ import HearthModel
 import HearthWire
 
 extension StructuredQueryMessage {
-    /// The query whose first results are this one's last ones, in the opposite order: directions and cursors turned
-    /// round. What a server is asked for a limit to the last results.
-    /// - Throws: INVALID_ARGUMENT without an order, by which there is no last one.
+    /// The query whose first results are this query's last ones, in reverse order: directions and cursors are reversed.
+    /// A server runs it for a limit to the last results.
+    /// - Throws: `INVALID_ARGUMENT` without an order, which defines the last result.
     package func reversed() throws(Status) -> StructuredQueryMessage {
         if orderBy.isEmpty { throw .invalidArgument("A limit to the last results needs at least one order.") }
         var turned = self

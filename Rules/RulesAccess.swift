@@ -1,7 +1,7 @@
 import HearthModel
 
-/// Counts the documents that the rules of one request look at, and remembers them: each is read and counted once, however
-/// many writes of a batch ask for it. Source: "Access call limits" of the Firestore documentation.
+/// Counts and caches the documents that the rules of one request read: each is read and counted once, even when several
+/// writes of a batch need it. Source: "Access call limits" of the Firestore documentation.
 package final class RulesAccess {
     private struct Key: Hashable {
         var path: ResourcePath
@@ -11,17 +11,17 @@ package final class RulesAccess {
     private let perOperation: Int
     private let total: Int
     private var documents: [Key: RulesDocument?] = [:]
-    /// What was looked at, before or after the request's writes: a path counts once.
+    /// The documents that were read, before or after the request's writes: a path counts once.
     private var counted: Set<ResourcePath> = []
-    /// What the running operation has looked at.
+    /// The documents that the current operation has read.
     private var operation: Set<ResourcePath> = []
 
-    /// Which documents were read, in order.
+    /// The documents that were read, in order.
     package private(set) var paths: [(path: ResourcePath, isAfter: Bool)] = []
 
     /// - Parameters:
-    ///   - perOperation: documents that one decision may look at.
-    ///   - total: documents that all decisions may look at: 10 for one document or query, 20 for a batch, a transaction or
+    ///   - perOperation: documents that one decision may read.
+    ///   - total: documents that all decisions may read: 10 for one document or query, 20 for a batch, a transaction or
     ///     a read of several documents.
     package init(perOperation: Int = RulesLimits.accessesPerOperation, total: Int) {
         self.perOperation = perOperation

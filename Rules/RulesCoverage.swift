@@ -1,10 +1,11 @@
 import HearthModel
 
-/// Counts what the expressions of a ruleset came to: which were never evaluated, and which never came out otherwise.
+/// Counts the results of a ruleset's expressions: it shows expressions that were never evaluated, or that always had
+/// the same result.
 ///
-/// It is fed by `Ruleset.decide` as an observer and belongs to one thread.
+/// It is an observer of `Ruleset.decide` and belongs to one thread.
 package final class RulesCoverage: RulesObserver {
-    /// A value that an expression came to, and how often.
+    /// A result of an expression, and its count.
     package struct Count: Sendable, Equatable {
         package var value: String
         package var isError: Bool
@@ -18,9 +19,9 @@ package final class RulesCoverage: RulesObserver {
 
     private let ruleset: Ruleset
     private var entries: [[Entry]]
-    /// Evaluations whose values are beyond the bounds for one expression.
+    /// The number of evaluations whose values exceed the bounds for one expression.
     private var others: [Int]
-    /// How often an expression was evaluated.
+    /// The number of evaluations of each expression.
     private var totals: [Int]
 
     package init(_ ruleset: Ruleset) {
@@ -48,18 +49,18 @@ package final class RulesCoverage: RulesObserver {
         }
     }
 
-    /// What an expression came to, in the order in which the values first came.
+    /// The results of an expression, in the order of their first occurrence.
     /// - Parameter id: the position in `Ruleset.expressions`.
     package func counts(of id: Int) -> [Count] { entries[id].map(\.count) }
 
-    /// How often an expression was evaluated.
+    /// The number of evaluations of an expression.
     package func evaluations(of id: Int) -> Int {
         totals[id]
     }
 
     // MARK: Reports
 
-    /// For people: what was never evaluated, and what each condition came to.
+    /// A readable report: the expressions that were never evaluated, and the results of each condition.
     package var string: String {
         var lines: [String] = []
         let reached = ruleset.expressions.filter { evaluations(of: $0.id) > 0 }.count
@@ -68,39 +69,39 @@ package final class RulesCoverage: RulesObserver {
         for expression in ruleset.expressions {
             let count = evaluations(of: expression.id)
             let parentCount = expression.parent.map { evaluations(of: $0) }
-            // Of what was never reached, the outermost part says it all.
+            // When an expression was never evaluated, its parts are not listed.
             if count == 0, parentCount == 0 { continue }
             if count > 0, expression.parent != nil { continue }
             let code = String(decoding: source[expression.startOffset..<expression.endOffset], as: UTF8.self)
-            let place = "\(expression.line):\(expression.column)"
+            let position = "\(expression.line):\(expression.column)"
             let values = entries[expression.id].map { "\($0.count.value) ×\($0.count.count)" }.joined(separator: ", ")
-            lines.append("\(place)  \(count == 0 ? "never" : values)  \(Self.line(code))")
+            lines.append("\(position)  \(count == 0 ? "never" : values)  \(Self.line(code))")
         }
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Code on one line, cut.
+    /// Code on one line, truncated.
     static func line(_ code: String) -> String {
         let words = code.split { $0 == " " || $0 == "\n" || $0 == "\t" || $0 == "\r" }.joined(separator: " ")
         return words.utf8.count > 100 ? String(words.prefix(99)) + "…" : words
     }
 
-    /// The answer of the emulator's `ruleCoverage`.
-    /// - Parameter fileName: the name under which the source was loaded.
+    /// The response of the emulator's `ruleCoverage`.
+    /// - Parameter fileName: the name of the loaded source.
     package func json(fileName: String = "security.rules") -> String {
         var children: [Int?: [Int]] = [:]
         for expression in ruleset.expressions { children[expression.parent, default: []].append(expression.id) }
         let report = (children[nil] ?? []).map { self.report($0, children, fileName) }.joined(separator: ",")
-        return "{\"rules\":{\"files\":[{\"name\":\(JSONText.quoted(fileName)),\"content\":"
-            + "\(JSONText.quoted(ruleset.source))}]},\"report\":[\(report)]}"
+        return "{\"rules\":{\"files\":[{\"name\":\(JSONString.quoted(fileName)),\"content\":"
+            + "\(JSONString.quoted(ruleset.source))}]},\"report\":[\(report)]}"
     }
 
-    /// The depth is that of an expression, which has a bound.
+    /// The recursion depth is that of an expression, which is bounded.
     private func report(_ id: Int, _ children: [Int?: [Int]], _ fileName: String) -> String {
         let expression = ruleset.expressions[id]
         // Google's offsets are inclusive, and count characters.
         var string =
-            "{\"sourcePosition\":{\"fileName\":\(JSONText.quoted(fileName)),\"line\":\(expression.line),"
+            "{\"sourcePosition\":{\"fileName\":\(JSONString.quoted(fileName)),\"line\":\(expression.line),"
             + "\"column\":\(expression.column),\"currentOffset\":\(expression.startOffset),"
             + "\"endOffset\":\(max(expression.endOffset - 1, expression.startOffset))}"
         if !entries[id].isEmpty {
@@ -114,8 +115,8 @@ package final class RulesCoverage: RulesObserver {
     }
 }
 
-/// Writing of JSON.
-enum JSONText {
+/// Escaping for JSON.
+enum JSONString {
     static func quoted(_ string: String) -> String {
         var quoted = "\""
         for scalar in string.unicodeScalars {

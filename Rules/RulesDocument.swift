@@ -1,6 +1,6 @@
 import HearthModel
 
-/// A document as rules see it. Its fields are decoded when a rule first reads one, and once.
+/// A document in rules. Its fields are decoded once, when a rule first reads one.
 package final class RulesDocument {
     package let path: ResourcePath
     private var decoded: Result<MapValue, Status>?
@@ -14,7 +14,7 @@ package final class RulesDocument {
         large = nil
     }
 
-    /// A document of which only those fields are decoded that rules look at.
+    /// A large document: only the fields that rules read are decoded.
     package init(path: ResourcePath, large fields: any LargeFields) {
         self.path = path
         let map = LargeMap(fields)
@@ -26,7 +26,7 @@ package final class RulesDocument {
         self.init(path: path, fields: { fields })
     }
 
-    /// - Throws: what stands in the way of reading the document.
+    /// - Throws: the error of reading the document.
     func fields() throws(Status) -> MapValue {
         if let decoded { return try decoded.get() }
         let result: Result<MapValue, Status>
@@ -40,10 +40,10 @@ package final class RulesDocument {
     }
 }
 
-/// Reads documents for rules, past all rules.
+/// Reads documents for rules; rules do not apply to these reads.
 package protocol DocumentReader: AnyObject {
     /// The document at a path; nil when there is none.
     /// - Parameter isAfter: whether the request's own writes are applied.
-    /// - Throws: what stands in the way; the request fails with it.
+    /// - Throws: an error with which the request fails.
     func document(_ path: ResourcePath, isAfter: Bool) throws(Status) -> RulesDocument?
 }

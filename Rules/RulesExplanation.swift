@@ -1,18 +1,18 @@
 import HearthModel
 
-/// Tells why a decision came out as it did: each rule that was tried, with the values of its expressions as a tree.
+/// Explains a decision: each evaluated rule, with the values of its expressions as a tree.
 package final class RulesExplanation: RulesObserver {
     private let source: [UInt8]
     private var lines: [String] = []
     private var depth = 0
-    /// Where the line of an expression that is being evaluated waits for its value; nil beyond the bound.
+    /// The index of the line whose expression is being evaluated; nil beyond the bound.
     private var open: [Int?] = []
 
     package init(_ ruleset: Ruleset) {
         source = Array(ruleset.source.utf8)
     }
 
-    /// One line an expression, its operands below it.
+    /// One line for each expression, its operands below it.
     package var string: String { lines.map { $0 + "\n" }.joined() }
 
     private func append(_ line: String) -> Int? {

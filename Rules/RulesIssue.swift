@@ -1,18 +1,18 @@
-/// What a compilation found wrong, with the text that Google's compiler writes.
+/// An error or warning of a compilation, with the message of Google's compiler.
 package struct RulesIssue: Sendable, Equatable {
     package enum Severity: String, Sendable {
-        /// The ruleset is refused.
+        /// The ruleset is rejected.
         case error = "ERROR"
         case warning = "WARNING"
     }
 
-    /// From 1; 0 when the issue is of the whole source.
+    /// From 1; 0 when the issue concerns the whole source.
     package var line: Int
-    /// From 1; 0 when the issue is of the whole source.
+    /// From 1; 0 when the issue concerns the whole source.
     package var column: Int
     package var description: String
     package var severity: Severity
-    /// What would be right, in our own words.
+    /// A suggestion, in our own words.
     package var hint: String?
 
     package init(line: Int, column: Int, description: String, severity: Severity, hint: String? = nil) {

@@ -1,58 +1,57 @@
-/// The bounds of Security Rules. Source: "Security rules limits" of the Firestore documentation, with what was measured of
-/// the service where it differs. A bound marked "ours" guards memory or time.
+/// The bounds of Security Rules. Source: "Security rules limits" of the Firestore documentation, or measurements of the
+/// service where it differs. A bound marked "ours" guards memory or time.
 package enum RulesLimits {
     // MARK: Sources
 
-    /// A source of this many bytes or more is refused.
+    /// A source of this size or more is rejected.
     package static let sourceSizeBytesMax = 262_144
     /// Issues that one compilation reports (ours).
     package static let issuesMax = 100
     /// Levels of an expression: parentheses, operators, literals and calls add one each.
     package static let expressionLevelMax = 99
-    /// Depth of an expression's tree, members and methods counted too (ours: they add no level).
+    /// Depth of an expression's tree, including members and methods (ours: they add no level).
     package static let expressionDepthMax = 400
-    /// Match blocks inside of one another. The documentation says 10.
+    /// Levels of nested match blocks. The documentation states 10.
     package static let matchDepthMax = 11
     /// Segments of nested match paths.
     package static let pathSegmentsMax = 100
     /// Captures of nested match paths.
     package static let capturesMax = 20
     package static let parametersMax = 7
-    /// `let` bindings of one function. The documentation says 10.
+    /// `let` bindings of one function. The documentation states 10.
     package static let variablesMax = 11
-    /// Functions on one chain of calls. The documentation says 20.
+    /// Functions on one chain of calls. The documentation states 20.
     package static let callDepthMax = 21
 
     // MARK: Evaluation
 
     /// Expressions evaluated for one request.
     package static let evaluationsMax = 1000
-    /// Distinct documents that one operation may look at.
+    /// Distinct documents that one operation may read.
     package static let accessesPerOperation = 10
-    /// Distinct documents that a batch, a transaction or a read of several documents may look at.
+    /// Distinct documents that a batch, a transaction or a read of several documents may read.
     package static let accessesPerBatch = 20
-    /// Bytes of a text or a byte string that rules put together (ours).
+    /// Bytes of a string or byte string that rules build (ours).
     package static let stringSizeBytesMax = 16 << 20
-    /// Elements of a list, a set or a map that rules put together (ours).
+    /// Elements of a list, a set or a map that rules build (ours).
     package static let elementsMax = 1 << 20
-    /// Values that one request compares, hashes or copies inside of lists and maps, and bytes that it replaces, splits or
-    /// digests (ours): lists that hold one list twice, held twice again, would take time exponential in the size of the
-    /// rules.
+    /// Values that one request compares, hashes or copies inside of lists and maps, and bytes that it replaces, splits
+    /// or digests (ours). Without it, a list that holds one list twice, nested repeatedly, would take time exponential
+    /// in the size of the rules.
     package static let elementWorkMax = 4 << 20
     /// Memory of a literal regular expression in bytes (ours).
     package static let patternMemoryBytesMax = 4 << 20
-    /// Memory of a regular expression that is put together while rules are evaluated, perhaps from what a client sent
-    /// (ours).
+    /// Memory in bytes of a regular expression that is built during evaluation, possibly from a client's data (ours).
     package static let dynamicPatternMemoryBytesMax = 256 << 10
-    /// Bytes of such an expression's text (ours).
+    /// Bytes of such a regular expression (ours).
     package static let dynamicPatternBytesMax = 4096
     /// Branches of a query (ours; a query has at most 30 disjunctions).
     package static let branchesMax = 1000
 
     // MARK: Reports
 
-    /// Evaluations of one expression of which coverage tells every value; of later ones only the true and false ones (ours). To
-    /// write a value down costs far more than to compute it.
+    /// Evaluations of one expression whose values coverage records; of later ones it only records true and false
+    /// (ours). Recording a value costs far more than computing it.
     package static let coverageDetailedMax = 200
     /// Distinct values that coverage counts for one expression (ours).
     package static let coverageValuesMax = 100

@@ -1,20 +1,20 @@
 import HearthModel
 
-/// An expression of a ruleset and where it stands.
+/// An expression of a ruleset and its location.
 package struct RulesExpression: Sendable {
     /// The position in `Ruleset.expressions`.
     package let id: Int
     /// From 1, of the first character.
     package let line: Int
     package let column: Int
-    /// In bytes of UTF-8 from the beginning of the source, the end behind the last.
+    /// In bytes of UTF-8 from the start of the source; the end is exclusive.
     package let startOffset: Int
     package let endOffset: Int
-    /// The expression whose operand this is; nil for conditions, variables' values and functions' results.
+    /// The expression of which this is an operand; nil for conditions, values of variables and results of functions.
     package let parent: Int?
 }
 
-/// What an expression came to, described on demand.
+/// The result of an expression, described on demand.
 package struct RulesResult {
     let value: RuleValue
     let evaluation: Evaluation
@@ -25,20 +25,20 @@ package struct RulesResult {
     /// Whether the expression has no value.
     package var isError: Bool { value.isError }
 
-    /// The value as rules would write it, or the error's text; long ones are cut.
+    /// The value in the syntax of rules, or the error message; long ones are truncated.
     package var string: String { evaluation.description(of: value) }
 }
 
-/// Told of each expression as it is evaluated: for coverage and explanations.
+/// Is notified of each evaluated expression: for coverage and explanations.
 package protocol RulesObserver: AnyObject {
-    /// The condition of an `allow` statement is about to be evaluated.
+    /// Called before the condition of an `allow` statement is evaluated.
     func willEvaluate(allowAt line: Int, column: Int, method: RulesMethod)
-    /// An expression is about to be evaluated; its operands follow.
+    /// Called before an expression is evaluated; its operands follow.
     func willEvaluate(_ expression: RulesExpression)
     func didEvaluate(_ expression: RulesExpression, _ result: RulesResult)
-    /// The `allow` statement has been judged.
+    /// Called after an `allow` statement.
     func didEvaluate(_ outcome: RulesOutcome)
-    /// `debug(x)` was called. The text is as Google's emulator logs it: `int_value: 5`.
+    /// `debug(x)` was called. The string has the form of the emulator's log: `int_value: 5`.
     func didDebug(_ string: String, at line: Int)
 }
 

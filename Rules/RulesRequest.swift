@@ -1,11 +1,11 @@
 import HearthModel
 
-/// What a client wants to do, as rules name it.
+/// A client's operation, by its name in rules.
 package enum RulesMethod: String, Sendable, CaseIterable {
     case get, list, create, update, delete
 }
 
-/// Who asks.
+/// The identity of the client.
 package struct RulesAuth: Sendable {
     package var uid: String
     /// The claims of the ID token.
@@ -17,22 +17,22 @@ package struct RulesAuth: Sendable {
     }
 }
 
-/// One operation that rules judge.
+/// One operation that rules allow or deny.
 package struct RulesRequest {
     package var method: RulesMethod
     /// The id of the database, such as `(default)`.
     package var database: String
-    /// Of the document; for a list, of the collection, or of the parent of a collection group.
+    /// The path of the document; for a list, of the collection, or of the parent of a collection group.
     package var path: ResourcePath
     /// Nil without credentials.
     package var auth: RulesAuth?
-    /// The time of the request, which is also what its server timestamps write.
+    /// The time of the request, which is also the value of its server timestamps.
     package var time: Timestamp
     /// The stored document; nil when there is none. A list has none.
     package var resource: RulesDocument?
-    /// The document after a create or an update, all transforms applied; nil otherwise.
+    /// The document after a create or an update, with all transforms applied; nil otherwise.
     package var newResource: RulesDocument?
-    /// Of a list.
+    /// The query of a list.
     package var query: RulesQuery?
 
     package init(
@@ -51,7 +51,7 @@ package struct RulesRequest {
     }
 }
 
-/// What rules know of a query. They never see its results: a query is allowed for what it could find.
+/// A query in rules. Rules never see its results: a query is allowed for all documents that it could find.
 package struct RulesQuery: Sendable {
     /// One condition that every result meets.
     package struct Constraint: Sendable {
@@ -84,11 +84,11 @@ package struct RulesQuery: Sendable {
     package var limit: Int?
     package var offset: Int
     package var orderBy: [(path: FieldPath, descending: Bool)]
-    /// The filter in disjunctive normal form: each branch is judged, and all must be allowed. A query without a filter has
-    /// one empty branch. `in` and `array-contains-any` may stand as they are, and make a branch for each of their values.
+    /// The filter in disjunctive normal form: all branches must be allowed. A query without a filter has one empty
+    /// branch. `in` and `array-contains-any` may be included, and make a branch for each of their values.
     package var branches: [[Constraint]]
-    /// Whether documents count as having the filtered fields and no others, as in Google's emulator. Otherwise a condition that
-    /// rests on any other field is an error: documents that the query finds may have it.
+    /// Whether documents count as having the filtered fields and no others, as in Google's emulator. Otherwise a
+    /// condition on any other field is an error: documents in the result may have that field.
     package var isComplete: Bool
 
     package init(
@@ -106,7 +106,7 @@ package struct RulesQuery: Sendable {
     }
 
     /// A branch from the filters of a normalised query.
-    /// - Parameter filters: `.field` and `.unary` only; a conjunction's members are taken, too.
+    /// - Parameter filters: `.field` and `.unary` only; members of a conjunction are included, too.
     package static func branch(_ filters: [Filter]) -> [Constraint] {
         filters.flatMap { filter -> [Constraint] in
             switch filter {
@@ -122,7 +122,7 @@ package struct RulesQuery: Sendable {
 }
 
 extension RulePath {
-    /// The segments behind `/databases/D/documents`; nil when the path doesn't begin so.
+    /// The segments after `/databases/D/documents`; nil when the path begins otherwise.
     var documentSegments: [String]? {
         guard segments.count >= 3, segments[0] == .string("databases"), segments[2] == .string("documents") else {
             return nil

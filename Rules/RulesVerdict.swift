@@ -1,6 +1,6 @@
 import HearthModel
 
-/// What became of one `allow` statement.
+/// The result of one `allow` statement.
 package struct RulesOutcome: Sendable, Equatable {
     package enum Result: Sendable, Equatable {
         case allowed
@@ -9,18 +9,19 @@ package struct RulesOutcome: Sendable, Equatable {
         case failed
     }
 
-    /// Of the `allow` statement, from 1.
+    /// The line of the `allow` statement, from 1.
     package let line: Int
     package let column: Int
     package let result: Result
     let method: RulesMethod
-    /// Why the condition has no value.
+    /// The reason why the condition has no value.
     let failure: RuleFailure?
-    /// Where the condition begins.
+    /// The position of the condition.
     let conditionLine: Int
     let conditionColumn: Int
 
-    /// As Google's emulator writes it: `false for 'get' @ L12`. Made on demand: most decisions are never explained.
+    /// In the form of Google's emulator: `false for 'get' @ L12`. Built on demand, because most decisions are never
+    /// explained.
     package var string: String {
         let reason =
             switch result {
@@ -36,15 +37,15 @@ package struct RulesOutcome: Sendable, Equatable {
     }
 }
 
-/// The judgement of one operation.
+/// The decision on one operation.
 package struct RulesVerdict: Sendable {
     package let isAllowed: Bool
-    /// Of the `allow` statements that were evaluated, in order.
+    /// The `allow` statements that were evaluated, in order.
     package let outcomes: [RulesOutcome]
-    /// A document could not be read: the request fails with this status, and isn't denied.
+    /// A document could not be read: the request fails with this status, and is not denied.
     package let failure: Status?
 
-    /// The reason of a denial as Google's emulator writes it.
+    /// The reason of a denial in the form of Google's emulator.
     package var message: String {
         let refusals = outcomes.filter { $0.result != .allowed }
         if refusals.isEmpty { return "No matching allow statements" }

@@ -1,18 +1,18 @@
 import HearthModel
 
-/// Security Rules of Cloud Firestore: a source is compiled once and then judges operations, from any thread.
+/// Security Rules of Cloud Firestore: a source is compiled once and then decides on operations, from any thread.
 ///
-/// `compile` parses the source (`Syntax`), checks it and resolves its names (`Checks`, `Program`). `decide` finds the match
-/// blocks for an operation's path (`Matching`) and evaluates their `allow` statements in the order of the source until one
-/// grants. An expression comes to a value or to an error (`RuleValue`); an error is a value that flows, and only `&&`, `||`
-/// and the end of a statement absorb it. A list is judged by what its query demands of every result (`Constraints`), never
-/// by the results.
+/// `compile` parses the source (`Syntax`), checks it and resolves its names (`Checks`, `Program`). `decide` finds the
+/// match blocks for an operation's path (`Judge`) and evaluates their `allow` statements in the order of the source
+/// until one grants. The result of an expression is a value or an error (`RuleValue`). An error propagates like a
+/// value; only `&&`, `||` and the end of a statement absorb it. The decision on a list depends on what its query
+/// requires of every result (`RuleConstraint`), never on the results.
 ///
-/// Nothing here waits, allocates without a bound, or keeps state between two decisions but in `RulesAccess`.
+/// Nothing here blocks, allocates without a bound, or keeps state between two decisions except in `RulesAccess`.
 /// Source: the Security Rules reference and guides of the Firebase documentation.
 package final class Ruleset: Sendable {
     package let source: String
-    /// Where each expression stands.
+    /// The location of each expression.
     package let expressions: [RulesExpression]
     let program: Program
 
@@ -22,7 +22,7 @@ package final class Ruleset: Sendable {
         self.program = program
     }
 
-    /// Compiles a source. An error leaves no ruleset; warnings do.
+    /// Compiles a source. A source with errors has no ruleset; one with warnings has.
     package static func compile(_ source: String) -> RulesCompilation {
         let bytes = Array(source.utf8)
         let lines = LineIndex(bytes)
@@ -43,11 +43,11 @@ package final class Ruleset: Sendable {
         return RulesCompilation(ruleset: ruleset, issues: issues)
     }
 
-    /// Judges one operation.
+    /// Decides on one operation.
     /// - Parameters:
-    ///   - reader: reads the documents that rules ask for, past all rules.
-    ///   - access: of the whole request, to which this may be one of several operations.
-    ///   - observer: told of each expression; nil costs nothing.
+    ///   - reader: reads the documents that rules need; rules do not apply to these reads.
+    ///   - access: the documents of the whole request, which may consist of several operations.
+    ///   - observer: is notified of each expression; nil costs nothing.
     package func decide(
         _ request: RulesRequest, _ reader: any DocumentReader, _ access: RulesAccess,
         observer: (any RulesObserver)? = nil
@@ -60,7 +60,7 @@ package final class Ruleset: Sendable {
         return judge.verdict
     }
 
-    /// A query is allowed when each of its branches is.
+    /// A query is allowed when each of its branches is allowed.
     private func decideList(
         _ request: RulesRequest, _ reader: any DocumentReader, _ access: RulesAccess,
         _ observer: (any RulesObserver)?

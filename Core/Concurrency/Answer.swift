@@ -1,10 +1,12 @@
 import Synchronization
 
-/// Waits for what a call with a completion gives, for as long as the caller's task isn't cancelled. It returns when the completion is
-/// called, if only in the end; what is called twice, or comes later, is dropped.
-/// - Parameter start: begins the work; isn't called when the task is cancelled already. What it returns ends the work when
-///   nobody waits for it any more; it may be called from any thread, and isn't called when the completion has been.
-/// - Throws: `CancellationError`; what the completion is given.
+/// Waits for the result of a call that takes a completion handler, until the caller's task is cancelled. It always
+/// returns: when the work never calls the completion, cancellation ends the wait. The first result counts; later calls
+/// of the completion are ignored.
+/// - Parameter start: begins the work; it is not called when the task is already cancelled. The closure that it returns
+///   ends the work when no caller waits any more. That closure may be called from any thread, and is not called after
+///   the completion.
+/// - Throws: `CancellationError`, or the error that the completion receives.
 nonisolated(nonsending) package func answer<Success: Sendable>(
     stoppable start: (@escaping @Sendable (Result<Success, any Error>) -> Void) -> @Sendable () -> Void
 ) async throws -> Success {
@@ -18,7 +20,7 @@ nonisolated(nonsending) package func answer<Success: Sendable>(
     }
 }
 
-/// The same for work that goes on when nobody waits for it: a write is made, whoever asks how it ends.
+/// The same for work that continues when no caller waits for it, such as a write.
 nonisolated(nonsending) package func answer<Success: Sendable>(
     _ start: (@escaping @Sendable (Result<Success, any Error>) -> Void) -> Void
 ) async throws -> Success {
@@ -28,7 +30,7 @@ nonisolated(nonsending) package func answer<Success: Sendable>(
     })
 }
 
-/// The answer to one call: what was asked for or that its caller was cancelled, whichever comes first.
+/// The answer to one call: its result or the cancellation of its caller, whichever comes first.
 private final class Answer<Success: Sendable>: Sendable {
     private struct State {
         var result: Result<Success, any Error>?
@@ -46,7 +48,7 @@ private final class Answer<Success: Sendable>: Sendable {
         taken.stop?()
     }
 
-    /// - Returns: who is told of it, and what else it ends; nothing unless it is the first.
+    /// - Returns: the waiting continuation and the closure that ends the work; nothing unless this result is the first.
     private func take(_ result: Result<Success, any Error>) -> State {
         state.withLock { state in
             if state.result != nil { return State() }

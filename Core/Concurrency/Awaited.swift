@@ -1,15 +1,15 @@
 import HearthModel
 
-/// A result that one thread waits for and another one brings.
+/// A result that one thread waits for and another thread sets.
 ///
-/// `@unchecked Sendable`: the monitor guards the result, which is handed from the one thread to the other.
+/// `@unchecked Sendable`: the monitor guards the result, which passes from one thread to the other.
 package final class Awaited<Value>: @unchecked Sendable {
     private let monitor = Monitor()
     private var result: Result<Value, Status>?
 
     package init() {}
 
-    /// Sets the result, once: a later one is dropped.
+    /// Sets the result. Only the first call has an effect.
     package func set(_ result: Result<Value, Status>) {
         monitor.withLock {
             if self.result == nil { self.result = result }
@@ -17,8 +17,8 @@ package final class Awaited<Value>: @unchecked Sendable {
         }
     }
 
-    /// Waits until there is a result. Not on an event loop.
-    /// - Throws: what it failed with.
+    /// Waits until there is a result. Must not run on an event loop.
+    /// - Throws: the error with which the work failed.
     package func wait() throws(Status) -> Value {
         monitor.lock()
         defer { monitor.unlock() }

@@ -1,9 +1,9 @@
 import HearthModel
 import Synchronization
 
-/// Whether a call is still wanted.
+/// The cancellation state of a call.
 package final class Cancellation: Sendable {
-    /// What is to be ended when nobody waits for the call any more. A key is reserved before there is something to end.
+    /// The closures that run when the call is cancelled. A key is reserved before its closure exists.
     private struct Handlers: Sendable {
         var next = 0
         var byKey: [Int: (@Sendable () -> Void)?] = [:]
@@ -16,7 +16,7 @@ package final class Cancellation: Sendable {
 
     package var isCancelled: Bool { flag.load(ordering: .relaxed) }
 
-    /// For work that is queued: whether somebody still waits for it.
+    /// For queued work: whether a caller still waits for it.
     package var isWanted: @Sendable () -> Bool { { [self] in !isCancelled } }
 
     package func cancel() {
@@ -28,12 +28,12 @@ package final class Cancellation: Sendable {
         for end in ends { end() }
     }
 
-    /// - Throws: CANCELLED when nobody waits any more.
+    /// - Throws: `CANCELLED` when no caller waits any more.
     package func check() throws(Status) {
         if isCancelled { throw Status(.cancelled, "The client has cancelled the call.") }
     }
 
-    /// So many things end when the call is cancelled.
+    /// The number of closures that run on cancellation.
     package var handlerCount: Int { handlers.withLock { $0.byKey.count } }
 
     /// A key for `set`.
@@ -47,10 +47,11 @@ package final class Cancellation: Sendable {
 
     package func release(_ key: Int) { handlers.withLock { _ = $0.byKey.removeValue(forKey: key) } }
 
-    /// Has `end` called when the call is cancelled: at once when it is already; never when the key was released.
+    /// Registers `end` for cancellation. It runs immediately when the call is already cancelled, and never when the key
+    /// was released.
     package func set(_ key: Int, _ end: @escaping @Sendable () -> Void) {
         let isLate = handlers.withLock { handlers in
-            // `cancel` sets the flag before it takes the handlers away.
+            // `cancel` sets the flag before it removes the handlers.
             if isCancelled {
                 handlers.byKey[key] = nil
                 return true

@@ -1,11 +1,11 @@
 import Glibc
 import HearthModel
 
-/// Where time comes from: the system, or a test that moves it.
+/// The source of time: the system, or a clock that a test moves.
 package protocol Clock: Sendable {
     /// The time of day.
     func now() -> Timestamp
-    /// Nanoseconds since some start; never goes back.
+    /// Nanoseconds since an arbitrary start; never decreases.
     func monotonicNanoseconds() -> UInt64
 }
 
@@ -24,7 +24,7 @@ package struct SystemClock: Clock {
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    /// Nanoseconds since the machine was started, those included in which it slept.
+    /// Nanoseconds since the machine started, including time asleep.
     package func bootNanoseconds() -> UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)

@@ -1,15 +1,16 @@
 import HearthModel
 
-/// A queue that gives each account its turn, and within an account each connection, however much the others have queued.
+/// A queue that is fair between accounts, and within an account between connections, however much the others have
+/// queued.
 ///
-/// Fair queueing by start time: every flow has a virtual time, which what it was given moves on; the flow with the
-/// smallest is served. A flow that had nothing to do begins at the present virtual time, so that nobody saves up; but not
-/// before what it was given last is worked off, or one that asks for one thing after the other would always come before one
-/// that has been given much at a time, and time would stand still for that one.
-/// Adding and taking cost the logarithm of the number of flows.
+/// Start-time fair queueing: every flow has a virtual time, which grows by the cost of each element that is served. The
+/// flow with the smallest time is served next. A flow that becomes active starts at the current virtual time, so that
+/// no flow saves up credit; but it does not start before the cost of its last element is paid off. Without that, a flow
+/// that sends one small element after the other would always be served before a flow that was served a large element.
+/// Adding and taking cost O(log n) in the number of flows.
 package struct FairQueue<Element> {
     private var order = SliceOrder<UInt64>()
-    /// Those that have nothing waiting any more stay until their turn comes, or until they are too many.
+    /// Accounts with nothing queued stay until their next slice, or until there are too many of them.
     private var accounts: [UInt64: Account<Element>] = [:]
     private var emptyCount = 0
     private var longest = LongestFlows()
@@ -19,8 +20,8 @@ package struct FairQueue<Element> {
 
     package var isEmpty: Bool { count == 0 }
 
-    /// - Parameter cost: what the element takes of what is shared, in any unit, at least 1; elements of other flows may
-    ///   come first until they have been given as much.
+    /// - Parameter cost: how much of the shared resource the element uses, in any unit, at least 1. Elements of other
+    ///   flows may be served first until those flows have used as much.
     package mutating func append(_ element: Element, for requester: Requester, cost: Int = 1) {
         count += 1
         let number = requester.account
@@ -39,10 +40,10 @@ package struct FairQueue<Element> {
         }
     }
 
-    /// How much an account has waiting here.
+    /// The number of elements that an account has queued.
     package func count(of requester: Requester) -> Int { accounts[requester.account]?.count ?? 0 }
 
-    /// The element whose turn it is.
+    /// Removes the element of the flow that is next.
     package mutating func popFirst() -> Element? {
         while let account = order.takeFirst() {
             guard let (element, cost) = accounts[account]!.removeFirst() else {
@@ -52,7 +53,7 @@ package struct FairQueue<Element> {
                 continue
             }
             count -= 1
-            // Also one that has nothing more: what it was given counts when it comes again at once.
+            // An account with nothing more is put back as well: what it used still counts when it returns soon.
             order.putBack(account, cost: cost)
             if accounts[account]!.count == 0 { leaveEmpty() }
             return element
@@ -60,8 +61,8 @@ package struct FairQueue<Element> {
         return nil
     }
 
-    /// Takes out the newest element of the longest queue: that of the connection which has most in the account which has
-    /// most. An administrator's queue is only looked at when nobody else has any.
+    /// Removes the newest element of the longest queue: that of the longest connection in the longest account. An
+    /// administrator's queue is considered only when all others are empty.
     package mutating func popLastOfLongest() -> Element? {
         let account = longest.first(of: accounts.map { ($0.key, $0.value.isAdministrator) }) {
             accounts[$0]?.count ?? 0
@@ -72,7 +73,7 @@ package struct FairQueue<Element> {
         return element
     }
 
-    /// Takes out what one connection has waiting, in its order.
+    /// Removes everything that one connection has queued, in order.
     package mutating func removeAll(of requester: Requester) -> [Element] {
         guard let removed = accounts[requester.account]?.removeAll(of: requester.connection), !removed.isEmpty else {
             return []
@@ -82,7 +83,7 @@ package struct FairQueue<Element> {
         return removed
     }
 
-    /// Everything, in the order of turns.
+    /// Removes everything, in the order of service.
     package mutating func removeAll() -> [Element] {
         var all: [Element] = []
         all.reserveCapacity(count)
@@ -98,13 +99,13 @@ package struct FairQueue<Element> {
         emptyCount = 0
     }
 
-    /// How many flows all calls together have looked at to find the longest.
+    /// How many heap entries all searches for the longest flow have read together.
     package var visits: Int { longest.visits + accounts.values.reduce(0) { $0 + $1.visits } }
 }
 
 extension FairQueue: Sendable where Element: Sendable {}
 
-/// So many flows with nothing to do are kept until their turn comes.
+/// The number of inactive flows that are stored until their next slice.
 private let emptyFlowsMax = 64
 
 /// What the connections of one account have queued.
@@ -178,7 +179,8 @@ private struct Account<Element> {
 
 extension Account: Sendable where Element: Sendable {}
 
-/// Whose turn it is: a heap of flows by virtual time; of two at one time the one that came first.
+/// The order of service: a heap of flows by virtual time. Of two flows with the same time, the one that was added first
+/// comes first.
 private struct SliceOrder<Flow: Hashable & Sendable>: Sendable {
     private struct Entry {
         var time: UInt64
@@ -187,14 +189,14 @@ private struct SliceOrder<Flow: Hashable & Sendable>: Sendable {
     }
 
     private var heap: [Entry] = []
-    /// The time of the flow that was served last.
+    /// The virtual time of the flow that was served last.
     private var now: UInt64 = 0
     private var numbers: UInt64 = 0
     private var served: (flow: Flow, time: UInt64)?
 
     mutating func begin(_ flow: Flow) { insert(flow, at: now) }
 
-    /// The flow whose turn it is, taken out: `putBack` or `end` follows.
+    /// Removes the next flow. `putBack` or `end` must follow.
     mutating func takeFirst() -> Flow? {
         guard let first = heap.first else { return nil }
         let last = heap.removeLast()
@@ -207,18 +209,18 @@ private struct SliceOrder<Flow: Hashable & Sendable>: Sendable {
         return first.flow
     }
 
-    /// The flow that was taken has more to do.
+    /// The removed flow has more to do.
     mutating func putBack(_ flow: Flow, cost: Int) {
         insert(flow, at: (served?.time ?? now) + UInt64(cost))
         served = nil
     }
 
-    /// The flow that was taken has nothing more to do.
+    /// The removed flow has nothing more to do.
     mutating func end() { served = nil }
 
-    /// Takes out the flows that have nothing to do any more.
+    /// Removes the flows that are no longer active.
     mutating func retain(_ isKept: (Flow) -> Bool) {
-        // What is sorted is a heap.
+        // A sorted array is a valid heap.
         heap = heap.filter { isKept($0.flow) }.sorted(by: isBefore)
     }
 
@@ -228,8 +230,8 @@ private struct SliceOrder<Flow: Hashable & Sendable>: Sendable {
         siftUp(from: heap.count - 1)
     }
 
-    private mutating func siftUp(from place: Int) {
-        var child = place
+    private mutating func siftUp(from index: Int) {
+        var child = index
         while child > 0 {
             let parent = (child - 1) / 2
             if !isBefore(heap[child], heap[parent]) { return }
@@ -238,8 +240,8 @@ private struct SliceOrder<Flow: Hashable & Sendable>: Sendable {
         }
     }
 
-    private mutating func siftDown(from place: Int = 0) {
-        var parent = place
+    private mutating func siftDown(from index: Int = 0) {
+        var parent = index
         while true {
             var first = parent
             for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && isBefore(heap[child], heap[first])
@@ -271,14 +273,14 @@ package struct Queue<Element> {
 
     package mutating func append(_ element: Element) { elements.append(element) }
 
-    /// In their order.
+    /// Calls `body` with each element, in order.
     package func forEach(_ body: (Element) -> Void) {
         for element in elements[head...] {
             if let element { body(element) }
         }
     }
 
-    /// Puts an element before all others.
+    /// Adds an element at the front.
     package mutating func prepend(_ element: Element) {
         if head > 0 {
             head -= 1
@@ -293,7 +295,7 @@ package struct Queue<Element> {
         return elements.removeLast()
     }
 
-    /// Removes what `isKept` doesn't want.
+    /// Removes the elements for which `isKept` returns false.
     package mutating func retain(_ isKept: (Element) -> Bool) {
         elements = elements[head...].filter { $0.map(isKept) ?? false }
         head = 0

@@ -1,12 +1,13 @@
 #if DEBUG
 import Glibc
 
-/// Runs threads one at a time, in an order that a seed determines, to find what goes wrong in few orders only.
+/// Runs threads one at a time, in an order that a seed determines, to find errors that few orders show.
 ///
-/// For tests; not there in a release build. The threads that take part change at each step of a `Monitor`, at the start and
-/// the end of a `NamedThread`, and at `Interleaving.point()`. Who gets a lock is decided here, before the system is asked,
-/// and their clock goes to the earliest deadline when all wait, and now and then before. So one seed is one order, at any
-/// load of the machine. A state in which nobody can go on ends the process with the seed.
+/// For tests only; release builds do not contain it. The participating threads switch at each step of a `Monitor`, at
+/// the start and the end of a `NamedThread`, and at `Interleaving.point()`. This type decides which thread gets a lock,
+/// before the system is asked. The clock of the threads jumps to the earliest deadline when all of them wait, and
+/// sometimes earlier. One seed is therefore one order, under any load of the machine. A deadlock ends the process with
+/// the seed.
 package final class Interleaving: @unchecked Sendable {
     private enum Condition {
         case ready
@@ -18,13 +19,13 @@ package final class Interleaving: @unchecked Sendable {
 
     // Guards the fields below.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let turn = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let switched = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var threads: [Condition] = []
     private var running = -1
     private var owners: [ObjectIdentifier: Int] = [:]
     private var state: UInt64
     private var nanoseconds: Int64 = 1
-    /// How often another thread was given its turn.
+    /// The number of switches to another thread.
     package private(set) var switches = 0
 
     private let seed: UInt64
@@ -33,17 +34,17 @@ package final class Interleaving: @unchecked Sendable {
         self.seed = seed
         state = seed
         pthread_mutex_init(mutex, nil)
-        pthread_cond_init(turn, nil)
+        pthread_cond_init(switched, nil)
     }
 
     deinit {
-        pthread_cond_destroy(turn)
+        pthread_cond_destroy(switched)
         pthread_mutex_destroy(mutex)
-        turn.deallocate()
+        switched.deallocate()
         mutex.deallocate()
     }
 
-    /// Runs the bodies, each on a thread of its own, until they and all threads that they started have ended.
+    /// Runs the bodies, each on its own thread, until they and all threads that they started have ended.
     @discardableResult
     package static func run(seed: UInt64, _ bodies: [@Sendable () -> Void]) -> Int {
         let interleaving = Interleaving(seed: seed)
@@ -54,17 +55,17 @@ package final class Interleaving: @unchecked Sendable {
         interleaving.locked { interleaving.chooseNext() }
         for thread in threads { thread?.join() }
         interleaving.locked {
-            while interleaving.running >= 0 { pthread_cond_wait(interleaving.turn, interleaving.mutex) }
+            while interleaving.running >= 0 { pthread_cond_wait(interleaving.switched, interleaving.mutex) }
         }
         return interleaving.switches
     }
 
-    /// Another thread may go on here.
+    /// Another thread may run here.
     package static func point() { current?.pass() }
 
-    // MARK: Taking part
+    // MARK: Participation
 
-    /// What a thread that takes part has in its own storage.
+    /// The thread-local state of a participating thread.
     private final class Part {
         let interleaving: Interleaving
         let number: Int
@@ -85,10 +86,10 @@ package final class Interleaving: @unchecked Sendable {
         pthread_getspecific(key).map { Unmanaged<Part>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// That of this thread; nil for threads that take part in none.
+    /// The interleaving of this thread; nil for threads that do not participate.
     static var current: Interleaving? { part?.interleaving }
 
-    /// A thread that is about to start, or is not started after all: then `body` isn't called.
+    /// Registers a thread that is about to start. When the thread cannot start, `body` is not called.
     func add() -> Int {
         locked {
             threads.append(.ready)
@@ -188,7 +189,7 @@ package final class Interleaving: @unchecked Sendable {
 
     var now: Int64 { locked { nanoseconds } }
 
-    // MARK: Within the lock
+    // MARK: With the lock held
 
     private func locked<Result>(_ body: () -> Result) -> Result {
         pthread_mutex_lock(mutex)
@@ -203,7 +204,7 @@ package final class Interleaving: @unchecked Sendable {
             waitForSlice(number)
         }
         owners[ObjectIdentifier(monitor)] = number
-        // Threads that take no part may use it as well.
+        // Threads that do not participate may use the monitor as well.
         pthread_mutex_lock(monitor.mutex)
     }
 
@@ -216,23 +217,23 @@ package final class Interleaving: @unchecked Sendable {
     }
 
     private func waitForSlice(_ number: Int) {
-        while running != number { pthread_cond_wait(turn, mutex) }
+        while running != number { pthread_cond_wait(switched, mutex) }
     }
 
     private func chooseNext() {
         var ready = threads.indices.filter { if case .ready = threads[$0] { true } else { false } }
-        // Now and then time passes although others could go on.
+        // Sometimes time passes although other threads could run.
         if ready.isEmpty || random() % 64 == 0, let late = wakeEarliest() { ready.append(late) }
         if ready.isEmpty, threads.contains(where: { if case .over = $0 { false } else { true } }) {
-            fatalError("nobody can go on: seed \(seed), \(threads)")
+            fatalError("no thread can run: seed \(seed), \(threads)")
         }
         let next = ready.isEmpty ? -1 : ready[Int(random() % UInt64(ready.count))]
         if next != running { switches += 1 }
         running = next
-        pthread_cond_broadcast(turn)
+        pthread_cond_broadcast(switched)
     }
 
-    /// The clock goes on to the earliest deadline; whose that is.
+    /// Moves the clock to the earliest deadline, and returns the thread that waits for it.
     private func wakeEarliest() -> Int? {
         var earliest: (number: Int, time: Int64)?
         for (number, condition) in threads.enumerated() {

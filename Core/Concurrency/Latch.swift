@@ -20,7 +20,7 @@ package final class Latch: @unchecked Sendable {
         }
     }
 
-    /// Waits until it is open or `deadline` has come.
+    /// Waits until the latch is open or `deadline` has passed.
     /// - Returns: whether it is open.
     @discardableResult
     package func wait(until deadline: MonotonicTime) -> Bool {

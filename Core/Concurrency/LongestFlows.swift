@@ -1,7 +1,7 @@
-/// Which flow has most waiting, asked for when there is no room for more: a heap that is only kept once somebody asks.
+/// Finds the longest flow when the capacity is used up. The heap exists only after the first request for it.
 ///
-/// A flow that grows is put in again with its new length; one that shrinks keeps its entry, which is set right when it comes
-/// to the top. So asking costs the logarithm of the number of flows on the average, and who never asks pays nothing.
+/// A flow that grows is added again with its new length. The entry of a flow that shrinks is corrected when it reaches
+/// the top. A request costs O(log n) in the number of flows on average, and queues that never ask pay nothing.
 struct LongestFlows: Sendable {
     private struct Entry {
         var isAdministrator: Bool
@@ -17,17 +17,17 @@ struct LongestFlows: Sendable {
 
     private var heap: [Entry] = []
     private(set) var isKept = false
-    /// How many entries were looked at so far.
+    /// The number of entries that were read so far.
     private(set) var visits = 0
 
     private static let spareEntries = 64
 
-    /// A flow is longer than before.
-    /// - Parameter flowsCount: how many there are.
+    /// Records that a flow has grown.
+    /// - Parameter flowsCount: the number of flows.
     mutating func grew(_ flow: UInt64, to length: Int, isAdministrator: Bool = false, flowsCount: Int) {
         guard isKept else { return }
         if heap.count > 2 * flowsCount + Self.spareEntries {
-            // Most of it is of the past. The next one who asks has it made anew.
+            // Most entries are outdated. The next request builds the heap again.
             heap = []
             isKept = false
             return
@@ -38,8 +38,8 @@ struct LongestFlows: Sendable {
 
     /// The longest flow, clients before administrators; nil when all are empty.
     /// - Parameters:
-    ///   - flows: all that there are, for a heap that is not kept yet.
-    ///   - length: of a flow, now.
+    ///   - flows: all flows, to build the heap when it does not exist yet.
+    ///   - length: the current length of a flow.
     mutating func first(
         of flows: @autoclosure () -> [(flow: UInt64, isAdministrator: Bool)], length: (UInt64) -> Int
     ) -> UInt64? {
@@ -47,7 +47,7 @@ struct LongestFlows: Sendable {
             isKept = true
             heap = flows().map { Entry(isAdministrator: $0.isAdministrator, length: length($0.flow), flow: $0.flow) }
             visits += heap.count
-            for place in stride(from: heap.count / 2 - 1, through: 0, by: -1) { siftDown(from: place) }
+            for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { siftDown(from: index) }
         }
         while let top = heap.first {
             let present = length(top.flow)
@@ -63,8 +63,8 @@ struct LongestFlows: Sendable {
         return nil
     }
 
-    private mutating func siftUp(from place: Int) {
-        var child = place
+    private mutating func siftUp(from index: Int) {
+        var child = index
         while child > 0 {
             let parent = (child - 1) / 2
             visits += 1
@@ -74,8 +74,8 @@ struct LongestFlows: Sendable {
         }
     }
 
-    private mutating func siftDown(from place: Int) {
-        var parent = place
+    private mutating func siftDown(from index: Int) {
+        var parent = index
         while true {
             var first = parent
             for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count {

@@ -1,23 +1,24 @@
 import HearthModel
 import Synchronization
 
-/// Bytes that peers make the process hold: what was received and can't be worked on yet, and what requests become when
-/// they are decoded.
+/// A bound on the bytes that peers make the process hold: received data that cannot be processed yet, and decoded
+/// requests.
 ///
-/// A reservation is made before memory is taken, and returned when the holder is freed. One account may have at most its
-/// share, and a connection the less the less is free: of what it leaves free at most the part that this is of all. So n
-/// connections that take as much as they get leave about an nth of the budget, whatever their order, and there is room
-/// for whoever holds little. Administrators may have all that is left.
+/// A reservation is made before memory is allocated, and returned when the holder is freed. One account may use at most
+/// its share. The limit of a connection shrinks with the free part of the budget: a connection may hold at most F × F /
+/// B bytes, where B is the budget and F the part that is free afterwards. When n connections take all they can get,
+/// about 1/n of the budget remains free, in any order of their requests, and connections that hold little still get
+/// memory. Administrators may use everything that is left.
 ///
-/// With a loan it has a part of its own, and besides what is left of a pool that it shares with other budgets.
+/// With a loan, the budget has a part of its own, and uses what is left of a pool that it shares with other budgets.
 ///
 /// Source of the idea: Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches". Their
-/// threshold, which is in proportion to what is free, supposes that a queue above it drains; ours may stay.
+/// threshold, which is proportional to the free memory, assumes that a queue above it drains; ours may stay full.
 package final class MemoryBudget: Sendable {
     private struct State {
         var loan: MemoryLoan?
         var used = 0
-        /// By those who aren't administrators.
+        /// Used by requesters that are not administrators.
         var usedByClients = 0
         var byAccount: [UInt64: Int] = [:]
         var byConnection: [Connection: Int] = [:]
@@ -31,18 +32,19 @@ package final class MemoryBudget: Sendable {
     package let bytesMax: Int
     private let clientsBytesMax: Int
     package let shareBytesMax: Int
-    /// What a connection may hold although its account has its share.
+    /// What a connection may hold when its account has used its share.
     package let smallBytesMax: Int
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - bytesMax: for everybody together.
-    ///   - clientsBytesMax: for all together who aren't administrators, whom nobody refuses for what clients hold; nil: seven
-    ///     eighths.
+    ///   - bytesMax: for all requesters together.
+    ///   - clientsBytesMax: for all requesters together that are not administrators, so that clients cannot exhaust the
+    ///     part of administrators; nil: seven eighths.
     ///   - shareBytesMax: for one account.
-    ///   - smallBytesMax: what a connection may have although its account, which may be the address of a whole network,
-    ///     has its share.
-    ///   - loan: what of `bytesMax` it has in any case, and where the rest comes from; nil: all is its own.
+    ///   - smallBytesMax: what a connection may hold when its account has used its share. An account may be the address
+    ///     of a whole network.
+    ///   - loan: the part of `bytesMax` that is always available, and the source of the rest; nil: all of it is always
+    ///     available.
     package init(
         bytesMax: Int, clientsBytesMax: Int? = nil, shareBytesMax: Int, smallBytesMax: Int = 0, loan: MemoryLoan? = nil
     ) {
@@ -55,14 +57,14 @@ package final class MemoryBudget: Sendable {
 
     package var usedBytes: Int { state.withLock { $0.used } }
 
-    /// Whether more than half of it is in use, or more than could still be had.
+    /// Whether more than half of the budget is in use, or more than is still available.
     package var isScarce: Bool {
         state.withLock { state in
             state.used > bytesMax / 2 || state.loan.map { state.used > $0.freeBytes(used: state.used) } ?? false
         }
     }
 
-    /// What one holder has reserved, at first nothing; given back when the object is freed.
+    /// A reservation for one holder, initially empty. It is returned when the object is freed.
     package func reservation(for requester: Requester) -> MemoryReservation {
         MemoryReservation(self, requester)
     }
@@ -98,11 +100,11 @@ package final class MemoryBudget: Sendable {
     }
 }
 
-/// A part of a budget in use. For one owner at a time.
+/// A part of a budget in use. It has one owner at a time.
 package final class MemoryReservation: @unchecked Sendable {
     private let budget: MemoryBudget
     private let requester: Requester
-    // Belongs to the owner of the reservation.
+    // Guarded by the owner of the reservation.
     package private(set) var bytes = 0
 
     fileprivate init(_ budget: MemoryBudget, _ requester: Requester) {
@@ -112,7 +114,7 @@ package final class MemoryReservation: @unchecked Sendable {
 
     deinit { resize(to: 0) }
 
-    /// Makes the reservation larger or smaller; false, and no change, when there isn't so much left. Smaller always works.
+    /// Resizes the reservation; false, without a change, when not enough is left. Shrinking always succeeds.
     @discardableResult
     package func resize(to bytes: Int) -> Bool {
         guard budget.change(requester, from: self.bytes, to: bytes) else { return false }
@@ -120,11 +122,11 @@ package final class MemoryReservation: @unchecked Sendable {
         return true
     }
 
-    /// The same by a difference.
+    /// Resizes the reservation by a difference.
     @discardableResult
     package func grow(by bytes: Int) -> Bool { resize(to: self.bytes + bytes) }
 
-    /// Takes over what another reservation of the same requester in the same budget has, which has nothing then.
+    /// Moves the bytes of another reservation of the same requester and budget into this one.
     package func absorb(_ other: MemoryReservation) {
         precondition(budget === other.budget && requester == other.requester, "a reservation belongs to one requester")
         bytes += other.bytes

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// What the budgets of a process may use together, besides what each has of its own.
+/// The memory that the budgets of a process share, besides the part that each owns.
 ///
-/// So the process has one bound although each kind of use may become large while the others are small. A budget may take
-/// at most seven times what it leaves to the others. Administrators have an eighth that nobody else gets. Nobody waits for
-/// the pool: it gives, or refuses at once.
+/// The process has one bound, although each kind of use may grow while the others are small. A budget may take at most
+/// seven times what it leaves to the others. An eighth is reserved for administrators. No caller waits for the pool: a
+/// request succeeds or fails immediately.
 package final class MemoryPool: Sendable {
     package let bytesMax: Int
     private let clientsBytesMax: Int
@@ -17,11 +17,11 @@ package final class MemoryPool: Sendable {
 
     package var usedBytes: Int { used.load(ordering: .relaxed) }
 
-    /// Whether what only serves speed should be small: more than half of what clients may use is in use.
+    /// Whether caches should be small: more than half of the clients' part is in use.
     package var isTight: Bool { usedBytes > clientsBytesMax / 2 }
 
-    /// How much more clients may have in a budget that has taken `loanBytes`.
-    /// - Returns: less than nothing when it has more than it should.
+    /// How much more clients may use in a budget that has taken `loanBytes`.
+    /// - Returns: negative when the budget has more than it should.
     fileprivate func freeBytes(besides loanBytes: Int) -> Int { (7 * (clientsBytesMax - usedBytes) - loanBytes) / 8 }
 
     fileprivate func take(_ bytes: Int, besides loanBytes: Int, isAdministrator: Bool) -> Bool {
@@ -39,36 +39,36 @@ package final class MemoryPool: Sendable {
     fileprivate func give(_ bytes: Int) { used.subtract(bytes, ordering: .relaxed) }
 }
 
-/// What one budget has: a part of its own, and what it has taken from a pool. The owner guards it.
+/// The memory of one budget: its own part, and what it has taken from a pool. The owner guards it.
 ///
-/// Some of its own part is kept: it is used only when the pool gives nothing more. Else whoever holds much would have used
-/// it up already when other budgets empty the pool, and nothing would be left for those who hold little.
+/// A part of its own memory is a reserve: it is used only when the pool has nothing left. Without the reserve, large
+/// holders would have used the own part already when other budgets empty the pool, and small holders would get nothing.
 package struct MemoryLoan: Sendable {
     private let pool: MemoryPool
     private let ownBytes: Int
     private let keptBytes: Int
     package private(set) var bytes = 0
 
-    /// It takes and gives in steps: few changes of a budget are felt by all.
+    /// Memory moves in steps of this size, so that few changes of a budget need the pool's lock.
     private static let stepBytes = 256 << 10
 
-    /// - Parameter keptBytes: nil: three quarters of its own part.
+    /// - Parameter keptBytes: the reserve; nil: three quarters of its own part.
     package init(_ pool: MemoryPool, ownBytes: Int, keptBytes: Int? = nil) {
         self.pool = pool
         self.ownBytes = ownBytes
         self.keptBytes = keptBytes ?? ownBytes - ownBytes / 4
     }
 
-    /// How much more clients could have, with so much in use.
+    /// How much more clients could use, when `used` bytes are in use.
     package func freeBytes(used: Int) -> Int {
         let isKeptInUse = needed(for: used) > bytes
         return ownBytes + bytes - used + (isKeptInUse ? 0 : max(0, pool.freeBytes(besides: bytes)))
     }
 
-    /// How much should be in use at most, for an owner who can bring it about.
+    /// The recommended upper bound of use, for an owner that can reduce its use.
     package var allowedBytes: Int { ownBytes + max(0, bytes + pool.freeBytes(besides: bytes)) }
 
-    /// Takes or gives what is needed for so much in use.
+    /// Takes from or returns to the pool what a use of this size needs.
     /// - Returns: whether there is enough. If not, nothing has been taken.
     @discardableResult
     package mutating func cover(_ used: Int, isAdministrator: Bool) -> Bool {

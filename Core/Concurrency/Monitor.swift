@@ -2,10 +2,10 @@ import Glibc
 
 /// A lock with a condition to wait on.
 ///
-/// `Synchronization.Mutex` has no condition, and its closures can't return a generic result that isn't Sendable, as
+/// `Synchronization.Mutex` has no condition, and its closures cannot return a generic result that is not Sendable, as
 /// `Store.write` must.
 package final class Monitor: @unchecked Sendable {
-    // Both are made for calls from any thread.
+    // Both may be used from any thread.
     let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
@@ -13,7 +13,7 @@ package final class Monitor: @unchecked Sendable {
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
-        // Else a step of the system's clock would lengthen or cut waits.
+        // Otherwise a step of the system's clock would lengthen or shorten waits.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(condition, &attributes)
         pthread_condattr_destroy(&attributes)
@@ -34,7 +34,7 @@ package final class Monitor: @unchecked Sendable {
         pthread_mutex_lock(mutex)
     }
 
-    /// Locks when nobody else has locked; true when it did.
+    /// Locks if the lock is free; true when it did.
     package func tryLock() -> Bool {
         #if DEBUG
         if let interleaving = Interleaving.current { return interleaving.tryLock(self) }
@@ -56,7 +56,7 @@ package final class Monitor: @unchecked Sendable {
         return try body()
     }
 
-    /// Wakes all that wait.
+    /// Wakes all waiting threads.
     package func signal() {
         #if DEBUG
         if let interleaving = Interleaving.current { return interleaving.signal(self) }
@@ -64,7 +64,7 @@ package final class Monitor: @unchecked Sendable {
         pthread_cond_broadcast(condition)
     }
 
-    /// Waits for a signal; the lock must be held, and is again afterwards.
+    /// Waits for a signal. The lock must be held; it is held again when the call returns.
     package func wait() {
         #if DEBUG
         if let interleaving = Interleaving.current { return interleaving.wait(self, until: nil) }
@@ -72,7 +72,7 @@ package final class Monitor: @unchecked Sendable {
         pthread_cond_wait(condition, mutex)
     }
 
-    /// Waits for a signal at most until `deadline`; the lock must be held, and is again afterwards.
+    /// Waits for a signal until `deadline`. The lock must be held; it is held again when the call returns.
     package func wait(until deadline: MonotonicTime) {
         #if DEBUG
         if let interleaving = Interleaving.current {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A moment of the clock that never steps.
+/// A moment of a clock that never steps.
 package struct MonotonicTime: Comparable, Sendable {
     package var nanoseconds: Int64
 

@@ -7,13 +7,13 @@ package struct NamedThread: @unchecked Sendable {
     // A `pthread_t` is a number or a pointer that any thread may join.
     private let handle: pthread_t
     #if DEBUG
-    /// In the `Interleaving` of the thread that started it.
+    /// The number in the `Interleaving` of the thread that started this one.
     private var number: Int?
     #endif
 
     /// Starts a thread that runs `body` and keeps it alive until it returns.
-    /// - Parameter name: at most 15 bytes; the kernel keeps no more.
-    /// - Returns: nil when the system has no room for another thread.
+    /// - Parameter name: at most 15 bytes, the limit of the kernel.
+    /// - Returns: nil when the system cannot start another thread.
     package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) -> NamedThread? {
         #if DEBUG
         if let interleaving = Interleaving.current {
@@ -42,7 +42,7 @@ package struct NamedThread: @unchecked Sendable {
 
     package var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
 
-    /// Waits for the end of the thread. Once, and not together with `detach`.
+    /// Waits for the end of the thread. May be called once, and not after `detach`.
     package func join() {
         #if DEBUG
         if let number, let interleaving = Interleaving.current { interleaving.join(number) }
@@ -54,7 +54,7 @@ package struct NamedThread: @unchecked Sendable {
     package func detach() { pthread_detach(handle) }
 }
 
-/// What a new thread runs; kept alive by the thread.
+/// The body of a new thread; the thread keeps it alive.
 private final class ThreadBody: Sendable {
     private let name: String
     private let body: @Sendable () -> Void

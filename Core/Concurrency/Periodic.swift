@@ -1,15 +1,15 @@
-/// A thread that does something again and again until it is stopped.
+/// A thread that calls a function periodically until it is stopped.
 ///
-/// `@unchecked Sendable`: the monitor guards `isStopping`; `thread` is set before anybody else has the object.
+/// `@unchecked Sendable`: the monitor guards `isStopping`; `thread` is set before the object is shared.
 package final class Periodic: @unchecked Sendable {
     private let monitor = Monitor()
     private var isStopping = false
     private var thread: NamedThread?
 
     /// - Parameters:
-    ///   - name: of the thread.
-    ///   - body: given how often it was called before. What waits for a disk belongs to another thread.
-    /// - Returns: nil when the system has no room for another thread.
+    ///   - name: the name of the thread.
+    ///   - body: receives the number of earlier calls. Work that waits for a disk belongs on another thread.
+    /// - Returns: nil when the system cannot start another thread.
     package init?(_ name: String, everyMilliseconds: Int, _ body: @escaping @Sendable (_ count: Int) -> Void) {
         thread = NamedThread.start(name) { [self] in
             var count = 0
@@ -17,14 +17,14 @@ package final class Periodic: @unchecked Sendable {
             while sleep(until: next) {
                 body(count)
                 count += 1
-                // What was missed while the machine slept is not made up for.
+                // Calls that were missed while the machine slept are skipped.
                 next = max(next, MonotonicTime.now).advanced(milliseconds: everyMilliseconds)
             }
         }
         if thread == nil { return nil }
     }
 
-    /// Waits for the end of a call that is under way.
+    /// Waits for the end of a running call.
     package func stop() {
         let isFirst = monitor.withLock {
             defer { isStopping = true }
@@ -34,7 +34,7 @@ package final class Periodic: @unchecked Sendable {
         if isFirst { thread?.join() }
     }
 
-    /// False when the thread has to end.
+    /// False when the thread must end.
     private func sleep(until time: MonotonicTime) -> Bool {
         monitor.lock()
         defer { monitor.unlock() }

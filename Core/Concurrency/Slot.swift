@@ -1,7 +1,7 @@
 import HearthModel
 import Synchronization
 
-/// A value that a callback leaves for a later one.
+/// A value that one callback stores for a later one.
 package final class Slot<Value: Sendable>: Sendable {
     private let state: Mutex<Value?>
 

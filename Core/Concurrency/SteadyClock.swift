@@ -1,48 +1,48 @@
 import HearthModel
 import Synchronization
 
-/// The time of day as far as it can be believed.
+/// The time of day, protected against wrong steps of the system's clock.
 ///
-/// Versions of commits only grow, so one wrong hour of the system's clock would mark a database for ever. This clock
-/// compares the time of day with the time that has passed since it was right: while the two go together, it tells the time of
-/// day; when the time of day steps, it goes on as if nothing had happened. A step that stands for some minutes is
-/// taken for a correction, except one that leads far into the future: then the process must be started again.
+/// Commit versions only grow, so one wrong hour of the system's clock would mark a database forever. This clock
+/// compares the time of day with the time that has passed since it was correct. While the two agree, it reports the
+/// time of day. When the time of day steps, the clock continues as if there were no step. A step that lasts for some
+/// minutes is accepted as a correction, except one far into the future: then the process must be restarted.
 package final class SteadyClock: Clock {
-    /// What happened to the system's clock. Every event is told once.
+    /// A change of the system's clock. Every event is reported once.
     package enum Event: Equatable, Sendable {
-        /// It has stepped by so many microseconds, which aren't followed for now.
+        /// The clock has stepped by this many microseconds; the step is not followed for now.
         case stepped(microseconds: Int64)
-        /// It has come back.
+        /// The clock has returned to the expected time.
         case returned
-        /// The step has stood long enough, and is followed from now on.
+        /// The step has lasted long enough, and is followed from now on.
         case followed(microseconds: Int64)
     }
 
-    /// Differences that are no steps, in microseconds.
+    /// Differences below this are not steps, in microseconds.
     static let toleranceMicroseconds: Int64 = 2_000_000
     /// Seconds after which a step is followed: a small one, and others.
     static let smallStepSeconds: UInt64 = 60
     static let stepSeconds: UInt64 = 600
     static let smallStepMicrosecondsMax: Int64 = 3_600_000_000
-    /// How far a step may lead beyond all that was believed before: machines are suspended for days, hardly for longer.
+    /// How far a step may lead beyond every accepted time. Machines are suspended for days, rarely for longer.
     static let forwardMicrosecondsMax: Int64 = 30 * 86_400 * 1_000_000
 
     private struct State {
-        /// The step that is not followed, and since when it stands.
+        /// The step that is not followed, and the time since when it lasts.
         var step: (microseconds: Int64, sinceNanoseconds: UInt64)?
-        /// The greatest difference between time of day and passed time that was believed, in microseconds.
+        /// The greatest accepted difference between time of day and passed time, in microseconds.
         var greatestOffset: Int64
     }
 
     private let source: any Clock
     private let passedNanoseconds: @Sendable () -> UInt64
-    /// The time of day less the passed time, in microseconds, as it is believed.
+    /// The accepted difference between time of day and passed time, in microseconds.
     private let offset: Atomic<Int64>
     private let state: Mutex<State>
 
     /// - Parameters:
     ///   - source: the system's clock.
-    ///   - passedNanoseconds: goes on while the machine sleeps, and never steps.
+    ///   - passedNanoseconds: continues while the machine sleeps, and never steps.
     package init(
         _ source: any Clock = SystemClock(),
         passedNanoseconds: @escaping @Sendable () -> UInt64 = { SystemClock().bootNanoseconds() }
@@ -62,7 +62,7 @@ package final class SteadyClock: Clock {
 
     package func monotonicNanoseconds() -> UInt64 { source.monotonicNanoseconds() }
 
-    /// Follows what the clock's corrections do slowly, and looks for steps. To be called some times a second.
+    /// Follows slow corrections of the clock, and checks for steps. Must be called several times a second.
     package func tick() -> Event? {
         let passed = passedNanoseconds()
         let present = source.now().microseconds - Int64(passed / 1000)
@@ -92,18 +92,18 @@ package final class SteadyClock: Clock {
     }
 }
 
-/// What is done when a database holds commits of the future, because the clock was or is wrong.
+/// The checks for a database that holds commits of the future, because the clock was or is wrong.
 package enum ClockSkew {
-    /// Seconds from which on it is worth a warning.
+    /// From this many seconds on, the server warns.
     static let warningSeconds: Int64 = 5
-    /// Seconds from which on the database isn't opened, unless that is allowed.
+    /// From this many seconds on, the database is not opened, unless that is allowed.
     static let refusedSeconds: Int64 = 3600
 
     /// - Parameters:
-    ///   - version: of the newest commit.
-    ///   - isAllowed: opens the database all the same.
-    /// - Returns: so many seconds lies the newest commit ahead of the clock, when that is worth a warning.
-    /// - Throws: FAILED_PRECONDITION.
+    ///   - version: the version of the newest commit.
+    ///   - isAllowed: opens the database anyway.
+    /// - Returns: how many seconds the newest commit lies ahead of the clock, when that deserves a warning.
+    /// - Throws: `FAILED_PRECONDITION`.
     package static func check(version: Int64, of name: DatabaseName, now: Timestamp, isAllowed: Bool) throws(Status)
         -> Int64?
     {

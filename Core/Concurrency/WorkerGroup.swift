@@ -1,13 +1,13 @@
 import HearthModel
 
-/// Some threads with one queue, which is served in turn between accounts and within an account between connections.
+/// Threads with one queue, which is served round-robin between accounts, and within an account between connections.
 ///
-/// Of every job exactly one closure is called, once: the job, or `refused` with the reason for which it will never run.
+/// For every job exactly one closure is called, once: the job, or `refused` with the reason why it will never run.
 ///
-/// A job that takes long gives way now and then (`WorkerSlice`): its thread waits until its turn comes again, and another
-/// thread goes on with what waits. So at most `threadsMax` jobs run at a time, and more may have begun.
+/// A long job yields now and then (`WorkerSlice`): its thread waits for its next slice, and another thread runs the
+/// waiting jobs. At most `threadsMax` jobs run at a time; more may have begun.
 ///
-/// `@unchecked Sendable`: the monitor guards everything that changes.
+/// `@unchecked Sendable`: the monitor guards all mutable state.
 package final class WorkerGroup: @unchecked Sendable {
     private struct Job {
         let requester: Requester
@@ -17,7 +17,7 @@ package final class WorkerGroup: @unchecked Sendable {
         let refused: @Sendable (Status) -> Void
     }
 
-    /// A job that has begun and gave way.
+    /// A job that has begun and has yielded.
     private final class Parked {
         var goesOn = false
     }
@@ -31,7 +31,7 @@ package final class WorkerGroup: @unchecked Sendable {
     private var queue = FairQueue<Entry>()
     private var threads: [NamedThread] = []
     private var idleCount = 0
-    /// Jobs that have begun, without those that gave way.
+    /// Running jobs, without those that have yielded.
     private var activeCount = 0
     private var parkedCount = 0
     private var isStopping = false
@@ -43,11 +43,11 @@ package final class WorkerGroup: @unchecked Sendable {
     private let sliceNanoseconds: Int64
 
     /// - Parameters:
-    ///   - name: of the threads, which are numbered, at most 12 bytes.
+    ///   - name: the name of the threads, to which a number is added; at most 12 bytes.
     ///   - threadsMax: jobs that run at a time.
-    ///   - parkedMax: jobs that may have given way at a time; each keeps a thread and what it holds.
-    ///   - jobsMax: that wait.
-    ///   - sliceNanoseconds: for which a job runs before it gives way.
+    ///   - parkedMax: jobs that may have yielded at a time; each keeps a thread and the memory that it holds.
+    ///   - jobsMax: jobs that wait.
+    ///   - sliceNanoseconds: how long a job runs before it yields.
     package init(
         name: String, threadsMax: Int, parkedMax: Int = Limits.workerJobsParkedMax,
         jobsMax: Int = Limits.workerJobsWaitingMax, sliceNanoseconds: Int64 = Limits.workerSliceNanoseconds
@@ -71,12 +71,12 @@ package final class WorkerGroup: @unchecked Sendable {
         }
     }
 
-    /// Runs `body` on one of the threads when it is the requester's turn.
+    /// Runs `body` on one of the threads in the requester's next slice.
     /// - Parameters:
-    ///   - cancellation: when it is set before the job begins, the job is refused with CANCELLED.
-    ///   - cost: what the job takes, in any unit that all jobs of the group share.
-    ///   - refused: called instead of `body`, from any thread. RESOURCE_EXHAUSTED: too many jobs wait, and most of them are
-    ///     this requester's; UNAVAILABLE: the threads have ended.
+    ///   - cancellation: when it is set before the job begins, the job fails with `CANCELLED`.
+    ///   - cost: the cost of the job, in a unit that all jobs of the group share.
+    ///   - refused: called instead of `body`, from any thread. `RESOURCE_EXHAUSTED`: too many jobs wait, and most of
+    ///     them are this requester's; `UNAVAILABLE`: the threads have ended.
     package func run(
         for requester: Requester, cancellation: Cancellation? = nil, cost: Int = 1,
         refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable () -> Void
@@ -84,8 +84,8 @@ package final class WorkerGroup: @unchecked Sendable {
         runInSlices(for: requester, cancellation: cancellation, cost: cost, refused: refused) { _ in body() }
     }
 
-    /// The same for a job that gives way to others.
-    /// - Parameter body: given what it gives way by, which is of no use after it.
+    /// The same for a job that yields to others.
+    /// - Parameter body: receives the slice with which it yields; the slice is invalid after the call.
     package func runInSlices(
         for requester: Requester, cancellation: Cancellation? = nil, cost: Int = 1,
         refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable (WorkerSlice) -> Void
@@ -105,21 +105,21 @@ package final class WorkerGroup: @unchecked Sendable {
         if let victim { victim.job.refused(victim.status) }
     }
 
-    /// The newest job of whoever has most. With the lock held.
+    /// The newest job of the requester that has queued most. With the lock held.
     private func popVictim() -> (job: Job, status: Status)? {
         while let last = queue.popLastOfLongest() {
             switch last {
             case .job(let job):
                 figures.refused += 1
                 return (job, Self.full)
-            // It has begun, so it can't be refused: it goes on at once.
+            // It has begun, so it cannot be refused: it continues immediately.
             case .parked(let parked): goOn(parked)
             }
         }
         return nil
     }
 
-    /// Lets a thread take what waits, if one may. With the lock held.
+    /// Lets a thread take the waiting jobs, if the limits allow it. With the lock held.
     private func wakeThread() {
         // A thread that was woken for the job before still counts as idle.
         if idleCount >= queue.count || threads.count - parkedCount >= threadsMax || !startThread() {
@@ -135,12 +135,12 @@ package final class WorkerGroup: @unchecked Sendable {
         monitor.signal()
     }
 
-    /// Lets those whose turn it is go on, and waits for its own.
+    /// Lets the jobs that are next continue, and waits for its own slice.
     fileprivate func park(for requester: Requester) {
         monitor.lock()
         defer { monitor.unlock() }
         if queue.isEmpty || parkedCount >= parkedMax || isStopping { return }
-        // Somebody has to be there who takes what waits.
+        // A thread must exist that takes the waiting jobs.
         if idleCount == 0, !startThread() { return }
         let parked = Parked()
         queue.append(.parked(parked), for: requester)
@@ -154,7 +154,7 @@ package final class WorkerGroup: @unchecked Sendable {
     private static let stopped = Status(.unavailable, "The server is shutting down.")
     private static let cancelled = Status(.cancelled, "The client has cancelled the call.")
 
-    /// Refuses what is waiting, and ends the threads when they have finished what they are at. Not from a job.
+    /// Refuses the waiting jobs, and ends the threads when their current jobs end. Must not be called from a job.
     package func stop() {
         monitor.lock()
         isStopping = true
@@ -203,7 +203,7 @@ package final class WorkerGroup: @unchecked Sendable {
             }
             guard !isStopping, let entry = queue.popFirst() else { return nil }
             switch entry {
-            // Its thread goes on instead of this one.
+            // The job's own thread continues instead of this one.
             case .parked(let parked): goOn(parked)
             case .job(let job):
                 figures.began(waited: MonotonicTime.now.nanoseconds - job.queuedAt.nanoseconds)
@@ -214,7 +214,7 @@ package final class WorkerGroup: @unchecked Sendable {
     }
 }
 
-/// What a job gives way by; of that job and its thread.
+/// Lets a job yield. It belongs to that job and its thread.
 package final class WorkerSlice {
     private let group: WorkerGroup
     private let requester: Requester
@@ -228,7 +228,7 @@ package final class WorkerSlice {
         end = MonotonicTime.now.nanoseconds + sliceNanoseconds
     }
 
-    /// Lets others go on, when any wait and the job has run for its slice. Not with a lock that others need.
+    /// Yields to waiting jobs when the job has run for its slice. Must not be called with a lock that others need.
     package func giveWay() {
         if MonotonicTime.now.nanoseconds < end { return }
         group.park(for: requester)
@@ -236,17 +236,17 @@ package final class WorkerSlice {
     }
 }
 
-/// What a group of workers has done and has to do.
+/// The counters of a group of workers.
 package struct WorkerStatistics: Sendable, Equatable {
-    /// Upper bounds of the waiting times that are told apart, in nanoseconds.
+    /// Upper bounds of the histogram of waiting times, in nanoseconds.
     package static let waitBounds: [Int64] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000]
 
-    /// Jobs that wait for a thread, and those that have one.
+    /// Jobs that wait for a thread, and jobs that run.
     package var waiting = 0
     package var running = 0
     /// Jobs that were not run because too many waited.
     package var refused = 0
-    /// Jobs that had their turn, by how long they had waited; the last place counts those beyond all bounds.
+    /// Started jobs, by their waiting time; the last element counts those beyond all bounds.
     package var waits = [Int](repeating: 0, count: waitBounds.count + 1)
     package var waitNanoseconds: Int64 = 0
 

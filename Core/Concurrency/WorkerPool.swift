@@ -1,17 +1,16 @@
 import HearthModel
 
-/// Threads for work that would hold up an event loop.
+/// Threads for work that would block an event loop.
 ///
-/// Short work and long work have threads of their own, so that nobody's scan makes the decoding of a request wait; and so has
-/// what is brief, so that nobody's large request makes a small answer wait.
+/// Short and long work have separate threads, so that a scan does not delay the decoding of a request. Brief work has
+/// its own threads too, so that a large request does not delay a small answer.
 package final class WorkerPool: Sendable {
     package enum Kind: Sendable {
-        /// Work of some milliseconds at the most, whoever asks for it: it has bounds of its own, and is left when it comes to
-        /// them.
+        /// Work of some milliseconds at most, for any requester: it has its own bounds, and stops when it reaches them.
         case brief
-        /// Work whose cost is that of a request or an answer: decoding, windows of listeners, pieces of files.
+        /// Work whose cost is that of a request or a response: decoding, windows of listeners, parts of files.
         case short
-        /// Work that may go through a whole database: sorts, aggregations, exports, indexes, administration.
+        /// Work that may read a whole database: sorts, aggregations, exports, indexes, administration.
         case long
     }
 
@@ -48,7 +47,7 @@ package final class WorkerPool: Sendable {
         group(kind).run(for: requester, cancellation: cancellation, cost: cost, refused: refused, body)
     }
 
-    /// The same for work that gives way to others. See `WorkerGroup.runInSlices`.
+    /// The same for work that yields to others. See `WorkerGroup.runInSlices`.
     package func runInSlices(
         _ kind: Kind, for requester: Requester, cancellation: Cancellation? = nil,
         refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable (WorkerSlice) -> Void

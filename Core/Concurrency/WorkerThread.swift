@@ -1,4 +1,4 @@
-/// A thread that takes everything that was put into its queue, in order, and works on it in batches.
+/// A thread that takes all elements of its queue, in order, and processes them in batches.
 ///
 /// The monitor guards `pending`, `thread` and `isStopping`; everything else belongs to the thread.
 package final class WorkerThread<Element: Sendable>: @unchecked Sendable {
@@ -10,13 +10,13 @@ package final class WorkerThread<Element: Sendable>: @unchecked Sendable {
     private let body: @Sendable ([Element]) -> Void
     private let idle: @Sendable () -> Void
 
-    /// How long nothing has to come before the thread is idle.
+    /// How long the queue must stay empty before the thread is idle.
     private static var idleMilliseconds: Int { 100 }
 
     /// - Parameters:
     ///   - name: of the thread, at most 15 bytes.
-    ///   - idle: called once when nothing has come for a tenth of a second.
-    ///   - body: gets all that has gathered, at least one element.
+    ///   - idle: called once when no element has arrived for a tenth of a second.
+    ///   - body: receives all queued elements, at least one.
     package init(
         name: String, idle: @escaping @Sendable () -> Void = {}, body: @escaping @Sendable ([Element]) -> Void
     ) {
@@ -25,7 +25,7 @@ package final class WorkerThread<Element: Sendable>: @unchecked Sendable {
         self.idle = idle
     }
 
-    /// Adds an element; the thread is started with the first. False when the thread is stopping or can't be started.
+    /// Adds an element; the first one starts the thread. False when the thread is stopping or cannot be started.
     @discardableResult
     package func push(_ element: Element) -> Bool {
         monitor.withLock {
@@ -42,8 +42,8 @@ package final class WorkerThread<Element: Sendable>: @unchecked Sendable {
 
     package var count: Int { monitor.withLock { pending.count } }
 
-    /// Works off what is waiting, and ends the thread.
-    /// - Returns: what is not worked off, when the thread stops itself: it can't wait for its own end.
+    /// Processes the queued elements, and ends the thread.
+    /// - Returns: the elements that are not processed when the thread stops itself: it cannot wait for its own end.
     @discardableResult
     package func stop() -> [Element] {
         monitor.lock()
@@ -68,7 +68,7 @@ package final class WorkerThread<Element: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Everything that has gathered; nil when the thread has to end.
+    /// All queued elements; nil when the thread must end.
     private func next(_ isIdleDue: inout Bool) -> [Element]? {
         monitor.lock()
         defer { monitor.unlock() }
@@ -86,7 +86,7 @@ package final class WorkerThread<Element: Sendable>: @unchecked Sendable {
         return pending.isEmpty ? nil : pending
     }
 
-    /// Whether nothing has come for a while.
+    /// Whether no element has arrived for a while.
     private func waitForIdleness() -> Bool {
         let deadline = MonotonicTime.now.advanced(milliseconds: Self.idleMilliseconds)
         while pending.isEmpty, !isStopping {

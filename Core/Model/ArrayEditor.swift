@@ -1,22 +1,22 @@
-/// The elements of an array while many `arrayUnion` and `arrayRemove` follow each other. Each costs its own elements, not those of
-/// the array, and comes to what `ElementSet` does.
+/// The elements of an array during a sequence of `arrayUnion` and `arrayRemove` transforms. Each transform costs O(its
+/// own elements), not O(array), and has the same result as `ElementSet`.
 package struct ArrayEditor {
     /// Nil where an element was removed.
     private var slots: [Value?]
-    private var places: [EquivalentValue: Int] = [:]
-    /// Where further elements are that are equivalent to one before.
+    private var slotByValue: [EquivalentValue: Int] = [:]
+    /// The slots of further elements that are equivalent to an earlier one.
     private var duplicates: [EquivalentValue: [Int]] = [:]
     private var removedCount = 0
 
     package init(_ elements: [Value]) {
         slots = elements
-        places.reserveCapacity(elements.count)
-        for (place, element) in elements.enumerated() {
+        slotByValue.reserveCapacity(elements.count)
+        for (slot, element) in elements.enumerated() {
             let key = EquivalentValue(element)
-            if places[key] == nil {
-                places[key] = place
+            if slotByValue[key] == nil {
+                slotByValue[key] = slot
             } else {
-                duplicates[key, default: []].append(place)
+                duplicates[key, default: []].append(slot)
             }
         }
     }
@@ -25,8 +25,8 @@ package struct ArrayEditor {
     package mutating func append(_ elements: [Value]) {
         for element in elements {
             let key = EquivalentValue(element)
-            if places[key] != nil { continue }
-            places[key] = slots.count
+            if slotByValue[key] != nil { continue }
+            slotByValue[key] = slots.count
             slots.append(element)
         }
     }
@@ -35,9 +35,9 @@ package struct ArrayEditor {
     package mutating func remove(_ elements: [Value]) {
         for element in elements {
             let key = EquivalentValue(element)
-            guard let first = places.removeValue(forKey: key) else { continue }
-            for place in [first] + (duplicates.removeValue(forKey: key) ?? []) {
-                slots[place] = nil
+            guard let first = slotByValue.removeValue(forKey: key) else { continue }
+            for slot in [first] + (duplicates.removeValue(forKey: key) ?? []) {
+                slots[slot] = nil
                 removedCount += 1
             }
         }

@@ -1,8 +1,9 @@
 import Glibc
 
-/// A set of hashes that may hold more than was put in, seldom, and never less.
+/// A set of hashes. It may contain hashes that were not added, with a small probability, but never lacks one that was.
 ///
-/// The form in which Firestore tells a client which of its documents still match. Source: google.firestore.v1.BloomFilter.
+/// Firestore sends it to a client to state which of the client's documents still match. Source:
+/// google.firestore.v1.BloomFilter.
 package struct BloomFilter: Sendable, Equatable {
     /// Two halves of a hash, from which all bit positions follow.
     package struct Hash: Sendable, Equatable {
@@ -44,7 +45,7 @@ package struct BloomFilter: Sendable, Equatable {
         padding = bitmap.count * 8 - bitCount
     }
 
-    /// A filter that somebody else made; nil when its parts don't fit together.
+    /// A filter from a peer; nil when its parts are inconsistent.
     package init?(bitmap: [UInt8], padding: Int, hashCount: Int) {
         guard (0...7).contains(padding), hashCount >= 0, bitmap.isEmpty ? padding == 0 : hashCount > 0 else {
             return nil

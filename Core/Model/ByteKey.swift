@@ -1,4 +1,4 @@
-/// Bytes as the key of a table. An array of bytes is hashed one byte at a time, this in one piece.
+/// Bytes as the key of a table. `[UInt8]` hashes one byte at a time; this type hashes all bytes in one call.
 package struct ByteKey: Hashable, Sendable {
     package let bytes: [UInt8]
 
@@ -12,15 +12,15 @@ package struct ByteKey: Hashable, Sendable {
 }
 
 extension Hasher {
-    /// Takes bytes in one piece, with their number.
+    /// Feeds the number of bytes and all bytes in one call.
     package mutating func combine(bytes: [UInt8]) {
         combine(bytes.count)
         bytes.withUnsafeBytes { combine(bytes: $0) }
     }
 }
 
-/// What stands for bytes of any size in a table: 128 bits that nobody outside of the process can foresee, so that no two
-/// texts with the same are to be found.
+/// A key for bytes of any size: a 128-bit hash with a secret of this process. A client cannot find two strings with the
+/// same key.
 package struct ByteDigest: Hashable, Sendable {
     private let first: Int
     private let second: Int

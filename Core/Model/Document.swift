@@ -1,7 +1,7 @@
-/// A document as a value tree. Stored documents rest in wire form (`HearthWire.EncodedDocument`); this form is for what
-/// has to look inside: writes, filters, transforms, rules.
+/// A document as a value tree. Stored documents are in wire form (`HearthWire.EncodedDocument`); this form is for code
+/// that needs the values: writes, filters, transforms, rules.
 package struct Document: Sendable, Equatable {
-    /// The full name, or empty where a request leaves it out.
+    /// The full name, or empty where a request omits it.
     package var name: String
     package var fields: MapValue
     package var createTime: Timestamp?
@@ -17,8 +17,8 @@ package struct Document: Sendable, Equatable {
     }
 }
 
-/// Sizes in bytes as Firestore counts them. Source: "Storage size calculations" of the documentation; maps inside a
-/// document carry no overhead of their own, as measured at the 1 MiB edge.
+/// Sizes in bytes as Firestore counts them. Source: "Storage size calculations" of the Firestore documentation. Maps
+/// inside a document have no overhead of their own; measurements of the service at its 1 MiB limit show this.
 package enum StorageSize {
     package static func of(_ string: String) -> Int { string.utf8.count + 1 }
 

@@ -1,10 +1,11 @@
-/// Elements of arrays as `arrayUnion` and `arrayRemove` take them: equivalent values are one, `3` and `3.0`, `0` and `-0.0`,
-/// any two NaN.
+/// Equality of array elements for `arrayUnion` and `arrayRemove`: equivalent values are one element, `3` and `3.0`, `0`
+/// and `-0.0`, any two NaN.
 enum ElementSet {
-    /// Up to so many elements are compared one by one with each of the array; hashing all of these costs more.
+    /// Up to this many elements are compared one by one with each element of the array; hashing the whole array costs
+    /// more.
     private static let comparedMax = 8
 
-    /// The elements of an array, and behind them those of `elements` that it lacks, each once.
+    /// The array, followed by those of `elements` that it lacks, each once.
     static func appending(_ elements: [Value], to array: [Value]) -> [Value] {
         var result = array
         if elements.count <= comparedMax {
@@ -19,7 +20,7 @@ enum ElementSet {
         return result
     }
 
-    /// The elements of an array without all that are equivalent to one of `elements`.
+    /// The array without all elements that are equivalent to one of `elements`.
     static func removing(_ elements: [Value], from array: [Value]) -> [Value] {
         if elements.count <= comparedMax {
             return array.filter { element in !elements.contains { ValueOrder.equivalent($0, element) } }
@@ -50,7 +51,7 @@ struct EquivalentValue: Hashable {
         case .string(let string): hash(string, into: &hasher)
         case .bytes(let bytes): hasher.combine(bytes)
         case .reference(let name):
-            // Segments that are numbers are compared as such.
+            // Segments that are numbers are compared as numbers.
             for segment in name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
                 let segment = String(Substring(segment))
                 if let number = ResourcePath.numericID(segment) {
@@ -77,7 +78,7 @@ struct EquivalentValue: Hashable {
         }
     }
 
-    /// A whole number within int64 as the integer that it equals.
+    /// Hashes a whole number within int64 as the integer that it equals.
     private static func hash(_ number: Double, into hasher: inout Hasher) {
         if let integer = Int64(exactly: number) {
             hasher.combine(integer)

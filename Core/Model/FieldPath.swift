@@ -1,7 +1,7 @@
 /// A path of map keys to a value inside a document.
 ///
-/// As text, segments are joined by `.`; a segment that isn't `[A-Za-z_][A-Za-z0-9_]*` stands in backquotes, in which
-/// `\` escapes a backquote and itself. Source: google.firestore.v1.StructuredQuery.FieldReference.
+/// In string form, segments are joined by `.`; a segment that does not match `[A-Za-z_][A-Za-z0-9_]*` is quoted with
+/// backquotes, in which `\` escapes a backquote and itself. Source: google.firestore.v1.StructuredQuery.FieldReference.
 package struct FieldPath: Sendable, CustomStringConvertible {
     package let segments: [String]
 
@@ -18,9 +18,9 @@ package struct FieldPath: Sendable, CustomStringConvertible {
 
     package var isDocumentName: Bool { segments.count == 1 && segments[0] == "__name__" }
 
-    /// Parses a path's text.
-    /// - Throws: INVALID_ARGUMENT with Google's wording when the text is no path, is longer than 1500 bytes, or names a
-    ///   reserved field other than `__name__`.
+    /// Parses the string form of a path.
+    /// - Throws: `INVALID_ARGUMENT` with Google's wording when the string is not a path, is longer than 1500 bytes, or
+    ///   names a reserved field other than `__name__`.
     package init(parsing string: String) throws(Status) {
         if string.utf8.count > Limits.fieldPathSizeBytesMax {
             throw .invalidArgument("The property path is longer than \(Limits.fieldPathSizeBytesMax) bytes.")
@@ -34,8 +34,8 @@ package struct FieldPath: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Parses the text of a path that was checked before, or that others will check.
-    /// - Throws: INVALID_ARGUMENT when the text is no path.
+    /// Parses a string that was checked before, or that the caller checks.
+    /// - Throws: `INVALID_ARGUMENT` when the string is not a path.
     package init(unlimited string: String) throws(Status) {
         let bytes = Array(string.utf8)
         if bytes.isEmpty { throw .invalidArgument("Invalid empty property path string.") }
@@ -93,14 +93,14 @@ package struct FieldPath: Sendable, CustomStringConvertible {
                 + "([a-zA-Z_][a-zA-Z_0-9]*), and quoted property paths must match regex (`(?:[^`\\\\]|(?:\\\\.))+`)")
     }
 
-    /// Whether a name matches `__.+__`, which Firestore keeps for itself.
+    /// Whether a name matches `__.+__`, which Firestore reserves.
     package static func isReserved(_ name: String) -> Bool {
-        // By bytes: to Swift, an underscore with an accent upon it is another character.
+        // Compares bytes: to Swift, an underscore with a combining accent is another character.
         let bytes = name.utf8
         return bytes.count >= 5 && bytes.starts(with: "__".utf8) && bytes.suffix(2).elementsEqual("__".utf8)
     }
 
-    /// The path's text, quoted where needed: equal paths have equal texts.
+    /// The string form, quoted where needed: equal paths have equal strings.
     package var string: String {
         segments.count == 1 ? Self.quoted(segments[0]) : segments.map(Self.quoted).joined(separator: ".")
     }
@@ -123,7 +123,7 @@ package struct FieldPath: Sendable, CustomStringConvertible {
         return escaped + "`"
     }
 
-    /// Whether this path is `other` or lies above it.
+    /// Whether this path is `other` or one of its ancestors.
     package func isPrefix(of other: FieldPath) -> Bool {
         segments.count <= other.segments.count && zip(segments, other.segments).allSatisfy { UTF8Order.equal($0, $1) }
     }

@@ -1,7 +1,7 @@
 /// The limits of documents and values. Each module adds its own in its `Limits+….swift`.
 ///
 /// Source: "Usage and limits" of the Firestore documentation, where no other source is given. A bound marked "ours"
-/// guards memory or time and isn't part of the service's contract.
+/// guards memory or time and is not part of the service's contract.
 package enum Limits {
     // MARK: Documents and values
 

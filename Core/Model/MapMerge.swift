@@ -1,17 +1,19 @@
 /// Merging under a mask, as `Write.updateMask` asks for it.
 extension MapValue {
-    /// Sets what a mask names to what the input has there, and deletes what the input lacks. The rest stays.
+    /// Sets each path of the mask to the input's value, and deletes it when the input lacks it. Other fields do not
+    /// change.
     ///
-    /// Of overlapping paths the shorter counts. What stands on the way to a value and is no map is replaced by one; a
-    /// deletion makes no maps. Takes time in proportion to the map, the input and the mask, whatever the order of paths.
+    /// Of overlapping paths the shorter one counts. A value on the path that is not a map is replaced by a map; a
+    /// deletion creates no maps. Takes time in proportion to the map, the input and the mask, whatever the order of
+    /// paths.
     package mutating func merge(_ input: MapValue, mask: [FieldPath]) {
-        // Sorted by segments, what lies below a path comes right behind it.
+        // After sorting by segments, the descendants of a path follow it directly.
         var outermost: [FieldPath] = []
         for path in mask.sorted() {
             if let last = outermost.last, last.isPrefix(of: path) { continue }
             outermost.append(path)
         }
-        // A few paths are set in place, many in one walk.
+        // Few paths are set one by one, many in one walk.
         if outermost.count * 8 < fields.count {
             for path in outermost {
                 if let value = input[path: path] { set(path, value) } else { remove(path) }
@@ -23,9 +25,9 @@ extension MapValue {
 
     /// Walks over this map and the mask together.
     /// - Parameters:
-    ///   - input: the value at this place of the input; nil where it is no map.
+    ///   - input: the input's value at this path; nil where it is not a map.
     ///   - mask: sorted, none below another, all with the same first `depth` segments.
-    /// - Returns: whether anything was set; not so when there were only deletions.
+    /// - Returns: whether anything was set; false when there were only deletions.
     private mutating func merge(_ input: MapValue?, _ mask: ArraySlice<FieldPath>, depth: Int) -> Bool {
         var merged: [Field] = []
         merged.reserveCapacity(fields.count + mask.count)

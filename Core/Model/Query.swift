@@ -1,6 +1,6 @@
-/// A query as a client gave it: parsed, not yet normalised. Source: google.firestore.v1.StructuredQuery.
+/// A query as a client sent it: parsed, not yet normalised. Source: google.firestore.v1.StructuredQuery.
 package struct Query: Sendable {
-    /// Which documents are looked at, below the parent.
+    /// The documents that a query reads, below the parent.
     package enum Scope: Sendable, Equatable {
         /// The documents of one collection directly below the parent.
         case collection(String)
@@ -63,7 +63,7 @@ package struct Query: Sendable {
     package var parent: ResourceName
     package var scope: Scope
     package var filter: Filter?
-    /// As given; the implied orders are added by the planner.
+    /// As the client sent them; the planner adds the implied orders.
     package var orders: [Order]
     package var start: Cursor?
     package var end: Cursor?
@@ -126,7 +126,7 @@ package indirect enum Filter: Sendable {
             }
         }
 
-        /// Whether a field under this operator is ordered by implicitly.
+        /// Whether this operator adds an implied order by its field.
         package var isInequality: Bool {
             switch self {
             case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .notEqual, .notIn: true

@@ -1,11 +1,11 @@
-/// On whose account work is done. Whatever is shared (threads, snapshots, the writer, sessions) is given out in turn
-/// between accounts, and within an account in turn between its connections.
+/// The account that work is done for. Shared resources (threads, snapshots, the writer, sessions) are distributed
+/// round-robin between accounts, and within an account round-robin between its connections.
 package struct Requester: Hashable, Sendable {
-    /// An identity; for whoever shows none, the address of the peer.
+    /// An identity; for clients without one, the address of the peer.
     package let account: UInt64
     /// The connection on which the request came.
     package let connection: UInt64
-    /// Administrators aren't refused for what clients hold.
+    /// Requests of administrators do not fail because of what clients hold.
     package let isAdministrator: Bool
 
     package init(account: UInt64, connection: UInt64, isAdministrator: Bool) {
@@ -17,12 +17,12 @@ package struct Requester: Hashable, Sendable {
     /// The server's own work.
     package static let server = Requester(account: 0, connection: 0, isAdministrator: true)
 
-    /// An administrator: each of its connections is an account, because backends send for many users over one.
+    /// An administrator: each connection is an account, because a backend sends requests of many users over one.
     package static func administrator(connection: UInt64) -> Requester {
         Requester(account: connection, connection: connection, isAdministrator: true)
     }
 
-    /// A user, wherever the requests come from.
+    /// A user, from any address.
     package static func user(_ uid: String, connection: UInt64) -> Requester {
         var hasher = Hasher()
         hasher.combine(0)
@@ -31,9 +31,9 @@ package struct Requester: Hashable, Sendable {
             account: UInt64(bitPattern: Int64(hasher.finalize())), connection: connection, isAdministrator: false)
     }
 
-    /// Nobody in particular at an address.
-    /// - Parameter address: as the network engine gives it, `address:port`; the port is left out, and of an IPv6 address
-    ///   all but the network of 64 bits, because one host has all the addresses of it.
+    /// A client without an identity, at an address.
+    /// - Parameter address: `address:port`, as the network engine reports it. The port is ignored; of an IPv6 address
+    ///   only the 64-bit network counts, because one host owns all addresses of its network.
     package static func nobody(at address: String, connection: UInt64) -> Requester {
         var hasher = Hasher()
         hasher.combine(1)
@@ -43,9 +43,9 @@ package struct Requester: Hashable, Sendable {
     }
 }
 
-/// The part of a peer's address that stands for one host.
+/// The part of a peer's address that identifies one host.
 package enum PeerAddress {
-    /// `192.0.2.1` of `192.0.2.1:5000`, `2001:db8:0:1` of `[2001:db8:0:1::5]:5000`; other texts as they are.
+    /// `192.0.2.1` of `192.0.2.1:5000`, `2001:db8:0:1` of `[2001:db8:0:1::5]:5000`; other strings as they are.
     package static func network(of address: String) -> String {
         guard address.utf8.first == UInt8(ascii: "[") else {
             guard let colon = address.utf8.lastIndex(of: UInt8(ascii: ":")) else { return address }

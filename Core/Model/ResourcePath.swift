@@ -1,4 +1,4 @@
-/// A database of a project: the island in which every name, query and transaction lives.
+/// A database of a project. Names, queries and transactions never cross databases.
 package struct DatabaseName: Sendable, CustomStringConvertible {
     package var project: String
     package var database: String
@@ -71,8 +71,8 @@ package struct ResourcePath: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The number in an id of the form `__id<int64>__`, which Datastore's numeric ids take; nil for other spellings,
-    /// leading zeros included.
+    /// The number in an id of the form `__id<int64>__`, the form of Datastore's numeric ids; nil for other spellings,
+    /// including leading zeros.
     @inlinable
     package static func numericID(_ segment: String) -> Int64? {
         guard segment.utf8.first == UInt8(ascii: "_"), segment.utf8.count >= 7, segment.hasPrefix("__id"),
@@ -115,7 +115,7 @@ extension ResourcePath: Hashable {
     }
 }
 
-/// The name of a document, or of the place below which a request works: `projects/P/databases/D/documents[/…]`.
+/// The name of a document, or of the parent below which a request works: `projects/P/databases/D/documents[/…]`.
 package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
     package var database: DatabaseName
     package var path: ResourcePath
@@ -156,8 +156,8 @@ package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Parses any name below a database; each id is checked.
-    /// - Parameter query: names in queries may hold ids that no document can have (NUL bytes, `__id-9…__`), which are
-    ///   positions only; both are legal in ids anyway, so nothing is relaxed but the depth.
+    /// - Parameter query: names in queries may hold ids that no document can have (NUL bytes, `__id-9…__`); they only
+    ///   mark positions. Both are legal in ids anyway, so that only the limit of depth differs.
     package init(parsing string: String) throws(Status) {
         let segments = ResourcePath.split(string)
         let heads = ["projects", nil, "databases", nil, "documents"]
@@ -194,7 +194,7 @@ package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Checks a collection id given as an argument of its own.
+    /// Checks a collection id that is a separate argument.
     package static func validate(collectionID: String) throws(Status) {
         if collectionID.utf8.contains(UInt8(ascii: "/")) {
             throw .invalidArgument("Collection id \"\(collectionID)\" is invalid because it contains \"/\".")
@@ -202,7 +202,7 @@ package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
         try ResourcePath.validate(collectionID, kind: true, index: 0, name: collectionID)
     }
 
-    /// Checks a document id given as an argument of its own.
+    /// Checks a document id that is a separate argument.
     package static func validate(documentID: String) throws(Status) {
         if documentID.utf8.contains(UInt8(ascii: "/")) {
             throw .invalidArgument("Document id \"\(documentID)\" is invalid because it contains \"/\".")

@@ -1,10 +1,10 @@
-/// The outcome of a call that failed: the one error type of the whole program.
+/// The outcome of a failed call: the one error type of the whole program.
 ///
-/// A `Status` carries a canonical code, a message that names what was wrong, and nothing else. Front ends map it to
+/// A `Status` has a canonical code and a message that names what was wrong. Front ends map it to
 /// `grpc-status`, to an HTTP status with Google's error JSON, or to a `cause` on a Listen stream.
 /// Source: google.rpc.Code.
 package struct Status: Error, Hashable, Sendable, CustomStringConvertible {
-    /// google.rpc.Code, with the numbers that travel in `grpc-status`.
+    /// google.rpc.Code, with the numbers of `grpc-status`.
     package enum Code: Int, Sendable, CaseIterable {
         case ok = 0
         case cancelled = 1
@@ -24,7 +24,7 @@ package struct Status: Error, Hashable, Sendable, CustomStringConvertible {
         case dataLoss = 15
         case unauthenticated = 16
 
-        /// The name as it stands in the `status` member of Google's error JSON.
+        /// The name in the `status` member of Google's error JSON.
         package var name: String {
             switch self {
             case .ok: "OK"
@@ -47,7 +47,7 @@ package struct Status: Error, Hashable, Sendable, CustomStringConvertible {
             }
         }
 
-        /// The HTTP status of a REST answer with this code. Source: google/rpc/code.proto.
+        /// The HTTP status of a REST response with this code. Source: google/rpc/code.proto.
         package var httpStatus: Int {
             switch self {
             case .ok: 200

@@ -1,4 +1,4 @@
-/// An instant in whole microseconds since 1970-01-01T00:00:00Z, the precision in which Firestore keeps time.
+/// An instant in whole microseconds since 1970-01-01T00:00:00Z, the precision of Firestore's timestamps.
 ///
 /// The range is that of google.protobuf.Timestamp: years 1 to 9999.
 package struct Timestamp: Hashable, Comparable, Sendable {
@@ -14,8 +14,8 @@ package struct Timestamp: Hashable, Comparable, Sendable {
         self.microseconds = microseconds
     }
 
-    /// The instant of a google.protobuf.Timestamp; what is finer than a microsecond is cut off towards the past.
-    /// Nil when it lies outside of years 1 to 9999, or when the nanoseconds aren't in 0..<1,000,000,000.
+    /// The instant of a google.protobuf.Timestamp; digits below a microsecond are rounded towards the past. Nil outside
+    /// of years 1 to 9999, or when the nanoseconds are not in 0..<1,000,000,000.
     @inlinable
     package init?(seconds: Int64, nanoseconds: Int64) {
         guard seconds >= Self.secondsMin, seconds <= Self.secondsMax, nanoseconds >= 0, nanoseconds < 1_000_000_000

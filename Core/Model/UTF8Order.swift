@@ -1,11 +1,11 @@
 import Glibc
 
-/// Comparison of texts by their UTF-8 bytes.
+/// Comparison of strings by their UTF-8 bytes.
 ///
-/// Firestore orders and identifies strings by bytes. Swift's own `==` and `<` compare by canonical equivalence: to them
-/// the two spellings of "é" are one string, and two documents would become one.
+/// Firestore orders and identifies strings by bytes. Swift's own `==` and `<` compare by canonical equivalence: the two
+/// spellings of "é" would be one string, and two documents would become one.
 package enum UTF8Order {
-    /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
+    /// Negative, zero or positive, as `lhs` sorts before, equal to or after `rhs`.
     @inlinable
     package static func compare(_ lhs: String, _ rhs: String) -> Int {
         let fast = lhs.utf8.withContiguousStorageIfAvailable { left in
@@ -32,7 +32,7 @@ package enum UTF8Order {
         return lhs.count - rhs.count
     }
 
-    /// Feeds a text's bytes and its length to a hasher, in one call.
+    /// Feeds a string's bytes and its length to a hasher, in one call.
     package static func hash(_ string: String, into hasher: inout Hasher) {
         hasher.combine(string.utf8.count)
         if string.utf8.withContiguousStorageIfAvailable({ hasher.combine(bytes: UnsafeRawBufferPointer($0)) }) == nil {

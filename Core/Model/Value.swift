@@ -1,7 +1,7 @@
 /// A value of a document's field. Source: google.firestore.v1.Value.
 ///
-/// A vector is a type of its own here, although it travels as a map with `__type__` = `__vector__`: it sorts and filters
-/// as its own class.
+/// A vector is a separate case, although its wire form is a map with `__type__` = `__vector__`: it sorts and filters as
+/// its own class.
 package enum Value: Sendable {
     case null
     case boolean(Bool)
@@ -18,7 +18,7 @@ package enum Value: Sendable {
     case map(MapValue)
 }
 
-/// A place on Earth, in degrees. Source: google.type.LatLng.
+/// A location on Earth, in degrees. Source: google.type.LatLng.
 package struct GeoPoint: Hashable, Sendable {
     package var latitude: Double
     package var longitude: Double
@@ -55,7 +55,7 @@ package struct MapValue: Sendable {
         fields = sorted
     }
 
-    /// Takes fields in any order. Of two fields with one name the later wins, as in a protobuf map.
+    /// Takes fields in any order. Of two fields with one name the later one counts, as in a protobuf map.
     package init(_ unsorted: [Field]) {
         fields = unsorted
         let isSorted = zip(unsorted, unsorted.dropFirst()).allSatisfy { UTF8Order.compare($0.name, $1.name) < 0 }
@@ -63,7 +63,7 @@ package struct MapValue: Sendable {
     }
 
     private static func sorted(_ unsorted: [Field]) -> [Field] {
-        // Positions keep the sort stable, so that the last of equal names is known.
+        // Positions keep the sort stable, so that the last of equal names wins.
         let order = unsorted.indices.sorted { left, right in
             let names = UTF8Order.compare(unsorted[left].name, unsorted[right].name)
             return names != 0 ? names < 0 : left < right
@@ -121,7 +121,7 @@ package struct MapValue: Sendable {
 
     // MARK: Field paths
 
-    /// The value at a path. Paths walk maps only, never into arrays or vectors.
+    /// The value at a path. Paths only lead through maps, never into arrays or vectors.
     package subscript(path path: FieldPath) -> Value? {
         value(at: path.segments[...])
     }
@@ -134,7 +134,7 @@ package struct MapValue: Sendable {
         return map.value(at: rest)
     }
 
-    /// Sets the value at a path; what stands on the way and is no map is replaced by one.
+    /// Sets the value at a path; a value on the path that is not a map is replaced by a map.
     package mutating func set(_ path: FieldPath, _ value: Value) {
         set(path.segments[...], value)
     }
@@ -150,7 +150,7 @@ package struct MapValue: Sendable {
         fields[index].value = .map(inner)
     }
 
-    /// Deletes the value at a path; nothing happens when a map on the way is missing.
+    /// Deletes the value at a path; does nothing when a map on the path is missing.
     package mutating func remove(_ path: FieldPath) {
         remove(path.segments[...])
     }
@@ -168,8 +168,8 @@ package struct MapValue: Sendable {
         fields[index].value = .map(inner)
     }
 
-    /// Takes a map out to be changed and put back: while it stood in its place too, every change would copy it, and many
-    /// paths into one large map would cost the square of its size.
+    /// Moves a map out to be changed and put back. A second reference in `fields` would copy it at every change, and
+    /// many paths into one large map would cost the square of its size.
     private mutating func takeMap(at index: Int) -> MapValue? {
         guard case .map(let map) = fields[index].value else { return nil }
         fields[index].value = .null
@@ -178,8 +178,8 @@ package struct MapValue: Sendable {
 }
 
 extension Value: Equatable {
-    /// Identity: the same type and the same bits, `3` and `3.0` differ. Two values that only *compare* the same are
-    /// found by `ValueOrder.compare`.
+    /// Identity: the same type and the same bits; `3` and `3.0` differ. `ValueOrder.compare` finds values that only
+    /// *compare* as equal.
     package static func == (lhs: Value, rhs: Value) -> Bool {
         switch (lhs, rhs) {
         case (.null, .null): true

@@ -1,7 +1,7 @@
 /// Firestore's total order over values of all types.
 ///
 /// null < booleans < NaN < numbers < timestamps < strings < bytes < references < geo points < arrays < vectors < maps.
-/// Source: "Value type ordering" of the Firestore documentation. Two values that compare the same are *equivalent*: 3
+/// Source: "Value type ordering" of the Firestore documentation. Two values that compare as equal are *equivalent*: 3
 /// and 3.0, 0 and -0.0, any two NaN.
 package enum ValueOrder {
     /// The classes within which the filters `<`, `<=`, `>`, `>=` compare, in their order.
@@ -28,7 +28,7 @@ package enum ValueOrder {
         }
     }
 
-    /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
+    /// Negative, zero or positive, as `lhs` sorts before, equal to or after `rhs`.
     package static func compare(_ lhs: Value, _ rhs: Value) -> Int {
         let left = typeClass(of: lhs)
         let right = typeClass(of: rhs)
@@ -97,7 +97,7 @@ package enum ValueOrder {
         return lhs.count - rhs.count
     }
 
-    /// Compares two document names segment by segment; numeric ids stand before texts.
+    /// Compares two document names segment by segment; numeric ids sort before strings.
     package static func compareNames(_ lhs: String, _ rhs: String) -> Int {
         let left = lhs.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         let right = rhs.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)

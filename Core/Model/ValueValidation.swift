@@ -1,5 +1,5 @@
-/// What a document's fields must obey before they are stored. Source: chapters "Constraints on field names" and "Limits"
-/// of the documentation; wordings are the service's.
+/// The rules for a document's fields before they are stored. Source: "Constraints on field names" and "Limits" of the
+/// Firestore documentation; the messages are the service's.
 package enum ValueValidation {
     /// Checks the fields of a document that is about to be written.
     package static func validate(_ fields: MapValue) throws(Status) {
@@ -14,7 +14,7 @@ package enum ValueValidation {
         try validate(value, of: field, depth: 0, keyBytes: field.utf8.count, inArray: false)
     }
 
-    /// Checks that a value doesn't nest too deep where a transform puts it: the maps on its way count as well.
+    /// Checks that a value does not nest too deep at the path of a transform: the maps on the path count as well.
     package static func validateDepth(of value: Value, at path: FieldPath) throws(Status) {
         try validateDepth(path.segments.count - 1, of: path.segments[0])
         try validateDepth(of: value, depth: path.segments.count - 1, path.segments[0])
@@ -60,7 +60,7 @@ package enum ValueValidation {
         if FieldPath.isReserved(name) { throw .invalidArgument("field name \(name) is reserved") }
     }
 
-    /// - Parameter keyBytes: the length of the field's name and of the keys on the way to the value, together.
+    /// - Parameter keyBytes: the total length of the field's name and of the keys on the path to the value.
     private static func validate(
         _ value: Value, of field: String, depth: Int, keyBytes: Int, inArray: Bool
     ) throws(Status) {
@@ -116,8 +116,8 @@ package enum ValueValidation {
         }
     }
 
-    /// Checks the mark of a map that stands for a value of another type. A well-formed vector was recognised when the
-    /// message was decoded: what still carries its mark is malformed.
+    /// Checks `__type__` of a map that represents a value of another type. The decoder has recognised well-formed
+    /// vectors: a map that still has the mark is malformed.
     private static func validateType(_ map: MapValue) throws(Status) {
         switch map["__type__"] {
         case nil: break

@@ -1,7 +1,7 @@
 /// One change of a commit. Source: google.firestore.v1.Write.
 package struct Write: Sendable {
     package enum Operation: Sendable {
-        /// Writes fields: the whole document, or with a mask the fields that it names.
+        /// Writes fields: the whole document, or only the fields of a mask.
         case update(fields: MapValue, mask: [FieldPath]?)
         case delete
         /// Tests the precondition only.
@@ -24,7 +24,7 @@ package struct Write: Sendable {
     }
 }
 
-/// What must hold of the stored document for a write to happen. Source: google.firestore.v1.Precondition.
+/// The condition on the stored document under which a write happens. Source: google.firestore.v1.Precondition.
 package enum Precondition: Sendable, Equatable {
     case none
     case exists(Bool)
@@ -52,7 +52,7 @@ package struct FieldTransform: Sendable {
         self.operation = operation
     }
 
-    /// What the server's time is to a request: whole milliseconds.
+    /// The server time of a request: whole milliseconds.
     package static func serverTime(_ requestTime: Timestamp) -> Timestamp {
         Timestamp(microseconds: requestTime.microseconds - positiveRemainder(requestTime.microseconds, 1000))
     }
@@ -96,14 +96,14 @@ package struct FieldTransform: Sendable {
         }
     }
 
-    /// Which of its many NaN a machine gives for a sum depends on the compiler: one stands for all, so that equal commits
-    /// store equal bytes.
+    /// The bits of a NaN sum depend on the compiler. One NaN replaces them all, so that equal commits store equal
+    /// bytes.
     private static func add(_ left: Double, _ right: Double) -> Value {
         let sum = left + right
         return .double(sum.isNaN ? .nan : sum)
     }
 
-    /// The greater or the lesser of two numbers; the stored one stays when they are equivalent, NaN wins always.
+    /// The greater or the lesser of two numbers. The stored one stays when they are equivalent; NaN always wins.
     private static func extreme(_ stored: Value?, _ operand: Value, keepStored: (Int) -> Bool) -> Value {
         guard let stored else { return operand }
         switch ValueOrder.typeClass(of: stored) {
@@ -122,7 +122,7 @@ func positiveRemainder(_ dividend: Int64, _ divisor: Int64) -> Int64 {
     return remainder < 0 ? remainder + divisor : remainder
 }
 
-/// What a write did. Source: google.firestore.v1.WriteResult.
+/// The result of a write. Source: google.firestore.v1.WriteResult.
 package struct WriteResult: Sendable, Equatable {
     /// The document's update time after the write; nil for a delete.
     package var updateTime: Timestamp?

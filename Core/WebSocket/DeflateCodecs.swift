@@ -1,15 +1,15 @@
 import CZlib
 
-/// Compressors and decompressors that the connections of one thread lend each other.
+/// Compressors and decompressors that the connections of one thread share.
 ///
-/// A decompressor costs 40 KB and a compressor 260 KB: an idle connection that owned them would cost more than all the
-/// rest of it. Without context takeover a message needs them only from its first byte to its last.
+/// A decompressor costs 40 KB and a compressor 260 KB, more than the rest of an idle connection. Without context
+/// takeover a message needs them only from its first byte to its last.
 ///
-/// Not Sendable: has one owner, a thread or what guards it.
+/// Not Sendable: it has one owner, a thread or a lock.
 package final class DeflateCodecs {
     private var inflaters: [Inflater] = []
     private var deflaters: [Deflater] = []
-    /// Those beyond this number are freed.
+    /// Idle codecs beyond this number are freed.
     private static let idleMax = 4
 
     package init() {}
@@ -34,25 +34,25 @@ package final class DeflateCodecs {
     }
 }
 
-/// Decompresses the messages of permessage-deflate piece by piece, never keeping what comes in.
+/// Decompresses the messages of permessage-deflate piece by piece, without buffering the input.
 final class Inflater {
     enum Failure: Error {
         case malformed
         case tooLarge
     }
 
-    /// zlib's state points back at it, so it must not move.
+    /// zlib's state holds a pointer to it, so it must not move.
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     private let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 16)
-    /// The last byte that came ended a final block (RFC 7692, 7.2.3.4).
+    /// The last byte ended a final block (RFC 7692, 7.2.3.4).
     private var isAfterFinalBlock = false
 
-    /// What every message ends with, and what isn't sent. Source: RFC 7692, 7.2.1.
+    /// The end of every message, which is not sent. Source: RFC 7692, 7.2.1.
     static let tail: [UInt8] = [0, 0, 0xFF, 0xFF]
 
     init?() {
         stream.initialize(to: z_stream())
-        // The largest window understands the smaller ones.
+        // The largest window decodes data of the smaller ones.
         guard raw_inflate_start(stream, 15) == Z_OK else {
             stream.deallocate()
             chunk.deallocate()
@@ -66,19 +66,19 @@ final class Inflater {
         chunk.deallocate()
     }
 
-    /// Forgets what came before.
+    /// Resets the window.
     func reset() {
         inflateReset(stream)
         isAfterFinalBlock = false
     }
 
-    /// - Parameter bytesMax: what `output` may hold in the end.
+    /// - Parameter bytesMax: the final size limit of `output`.
     func inflate(
         _ input: UnsafeRawBufferPointer, into output: inout [UInt8], bytesMax: Int
     ) throws(Failure) {
         guard let base = input.baseAddress, !input.isEmpty else { return }
         isAfterFinalBlock = false
-        // zlib doesn't write to its input; its type comes from before `const`.
+        // zlib does not write to its input; its type is older than `const`.
         stream.pointee.next_in = UnsafeMutablePointer(mutating: base.assumingMemoryBound(to: UInt8.self))
         stream.pointee.avail_in = UInt32(input.count)
         repeat {
@@ -92,7 +92,7 @@ final class Inflater {
             case Z_OK: break
             case Z_BUF_ERROR where stream.pointee.avail_in == 0: return
             case Z_STREAM_END:
-                // A final block doesn't end the message, and the window stays.
+                // A final block does not end the message, and the window stays.
                 guard inflateResetKeep(stream) == Z_OK else { throw .malformed }
                 isAfterFinalBlock = stream.pointee.avail_in == 0
             default: throw .malformed
@@ -100,7 +100,7 @@ final class Inflater {
         } while stream.pointee.avail_in > 0 || stream.pointee.avail_out == 0
     }
 
-    /// The message is over. What it would need to go on is missing: it was cut off.
+    /// Ends the message, by adding the tail that the peer omits.
     func finishMessage(into output: inout [UInt8], bytesMax: Int) throws(Failure) {
         if isAfterFinalBlock { return }
         try Inflater.tail.withUnsafeBufferPointer { tail throws(Failure) in
@@ -116,7 +116,7 @@ final class Deflater {
     let windowBits: Int
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
 
-    /// The aim is less on the wire for little time, not the least.
+    /// Optimises for CPU time, not for the smallest size.
     private static let level: Int32 = 3
 
     init?(windowBits: Int) {
@@ -135,19 +135,19 @@ final class Deflater {
 
     func reset() { deflateReset(stream) }
 
-    /// The message without its tail. It isn't empty: what zlib says of nothing depends on what it said before.
+    /// The message without its tail. Never empty: zlib's output for empty input depends on its previous output.
     func compress(_ message: UnsafeRawBufferPointer) -> [UInt8]? {
         guard let base = message.baseAddress, !message.isEmpty else { return nil }
         stream.pointee.next_in = UnsafeMutablePointer(mutating: base.assumingMemoryBound(to: UInt8.self))
         stream.pointee.avail_in = UInt32(message.count)
-        // A flush adds up to six bytes, and something may have been left over in the bit buffer.
-        let room = Int(deflateBound(stream, UInt(message.count))) + 16
+        // A flush adds up to six bytes, and the bit buffer may hold a rest.
+        let capacity = Int(deflateBound(stream, UInt(message.count))) + 16
         var isDone = false
-        var output = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+        var output = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
             stream.pointee.next_out = buffer.baseAddress
-            stream.pointee.avail_out = UInt32(room)
+            stream.pointee.avail_out = UInt32(capacity)
             let code = deflate(stream, Z_SYNC_FLUSH)
-            count = room - Int(stream.pointee.avail_out)
+            count = capacity - Int(stream.pointee.avail_out)
             isDone = code == Z_OK && stream.pointee.avail_in == 0 && stream.pointee.avail_out > 0
         }
         guard isDone, output.suffix(4).elementsEqual(Inflater.tail) else { return nil }

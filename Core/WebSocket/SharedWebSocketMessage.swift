@@ -1,14 +1,14 @@
 import Synchronization
 
-/// A message that a server sends to many clients: framed once, and compressed at most once.
+/// A message that a server sends to many clients: framed once, compressed at most once.
 package final class SharedWebSocketMessage: Sendable {
     let opcode: WebSocketOpcode
     let plainFrame: [UInt8]
     let payloadBytes: Int
-    /// For the full window; empty: it doesn't get smaller.
+    /// For the full window; empty when compression does not make it smaller.
     private let compressed = Mutex<[UInt8]?>(nil)
 
-    /// - Parameter text: valid UTF-8.
+    /// - Parameter string: valid UTF-8.
     package init(string: [UInt8]) {
         opcode = .string
         payloadBytes = string.count
@@ -18,7 +18,7 @@ package final class SharedWebSocketMessage: Sendable {
     var payload: [UInt8] { Array(plainFrame[(plainFrame.count - payloadBytes)...]) }
 
     func compressedFrame(windowBits: Int, _ codecs: DeflateCodecs) -> [UInt8] {
-        // Smaller windows are so rare that nothing is kept for them.
+        // Smaller windows are so rare that their frames are not cached.
         if windowBits < WebSocketDeflate.windowBitsMax { return compress(windowBits, codecs) ?? plainFrame }
         return compressed.withLock { kept in
             if let kept { return kept }

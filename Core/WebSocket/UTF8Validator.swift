@@ -1,7 +1,7 @@
-/// Checks UTF-8 that comes in pieces, which may be cut within a character. Source: RFC 3629, 4.
+/// Checks UTF-8 that arrives in pieces, which may be split within a character. Source: RFC 3629, 4.
 struct UTF8Validator {
-    /// Bytes that the present character still needs, and what the next of them may be: the second byte is where
-    /// overlong forms, surrogates and numbers past U+10FFFF show.
+    /// The number of bytes that the current character still needs, and the range of the next byte. The second byte
+    /// shows overlong forms, surrogates and numbers past U+10FFFF.
     private var needed: UInt8 = 0
     private var lower: UInt8 = 0x80
     private var upper: UInt8 = 0xBF
@@ -9,7 +9,7 @@ struct UTF8Validator {
     /// The bytes so far end with a whole character.
     var isComplete: Bool { needed == 0 }
 
-    /// False when no bytes that could follow make it valid.
+    /// False when no following bytes can make it valid.
     mutating func accept(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var position = 0
         while position < bytes.count {

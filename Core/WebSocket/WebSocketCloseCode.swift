@@ -5,7 +5,7 @@ package struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable {
     package init(rawValue: UInt16) { self.rawValue = rawValue }
 
     package static let normal = WebSocketCloseCode(rawValue: 1000)
-    /// The server goes down, or the page is left.
+    /// The server shuts down, or the user closes the page.
     package static let goingAway = WebSocketCloseCode(rawValue: 1001)
     package static let protocolError = WebSocketCloseCode(rawValue: 1002)
     package static let unsupportedData = WebSocketCloseCode(rawValue: 1003)
@@ -15,8 +15,8 @@ package struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable {
     package static let internalError = WebSocketCloseCode(rawValue: 1011)
     package static let tryAgainLater = WebSocketCloseCode(rawValue: 1013)
 
-    /// May stand in a frame: 1004, 1005, 1006 and 1015 are for programs' own use, 1016–2999 aren't given out, and
-    /// nothing below 1000 is a code.
+    /// Whether a frame may carry the code: 1004, 1005, 1006 and 1015 are for internal use, 1016–2999 are unassigned,
+    /// and values below 1000 are not codes.
     package var isSendable: Bool {
         switch rawValue {
         case 1000...1003, 1007...1014, 3000...4999: true
@@ -25,7 +25,7 @@ package struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// The peer broke the protocol, or went over a limit: the connection is to be closed with this code.
+/// The peer violated the protocol or exceeded a limit: the connection must be closed with this code.
 package struct WebSocketFailure: Error, Hashable, Sendable {
     package var code: WebSocketCloseCode
     /// Short enough for a close frame.

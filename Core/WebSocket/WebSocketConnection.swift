@@ -1,10 +1,10 @@
-/// An open WebSocket connection as a state machine: what the peer sent goes in and events come out, messages go in and
+/// An open WebSocket connection as a state machine: bytes of the peer go in and events come out, messages go in and
 /// bytes for the peer come out.
 ///
-/// It answers nothing by itself. Whoever drives it answers `.ping` with `pong`, and `.close` or a failure with `close`;
-/// after either it reads nothing more. Without context takeover an idle connection owns no memory but the object.
+/// It answers nothing automatically. The caller answers `.ping` with `pong`, and `.close` or a failure with `close`;
+/// after either it reads nothing more. Without context takeover an idle connection owns no memory except the object.
 ///
-/// Not Sendable: has one owner, a thread or what guards it.
+/// Not Sendable: it has one owner, a thread or a lock.
 package final class WebSocketConnection {
     package enum Role: Sendable {
         case client
@@ -15,21 +15,21 @@ package final class WebSocketConnection {
         /// Valid UTF-8.
         case string([UInt8])
         case binary([UInt8])
-        /// To be answered with a pong of the same payload.
+        /// Must be answered with a pong of the same payload.
         case ping([UInt8])
         case pong([UInt8])
-        /// The last event. A peer needn't give a code.
+        /// The last event. The code is optional.
         case close(WebSocketCloseCode?, reason: String)
     }
 
-    /// A message of which not all frames are there.
+    /// A message whose frames are incomplete.
     private struct Message {
         var isString: Bool
         var isCompressed: Bool
         var bytes: [UInt8] = []
         var validator = UTF8Validator()
         var frames = 0
-        /// Payload as it came: a compressed one could go on for ever and say nothing.
+        /// Received payload bytes: a compressed message could continue forever without output.
         var receivedBytes = 0
     }
 
@@ -38,15 +38,15 @@ package final class WebSocketConnection {
     package let deflate: WebSocketDeflate?
 
     private var reader = WebSocketFrameReader()
-    /// The frame whose payload is being read, and how much of that has come.
+    /// The frame whose payload is being read, and how much of it has arrived.
     private var frame: WebSocketFrameHeader?
     private var payloadRead = 0
     private var message: Message?
     private var control: [UInt8] = []
     private var failure: WebSocketFailure?
-    /// The peer has said that it sends no more.
+    /// The peer sends no more messages.
     package private(set) var hasReceivedClose = false
-    /// Nothing may be sent any more.
+    /// Nothing more may be sent.
     package private(set) var hasSentClose = false
 
     private let codecs: DeflateCodecs
@@ -55,9 +55,10 @@ package final class WebSocketConnection {
     private let nextMask: () -> UInt32
 
     /// - Parameters:
-    ///   - deflate: what the handshake has agreed on; nil: no compression.
+    ///   - deflate: the result of the handshake; nil: no compression.
     ///   - codecs: shared with other connections of the same owner.
-    ///   - nextMask: of a client's frames. It must not be foreseen by whoever writes the messages (RFC 6455, 10.3).
+    ///   - nextMask: the mask of a client's frames. The author of the messages must not be able to predict it (RFC
+    ///     6455, 10.3).
     package init(
         role: Role, limits: WebSocketLimits = WebSocketLimits(), deflate: WebSocketDeflate? = nil,
         codecs: DeflateCodecs = DeflateCodecs(), nextMask: @escaping () -> UInt32 = WebSocketConnection.randomMask
@@ -74,18 +75,18 @@ package final class WebSocketConnection {
         return generator.next()
     }
 
-    /// Bytes kept of a message that isn't complete.
+    /// Buffered bytes of an incomplete message.
     package var bufferedBytes: Int { (message?.bytes.count ?? 0) + control.count }
 
-    /// The peer has begun something that it must go on with.
+    /// The peer has begun a message or frame that it must continue.
     package var isWithinMessage: Bool { message != nil || frame != nil || reader.isUnfinished }
 
     // MARK: Input
 
-    /// Goes on reading at `position` and moves it on: to the end of the input without an event, else behind the event's
-    /// last byte. To be called until it returns nil.
+    /// Reads from `position` and advances it: to the end of the input when there is no event, else past the event's
+    /// last byte. The caller repeats the call until it returns nil.
     ///
-    /// - Throws: the failure with which to close; the same again from then on.
+    /// - Throws: the failure with which to close; the same one again from then on.
     package func next(
         _ input: UnsafeRawBufferPointer, _ position: inout Int
     ) throws(WebSocketFailure) -> Event? {
@@ -111,7 +112,7 @@ package final class WebSocketConnection {
         }
     }
 
-    /// All events of the input, for those who needn't stop between them and don't care what came before a failure.
+    /// All events of the input. The events before a failure are lost.
     package func receive(_ bytes: [UInt8]) throws(WebSocketFailure) -> [Event] {
         try bytes.withUnsafeBufferPointer { input throws(WebSocketFailure) in
             let input = UnsafeRawBufferPointer(input)
@@ -127,17 +128,17 @@ package final class WebSocketConnection {
         message = nil
         frame = nil
         control = []
-        // What it knows may be half of something: another connection mustn't get it.
+        // It may hold half of a message: another connection must not get it.
         inflater = nil
     }
 
     private func begin(_ header: WebSocketFrameHeader) throws(WebSocketFailure) {
         guard (header.mask != nil) == (role == .server) else {
-            throw .violation(role == .server ? "a client's frame isn't masked" : "a server's frame is masked")
+            throw .violation(role == .server ? "a client's frame is not masked" : "a server's frame is masked")
         }
         if !header.opcode.isControl {
             if header.opcode == .continuation {
-                guard message != nil else { throw .violation("a continuation of nothing") }
+                guard message != nil else { throw .violation("a continuation frame without a message") }
             } else {
                 guard message == nil else { throw .violation("a message begins within another") }
                 message = Message(isString: header.opcode == .string, isCompressed: header.isCompressed)
@@ -154,7 +155,7 @@ package final class WebSocketConnection {
         guard message.frames <= limits.fragmentsMax else {
             throw WebSocketFailure(.policyViolation, "a message has more than \(limits.fragmentsMax) fragments")
         }
-        // What can't be compressed grows by five bytes in some thousands.
+        // Incompressible data grows by five bytes per some thousands.
         let slack = message.isCompressed ? 1_024 + limits.messageBytesMax >> 7 : 0
         guard header.payloadBytes <= limits.messageBytesMax + slack - message.receivedBytes else { throw tooBig }
         message.receivedBytes += header.payloadBytes
@@ -198,7 +199,7 @@ package final class WebSocketConnection {
     // MARK: Data frames
 
     private func receiveData(_ piece: UnsafeRawBufferPointer, _ header: WebSocketFrameHeader) throws(WebSocketFailure) {
-        // Taken out, so that its array has one owner and grows in place.
+        // Moved out, so that its array has one owner and grows in place.
         guard var message = message.take() else { return }
         let start = message.bytes.count
         if message.isCompressed {
@@ -240,7 +241,7 @@ package final class WebSocketConnection {
         let isValid = message.bytes.withUnsafeBytes {
             message.validator.accept(UnsafeRawBufferPointer(rebasing: $0[start...]))
         }
-        guard isValid else { throw WebSocketFailure(.invalidPayload, "a text isn't UTF-8") }
+        guard isValid else { throw WebSocketFailure(.invalidPayload, "a text message is not valid UTF-8") }
     }
 
     private func endMessage() throws(WebSocketFailure) -> Event? {
@@ -260,7 +261,7 @@ package final class WebSocketConnection {
         }
         guard message.isString else { return .binary(message.bytes) }
         guard message.validator.isComplete else {
-            throw WebSocketFailure(.invalidPayload, "a text ends within a character")
+            throw WebSocketFailure(.invalidPayload, "a text message ends within a character")
         }
         return .string(message.bytes)
     }
@@ -282,27 +283,27 @@ package final class WebSocketConnection {
         guard !payload.isEmpty else { return .close(nil, reason: "") }
         guard payload.count >= 2 else { throw .violation("a close code has two bytes") }
         let code = WebSocketCloseCode(rawValue: UInt16(payload[0]) << 8 | UInt16(payload[1]))
-        guard code.isSendable else { throw .violation("close code \(code.rawValue) isn't to be sent") }
+        guard code.isSendable else { throw .violation("close code \(code.rawValue) must not be sent") }
         guard payload[2...].withUnsafeBytes({ UTF8Validator.isValid($0) }) else {
-            throw WebSocketFailure(.invalidPayload, "a close reason isn't UTF-8")
+            throw WebSocketFailure(.invalidPayload, "a close reason is not valid UTF-8")
         }
         return .close(code, reason: String(decoding: payload[2...], as: UTF8.self))
     }
 
     // MARK: Output
 
-    /// - Parameter text: valid UTF-8.
-    /// - Returns: what to send; nothing after `close`.
+    /// - Parameter string: valid UTF-8.
+    /// - Returns: the bytes to send; empty after `close`.
     package func send(string: [UInt8]) -> [UInt8] { send(.string, string) }
 
     package func send(binary: [UInt8]) -> [UInt8] { send(.binary, binary) }
 
-    /// A message that many connections get. Only a server can share: a client's frames have a mask each.
+    /// Sends a message that many connections share. Only a server can share: every client frame has its own mask.
     package func send(_ message: SharedWebSocketMessage) -> [UInt8] {
         precondition(role == .server, "a client's frames can't be shared")
         guard !hasSentClose else { return [] }
         guard let deflate, message.payloadBytes >= limits.compressionThresholdBytes else { return message.plainFrame }
-        // The compressor's window is the connection's own.
+        // With context takeover the compressor's window belongs to the connection.
         guard !deflate.serverTakesOverContext else { return send(message.opcode, message.payload) }
         return message.compressedFrame(windowBits: deflate.serverWindowBits, codecs)
     }
@@ -312,13 +313,13 @@ package final class WebSocketConnection {
 
     package func pong(_ payload: [UInt8]) -> [UInt8] { sendControl(.pong, payload) }
 
-    /// The last frame. A reason that is too long is cut.
-    /// - Parameter code: nil sends none.
+    /// The last frame. A long reason is truncated.
+    /// - Parameter code: nil sends no code.
     package func close(_ code: WebSocketCloseCode?, reason: String = "") -> [UInt8] {
         guard !hasSentClose else { return [] }
         var payload: [UInt8] = []
         if let code {
-            precondition(code.isSendable, "close code \(code.rawValue) isn't to be sent")
+            precondition(code.isSendable, "close code \(code.rawValue) must not be sent")
             payload = [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 255)]
             for scalar in reason.unicodeScalars {
                 let bytes = UTF8.encode(scalar).map(Array.init) ?? []
@@ -348,14 +349,14 @@ package final class WebSocketConnection {
         return encode(opcode, payload, isCompressed: false)
     }
 
-    /// Nil when it is better sent as it is.
+    /// Nil when compression does not make it smaller.
     private func compress(_ payload: [UInt8], _ deflate: WebSocketDeflate) -> [UInt8]? {
         let keepsWindow = role == .server ? deflate.serverTakesOverContext : deflate.clientTakesOverContext
         let windowBits = role == .server ? deflate.serverWindowBits : deflate.clientWindowBits
         guard let deflater = deflater ?? codecs.takeDeflater(windowBits: windowBits) else { return nil }
         let compressed = payload.withUnsafeBytes { deflater.compress($0) }
         if keepsWindow, compressed != nil {
-            // The window has the message in it now, so the peer's must get it, too.
+            // The compressor's window contains the message now, so the peer's window must contain it, too.
             self.deflater = deflater
             return compressed
         }

@@ -1,14 +1,14 @@
-/// What two ends have agreed on for permessage-deflate. Source: RFC 7692, 7.1.
+/// The parameters of permessage-deflate that both ends have agreed on. Source: RFC 7692, 7.1.
 package struct WebSocketDeflate: Equatable, Sendable {
-    /// The server's messages refer to its earlier ones, for which both ends keep a window of 32 KB and more.
+    /// The server's messages refer to earlier ones, for which both ends keep a window of 32 KB and more.
     package var serverTakesOverContext: Bool
     package var clientTakesOverContext: Bool
-    /// Of the window of the server's compressor, 9 to 15.
+    /// The window bits of the server's compressor, 9 to 15.
     package var serverWindowBits: Int
     package var clientWindowBits: Int
 
     package static let windowBitsMax = 15
-    /// zlib can't compress without wrapper into a window of 8 bits.
+    /// zlib cannot write raw deflate with a window of 8 bits.
     static let windowBitsMin = 9
 
     package init(
@@ -25,10 +25,10 @@ package struct WebSocketDeflate: Equatable, Sendable {
 
     // MARK: Server
 
-    /// The first of the client's offers that can be taken; nil: none can, and the connection goes on without.
+    /// The first acceptable offer of the client; nil: none is acceptable, and the connection is not compressed.
     ///
-    /// - Parameter takesOverContext: whether windows are kept where the client allows it. Without, both ends are told
-    ///   not to, which a server may do unasked (RFC 7692, 7.1.1).
+    /// - Parameter takesOverContext: whether windows are kept where the client allows it. If false, the answer requires
+    ///   both ends not to keep them, which a server may do unasked (RFC 7692, 7.1.1).
     static func accepted(_ offers: [WebSocketExtension], takesOverContext: Bool) -> WebSocketDeflate? {
         for offer in offers where offer.name == name {
             if let agreed = accept(offer, takesOverContext) { return agreed }
@@ -47,7 +47,7 @@ package struct WebSocketDeflate: Equatable, Sendable {
             case ("server_max_window_bits", .some(let string)):
                 guard let bits = windowBits(string), bits >= windowBitsMin else { return nil }
                 result.serverWindowBits = bits
-            // A hint that the client could use less; whatever it uses, we understand.
+            // A hint that the client supports smaller windows; we decode any size.
             case ("client_max_window_bits", nil): break
             case ("client_max_window_bits", .some(let string)): guard windowBits(string) != nil else { return nil }
             default: return nil
@@ -56,7 +56,7 @@ package struct WebSocketDeflate: Equatable, Sendable {
         return result
     }
 
-    /// The field's value that tells the client.
+    /// The value of the response field.
     var answer: String {
         var string = WebSocketDeflate.name
         if !serverTakesOverContext { string += "; server_no_context_takeover" }
@@ -69,13 +69,14 @@ package struct WebSocketDeflate: Equatable, Sendable {
 
     // MARK: Client
 
-    /// What our client offers: no windows on either side, so that an idle connection is small there, too.
+    /// The offer of our client: no windows on either side, so that an idle connection is small on both.
     static let offer = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
 
-    /// The server's answer to `offer`; nil: it isn't a proper one.
+    /// Parses the server's answer to `offer`; nil when it is invalid.
     static func confirmed(_ answer: WebSocketExtension) -> WebSocketDeflate? {
         guard answer.name == name, answer.hasDistinctParameters else { return nil }
-        // Ours isn't kept, whether the server says so or not; the server's must not be, as that was asked for.
+        // We keep no window, whatever the server answers; the server must not keep one either, because the offer
+        // requires it.
         var result = WebSocketDeflate()
         var serverForgets = false
         for (name, value) in answer.parameters {

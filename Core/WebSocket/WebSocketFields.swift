@@ -1,4 +1,4 @@
-/// One extension as it stands in `sec-websocket-extensions`. Source: RFC 6455, 9.1.
+/// One extension in `sec-websocket-extensions`. Source: RFC 6455, 9.1.
 package struct WebSocketExtension: Equatable {
     var name: String
     var parameters: [(name: String, value: String?)]
@@ -10,13 +10,13 @@ package struct WebSocketExtension: Equatable {
             && one.parameters.elementsEqual(other.parameters) { $0.name == $1.name && $0.value == $1.value }
     }
 
-    /// All extensions of the fields in their order; nil when the grammar is broken.
+    /// All extensions of the fields, in order; nil when the syntax is invalid.
     package static func parse(_ fields: [String]) -> [WebSocketExtension]? {
         var extensions: [WebSocketExtension] = []
         for field in fields {
             var scanner = FieldScanner(field)
             repeat {
-                // Empty elements of a list count as nothing (RFC 9110, 5.6.1).
+                // Empty list elements are ignored (RFC 9110, 5.6.1).
                 if scanner.isAtSeparator { continue }
                 guard let name = scanner.token() else { return nil }
                 var element = WebSocketExtension(name: name, parameters: [])
@@ -51,7 +51,7 @@ enum WebSocketFields {
     }
 }
 
-/// Reads the pieces of a field's value, skipping spaces before each.
+/// Reads the parts of a field's value, and skips spaces before each.
 private struct FieldScanner {
     private let bytes: [UInt8]
     private var position = 0
@@ -84,7 +84,7 @@ private struct FieldScanner {
         return position > start ? String(decoding: bytes[start..<position], as: UTF8.self).lowercased() : nil
     }
 
-    /// Whatever is quoted must be a token, too (RFC 6455, 9.1).
+    /// A quoted string must also be a token (RFC 6455, 9.1).
     mutating func tokenOrQuoted() -> String? {
         guard take(UInt8(ascii: "\"")) else { return token() }
         var value: [UInt8] = []

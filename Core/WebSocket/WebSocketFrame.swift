@@ -1,4 +1,4 @@
-/// What a frame is. Source: RFC 6455, 5.2.
+/// The type of a frame. Source: RFC 6455, 5.2.
 enum WebSocketOpcode: UInt8 {
     case continuation = 0
     case string = 1
@@ -10,11 +10,11 @@ enum WebSocketOpcode: UInt8 {
     var isControl: Bool { rawValue >= 8 }
 }
 
-/// All of a frame but its payload.
+/// A frame without its payload.
 struct WebSocketFrameHeader: Equatable {
     var opcode: WebSocketOpcode
     var isFinal: Bool
-    /// RSV1, which permessage-deflate has taken for itself.
+    /// RSV1, which permessage-deflate uses.
     var isCompressed: Bool
     var mask: UInt32?
     var payloadBytes: Int
@@ -40,10 +40,10 @@ struct WebSocketFrameHeader: Equatable {
     }
 }
 
-/// Takes a header byte by byte, so that no split of the input matters and an unfinished header owns no memory.
+/// Reads a header byte by byte, so that the split of the input does not matter and an unfinished header owns no memory.
 ///
-/// It checks what a header says by itself: reserved bits that nobody has negotiated, unknown opcodes, control frames
-/// that are long or fragmented, lengths that aren't written in the shortest way or have the top bit set.
+/// It checks everything that a header alone shows: reserved bits that were not negotiated, unknown opcodes, control
+/// frames that are long or fragmented, lengths that do not use the shortest form or have the top bit set.
 struct WebSocketFrameReader {
     private enum Stage: UInt8 { case flags, length, extendedLength, mask }
 
@@ -56,11 +56,11 @@ struct WebSocketFrameReader {
     private var flags: UInt8 = 0
     private var opcode = WebSocketOpcode.continuation
 
-    /// Some bytes of a header have come, not all.
+    /// Some but not all bytes of a header have arrived.
     var isUnfinished: Bool { stage != .flags }
 
     /// - Parameter allowsCompression: RSV1 has a meaning.
-    /// - Returns: the header, with its last byte.
+    /// - Returns: the header, after its last byte.
     mutating func read(
         _ byte: UInt8, allowsCompression: Bool
     ) throws(WebSocketFailure) -> WebSocketFrameHeader? {
@@ -72,7 +72,7 @@ struct WebSocketFrameReader {
             bytesLeft -= 1
             if bytesLeft == 0 { return try endOfLength() }
         case .mask:
-            // First byte lowest: the order in which they are applied.
+            // First byte lowest: the order of application.
             mask = mask >> 8 | UInt32(byte) << 24
             bytesLeft -= 1
             if bytesLeft == 0 { return header(mask) }
@@ -86,7 +86,7 @@ struct WebSocketFrameReader {
         }
         guard byte & 0x30 == 0 else { throw .violation("reserved bits are set") }
         if byte & 0x40 != 0 {
-            guard allowsCompression else { throw .violation("compression wasn't agreed on") }
+            guard allowsCompression else { throw .violation("compression was not negotiated") }
             guard opcode == .string || opcode == .binary else {
                 throw .violation("a compressed message is marked by its first frame only")
             }
@@ -115,7 +115,7 @@ struct WebSocketFrameReader {
 
     private mutating func endOfLength() throws(WebSocketFailure) -> WebSocketFrameHeader? {
         let shortest: UInt64 = shortLength == 127 ? 0x1_0000 : shortLength == 126 ? 126 : 0
-        guard length >= shortest else { throw .violation("a length isn't written in the shortest way") }
+        guard length >= shortest else { throw .violation("a length does not use the shortest form") }
         guard length <= UInt64(Int64.max) else { throw .violation("a length has its top bit set") }
         guard isMasked else { return header(nil) }
         mask = 0
@@ -132,11 +132,11 @@ struct WebSocketFrameReader {
     }
 }
 
-/// The exclusive or of a payload with its four bytes. Source: RFC 6455, 5.3.
+/// XORs a payload with the four bytes of its mask. Source: RFC 6455, 5.3.
 enum WebSocketMask {
     /// - Parameters:
     ///   - mask: the first byte lowest.
-    ///   - offset: how many bytes of the payload stand before `bytes`.
+    ///   - offset: the number of payload bytes before `bytes`.
     static func apply(_ mask: UInt32, offset: Int, to bytes: UnsafeMutableRawBufferPointer) {
         let shift = UInt32(offset & 3) * 8
         let turned = shift == 0 ? mask : mask >> shift | mask << (32 - shift)

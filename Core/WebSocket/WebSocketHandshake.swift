@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// Why a handshake isn't one, in the terms of HTTP.
+/// Why a handshake failed, in terms of HTTP.
 package struct WebSocketHandshakeFailure: Error, Hashable, Sendable {
     /// 400, 405 or 426.
     package var status: Int
@@ -12,31 +12,32 @@ package struct WebSocketHandshakeFailure: Error, Hashable, Sendable {
     }
 }
 
-/// A client's wish to speak WebSocket, as a server reads it from a request's head. Source: RFC 6455, 4.2.1.
+/// A client's request for WebSocket, as a server reads it from the request head. Source: RFC 6455, 4.2.1.
 package struct WebSocketUpgradeRequest: Sendable {
     private let key: String
     private let extensions: [WebSocketExtension]
-    /// The subprotocols that the client would speak, the best first.
+    /// The subprotocols that the client supports, in order of preference.
     package let protocols: [String]
 
-    /// - Parameter values: of all fields with a (lowercase) name, in order.
+    /// - Parameter values: returns the values of all fields with a (lowercase) name, in order.
     package init(
         method: String, isHTTP1_1: Bool, values: (String) -> [String]
     ) throws(WebSocketHandshakeFailure) {
         guard isHTTP1_1 else {
-            throw WebSocketHandshakeFailure(status: 400, reason: "WebSocket is spoken over HTTP/1.1 here")
+            throw WebSocketHandshakeFailure(status: 400, reason: "a WebSocket handshake requires HTTP/1.1")
         }
         guard WebSocketFields.tokens(values("upgrade")).contains("websocket") else {
-            throw WebSocketHandshakeFailure(status: 426, reason: "this is spoken over WebSocket")
+            throw WebSocketHandshakeFailure(status: 426, reason: "this resource requires a WebSocket upgrade")
         }
         guard method == "GET" else {
-            throw WebSocketHandshakeFailure(status: 405, reason: "a WebSocket handshake is a GET")
+            throw WebSocketHandshakeFailure(status: 405, reason: "a WebSocket handshake must use GET")
         }
         guard WebSocketFields.tokens(values("connection")).contains("upgrade") else {
-            throw WebSocketHandshakeFailure(status: 400, reason: "the field connection doesn't name upgrade")
+            throw WebSocketHandshakeFailure(status: 400, reason: "the connection field does not contain upgrade")
         }
         guard values("sec-websocket-version") == [HearthWebSocket.version] else {
-            throw WebSocketHandshakeFailure(status: 426, reason: "WebSocket's version is \(HearthWebSocket.version)")
+            throw WebSocketHandshakeFailure(
+                status: 426, reason: "the WebSocket version must be \(HearthWebSocket.version)")
         }
         let keys = values("sec-websocket-key")
         guard keys.count == 1, WebSocketKey.isValid(keys[0]) else {
@@ -54,7 +55,7 @@ package struct WebSocketUpgradeRequest: Sendable {
     }
 
     /// - Parameter takesOverContext: see `WebSocketDeflate`; nil: no compression.
-    /// - Returns: the fields of the answer 101, and what has been agreed on.
+    /// - Returns: the fields of the response 101, and the agreed compression.
     package func answer(
         takesOverContext: Bool?, subprotocol: String? = nil
     ) -> (fields: [(name: String, value: String)], deflate: WebSocketDeflate?) {
@@ -75,7 +76,7 @@ package struct WebSocketUpgradeRequest: Sendable {
 package struct WebSocketUpgradeOffer: Sendable {
     private let key: String
     private let offersCompression: Bool
-    /// What belongs into the request besides `host` and fields of the user.
+    /// The request fields besides `host` and the user's fields.
     package let fields: [(name: String, value: String)]
 
     /// - Parameter keyBytes: 16 random bytes.
@@ -99,9 +100,9 @@ package struct WebSocketUpgradeOffer: Sendable {
             offersCompression: offersCompression)
     }
 
-    /// Checks an answer 101: whatever the server says that wasn't asked for ends the connection.
+    /// Checks a response 101. Anything that the client did not ask for ends the connection.
     ///
-    /// - Parameter values: of all fields with a (lowercase) name, in order.
+    /// - Parameter values: returns the values of all fields with a (lowercase) name, in order.
     package func check(values: (String) -> [String]) throws(WebSocketHandshakeFailure) -> WebSocketDeflate? {
         func refuse(_ reason: String) -> WebSocketHandshakeFailure {
             WebSocketHandshakeFailure(status: 400, reason: reason)
@@ -127,7 +128,7 @@ package struct WebSocketUpgradeOffer: Sendable {
 }
 
 enum WebSocketKey {
-    /// 22 characters for 16 bytes, and two for what is missing to 18.
+    /// 22 characters for 16 bytes, and two characters of padding.
     static func isValid(_ key: String) -> Bool {
         let bytes = Array(key.utf8)
         return bytes.count == 24 && bytes.suffix(2).elementsEqual("==".utf8)
@@ -141,7 +142,7 @@ enum WebSocketKey {
             }
     }
 
-    /// Shows that who answers has read the request and speaks WebSocket. Source: RFC 6455, 4.2.2.
+    /// Proves that the server has read the request and supports WebSocket. Source: RFC 6455, 4.2.2.
     static func accept(_ key: String) -> String {
         let string = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
         var digest = [UInt8](repeating: 0, count: 20)
@@ -151,7 +152,7 @@ enum WebSocketKey {
     }
 
     static func base64(_ bytes: [UInt8]) -> String {
-        // Four characters for each three bytes, and a zero.
+        // Four characters for every three bytes, and a terminating zero.
         var string = [UInt8](repeating: 0, count: (bytes.count + 2) / 3 * 4 + 1)
         let count = EVP_EncodeBlock(&string, bytes, Int32(bytes.count))
         return String(decoding: string[..<Int(count)], as: UTF8.self)

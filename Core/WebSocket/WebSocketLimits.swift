@@ -1,10 +1,11 @@
-/// What a peer may make a `WebSocketConnection` keep or do.
+/// What a peer may make a `WebSocketConnection` buffer or process.
 package struct WebSocketLimits: Sendable, Equatable {
-    /// Bytes of one message; of a compressed one as it is after decompression. Close code 1009 above it.
+    /// Bytes of one message, after decompression. Exceeding it closes with code 1009.
     package var messageBytesMax: Int
-    /// Frames of one message: empty ones would otherwise let it never end. Close code 1008 above it.
+    /// Frames of one message: without this, empty frames could continue a message forever. Exceeding it closes with
+    /// code 1008.
     package var fragmentsMax: Int
-    /// Messages of fewer bytes are sent as they are: compressing them costs more than it saves.
+    /// Smaller messages are not compressed: compression costs more than it saves.
     package var compressionThresholdBytes: Int
 
     package init(

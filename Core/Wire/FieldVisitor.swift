@@ -1,11 +1,11 @@
 import HearthModel
 
-/// One way to go through a message's fields: reading or writing, binary or JSON.
+/// A traversal of a message's fields: reading or writing, binary or JSON.
 ///
-/// A message lists its fields once, in `WireMessage.visit`; each visitor makes of a line what it needs. The name is the
+/// A message lists its fields once, in `WireMessage.visit`; each visitor handles a line in its own way. The name is the
 /// proto's (`read_time`); the JSON name follows from it by the proto3 rule. A line without `oneof` is a field without
-/// presence, which is left out at its zero value (a message's presence is its optional); a line with `oneof` is written
-/// whenever it is set, and of the lines with one group at most one is set.
+/// presence, which is omitted at its zero value (a message's presence is its optional). A line with `oneof` is written
+/// whenever it is set; of the lines of one group at most one is set.
 ///
 /// Encoders never fail: their `Failure` is `Never`.
 package protocol FieldVisitor {
@@ -74,23 +74,23 @@ package protocol FieldVisitor {
     /// map<string, google.firestore.v1.Value>
     mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) throws(Failure)
 
-    /// A message of which only its presence is read.
+    /// A message of which only the presence is read.
     mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) throws(Failure)
 }
 
-/// An enumeration of a proto3 file: open, as a newer peer may send numbers that we don't know.
+/// An enumeration of a proto3 file: open, because a newer peer may send unknown numbers.
 package protocol WireEnum: RawRepresentable, Hashable, Sendable where RawValue == Int32 {
     init(rawValue: Int32)
-    /// The proto's full name, for messages about wrong values.
+    /// The proto's full name, for errors about wrong values.
     static var typeName: String { get }
     /// Every number with its name.
     static var names: [(number: Int32, name: StaticString)] { get }
 }
 
 extension WireEnum {
-    /// The value's name, or nil for a number that the proto doesn't have.
+    /// The value's name, or nil for a number that the proto does not declare.
     package var name: StaticString? { Self.names.first { $0.number == rawValue }?.name }
 }
 
@@ -116,7 +116,7 @@ package struct StringMap: Sendable {
         entries.first { UTF8Order.equal($0.key, key) }?.value
     }
 
-    /// Sets a key's value; a value that was there is replaced.
+    /// Sets a key's value; an existing value is replaced.
     package mutating func set(_ key: String, _ value: String) {
         let index = entries.firstIndex { UTF8Order.compare($0.key, key) >= 0 } ?? entries.count
         if index < entries.count, UTF8Order.equal(entries[index].key, key) {
@@ -130,7 +130,7 @@ package struct StringMap: Sendable {
 extension StaticString {
     /// Whether two literals have the same bytes.
     @inline(__always)
-    func hasSameText(as other: StaticString) -> Bool {
+    func hasSameBytes(as other: StaticString) -> Bool {
         utf8CodeUnitCount == other.utf8CodeUnitCount
             && UTF8Order.compare(
                 UnsafeRawBufferPointer(start: utf8Start, count: utf8CodeUnitCount),

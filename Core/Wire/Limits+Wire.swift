@@ -1,11 +1,11 @@
 import HearthModel
 
-/// The bounds of this module, and of those that build upon it. One marked "ours" guards memory or time and is not part of the
-/// service's contract.
+/// The bounds of this module and of the modules that build upon it. A bound marked "ours" guards memory or time and is
+/// not part of the service's contract.
 extension Limits {
     // MARK: Documents and values
 
-    /// Levels that a decoder follows before it refuses a message (ours; above `valueDepthMax`, so that validation can
+    /// Levels that a decoder reads before it rejects a message (ours; above `valueDepthMax`, so that validation can
     /// name the field).
     package static let messageDepthMax = 100
 

@@ -1,32 +1,35 @@
 import HearthModel
 
-// HearthWire: how Firestore's messages travel, as protobuf over gRPC and as proto3 JSON over REST and WebChannel.
+// HearthWire: the wire forms of Firestore's messages, as protobuf over gRPC and as proto3 JSON over REST and
+// WebChannel.
 //
-// - A message is a struct with plain properties; `WireMessage.visit` lists its fields once, and visitors make the four
-//   codecs of that list (`FieldVisitor`, `BinaryFieldDecoder` and its siblings). What isn't a request or a response has
-//   the suffix `Message`, so that it never meets a type of the model.
-// - Values and documents, of which nearly all bytes are, have codecs written by hand, straight into the model
-//   (`ValueReading`, `ValueCursor`, `ValueJSONReading`).
-// - A stored document stays in wire form (`EncodedDocument`, `FieldsCodec`): answers are spliced (`ProtobufResponses`)
-//   or transcoded (`JSONResponses`), lookups and masks work on the bytes (`FieldsReader`, `Projection`).
-// - Requests become the model's writes, queries and aggregations in `Conversion`, where they are checked.
+// - A message is a struct with plain properties; `WireMessage.visit` lists its fields once, and visitors derive the
+//   four codecs from that list (`FieldVisitor`, `BinaryFieldDecoder` and its siblings). Types that are neither a
+//   request nor a response have the suffix `Message`, so that they never collide with a type of the model.
+// - Values and documents, which are nearly all bytes of the traffic, have handwritten codecs, directly to and from the
+//   model (`ValueReading`, `ValueCursor`, `ValueJSONReading`).
+// - A stored document stays in wire form (`EncodedDocument`, `FieldsCodec`): it is copied into responses
+//   (`ProtobufResponses`) or transcoded (`JSONResponses`); lookups and masks work on the bytes (`FieldsReader`,
+//   `Projection`).
+// - `Conversion` validates requests and converts them to the model's writes, queries and aggregations.
 //
-// What holds at all times: no input crashes a decoder or makes it work more than in proportion to its size (maps sort,
-// which adds a logarithm); levels are bounded by `Limits.messageDepthMax`; what cannot be read is INVALID_ARGUMENT, or
-// DATA_LOSS where it had been stored; equal values have equal bytes; texts are compared by their UTF-8 bytes.
+// Invariants: no input crashes a decoder or makes it work more than in proportion to its size (sorting of maps adds a
+// logarithm); levels are bounded by `Limits.messageDepthMax`; malformed input is an `INVALID_ARGUMENT` error, or
+// `DATA_LOSS` where it was stored; equal values have equal bytes; strings are compared by their UTF-8 bytes.
 
 /// A message of one of the protos: plain stored properties, and one list of its fields that serves every codec.
 ///
-/// `visit` is the only thing that a message has to write down. The four codec methods are requirements, although all
-/// messages but a few well-known ones take the defaults, because through them each message brings codecs that were
-/// specialised here: a caller in another module reaches them by one witness call instead of through generic code.
+/// `visit` is the only requirement that a message must implement. The four codec methods have default implementations,
+/// which only a few well-known types replace. They are requirements nevertheless: each message then brings codecs that
+/// are specialised in this module, and a caller in another module reaches them by one witness call instead of through
+/// generic code.
 package protocol WireMessage: Sendable {
     init()
 
     /// The proto's full name, as in `@type` and in messages about malformed JSON.
     static var typeName: String { get }
 
-    /// Goes through all fields, in the order in which they are written.
+    /// Visits all fields, in the order in which they are written.
     mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure)
 
     /// Merges the fields up to the decoder's end into this message.
@@ -47,7 +50,7 @@ extension WireMessage {
             try visit(&decoder)
             if decoder.tag != 0 { try decoder.skip(tag) }
             if decoder.clearsSiblings {
-                // The wire's last member of a oneof wins: a second walk through the list takes the others away.
+                // The last member of a oneof wins: a second walk through the list clears the others.
                 try visit(&decoder)
                 decoder.clearsSiblings = false
             }
@@ -78,11 +81,11 @@ extension WireMessage {
     }
 }
 
-// MARK: The codecs as callers use them
+// MARK: Entry points
 
 extension WireMessage {
     /// Reads the binary form.
-    /// - Throws: INVALID_ARGUMENT when the bytes are no such message. Unknown fields are skipped.
+    /// - Throws: `INVALID_ARGUMENT` when the bytes are malformed. Unknown fields are skipped.
     package init(protobuf bytes: [UInt8]) throws(Status) {
         self.init()
         try bytes.withBytes { buffer throws(Status) in
@@ -98,7 +101,7 @@ extension WireMessage {
         try decode(&decoder)
     }
 
-    /// The binary form: fields in the order of the declaration, zero values left out.
+    /// The binary form: fields in the order of the declaration, zero values omitted.
     package func protobuf() -> [UInt8] {
         var encoder = BinaryFieldEncoder()
         encode(&encoder)
@@ -114,8 +117,10 @@ extension WireMessage {
     }
 
     /// Reads proto3 JSON.
-    /// - Parameter path: where the text stands in a larger request, in the proto's names (`document`), for messages.
-    /// - Throws: INVALID_ARGUMENT in Google's wording when it isn't JSON, has unknown members, or members of wrong types.
+    /// - Parameter path: the location of the value in a larger request, in the proto's names (`document`), for error
+    ///   messages.
+    /// - Throws: `INVALID_ARGUMENT` in Google's wording when it is not JSON, has unknown members, or members of wrong
+    ///   types.
     package init(json string: [UInt8], at path: String = "") throws(Status) {
         self.init()
         try string.withBytes { buffer throws(Status) in
@@ -130,7 +135,7 @@ extension WireMessage {
     }
 
     /// Reads proto3 JSON from borrowed memory.
-    /// - Throws: INVALID_ARGUMENT, as the other.
+    /// - Throws: `INVALID_ARGUMENT`, like the other initializer.
     package init(json string: UnsafeRawBufferPointer, forms: JSONForms) throws(Status) {
         self.init()
         var decoder = try JSONFieldDecoder(string)
@@ -155,18 +160,18 @@ extension WireMessage {
     }
 }
 
-/// Which forms a reader of JSON takes.
+/// The forms that a reader of JSON accepts.
 package enum JSONForms: Sendable {
     /// Those of proto3 JSON.
     case standard
-    /// Also times as `{"seconds": "1", "nanos": 2}` and wrapped numbers as `{"value": 1}`, which builders of bundles
-    /// write that know nothing of well-known types.
+    /// Also times as `{"seconds": "1", "nanos": 2}` and wrapped numbers as `{"value": 1}`, from builders of bundles
+    /// that do not support well-known types.
     case bundle
 }
 
 /// How JSON is written.
 package struct JSONOptions: Sendable {
-    /// Enumerations as numbers, as `$alt=json;enum-encoding=int` asks for.
+    /// Enumerations as numbers, for `$alt=json;enum-encoding=int`.
     package var enumsAsNumbers: Bool
 
     package init(enumsAsNumbers: Bool = false) {

@@ -1,5 +1,5 @@
-/// Who calls whom: no function may reach itself, and no chain of calls may be too long. Both hold before anything is
-/// evaluated, so that an evaluation ends and its stack has a bound.
+/// The call graph: no function may reach itself, and no chain of calls may be too long. Both are checked before
+/// anything is evaluated, so that an evaluation ends and its stack is bounded.
 struct CallGraph {
     private enum State {
         case entered
@@ -16,14 +16,14 @@ struct CallGraph {
         let callees = Set(functions.flatMap { $0.callees.map { ObjectIdentifier($0) } })
         for function in functions {
             let chain = graph.visit(function, &issues)
-            // Of a chain that is too long, only the longest is reported: the one that nobody calls.
+            // Of a chain that is too long, only the longest is reported: the one that has no caller.
             let isFirst = !callees.contains(ObjectIdentifier(function))
             if isFirst, chain.count > RulesLimits.callDepthMax { report(chain, &issues) }
         }
         return !graph.hasCycle
     }
 
-    /// - Parameter chain: longer than allowed. The issue stands at the first function too many.
+    /// - Parameter chain: longer than allowed. The issue is located at the first excess function.
     private static func report(_ chain: [FunctionEntry], _ issues: inout IssueList) {
         let names = chain.prefix(RulesLimits.callDepthMax).map(\.declaration.name).joined(separator: "->")
         issues.error(
@@ -31,7 +31,7 @@ struct CallGraph {
             at: chain[RulesLimits.callDepthMax].declaration.nameRange)
     }
 
-    /// The longest chain of calls from a function on.
+    /// The longest chain of calls from a function.
     private mutating func visit(_ function: FunctionEntry, _ issues: inout IssueList) -> [FunctionEntry] {
         switch states[ObjectIdentifier(function)] {
         case .done(let chain): return chain
@@ -40,7 +40,7 @@ struct CallGraph {
             return []
         case nil: break
         }
-        // A chain far too long is refused whatever its length, and the stack ends before it does.
+        // A chain that is far too long is rejected at this length, before the stack overflows.
         if stack.count > 4 * RulesLimits.callDepthMax {
             hasCycle = true
             CallGraph.report(stack, &issues)

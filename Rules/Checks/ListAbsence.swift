@@ -1,11 +1,11 @@
-/// Finds what rules of lists ask of fields that a query may not filter: whether they are there, how many there are, what the
-/// whole of them is. Such a test holds for every list in Google's emulator, and is an error where lists must not find what `get`
-/// refuses; so people are told of it either way.
+/// Finds rules of lists that test fields which a query may not filter: whether they exist, their number, their whole
+/// value. Such a test passes for every list in Google's emulator, and is an error where lists must not find documents
+/// that `get` denies. Therefore it is a warning in both modes.
 struct ListAbsence {
     private static let methods = ["get", "keys", "values", "size", "diff"]
     private static let string =
-        "Lists know only the fields that their query filters: of others this is an error, and in local development they count "
-        + "as absent."
+        "For a list, only the fields that its query filters are known: "
+        + "a test of others is an error, and in local development they count as absent."
 
     private var functions: [String: FunctionDeclaration] = [:]
     private var visited: Set<String> = []
@@ -61,7 +61,7 @@ struct ListAbsence {
             if let to { visit(to) }
         case .call(let name, let arguments):
             for argument in arguments { visit(argument) }
-            // Each once: it says the same wherever it is called from.
+            // Each function once: the result is the same for every caller.
             guard visited.insert(name).inserted, let function = functions[name] else { return }
             for variable in function.variables { visit(variable.value) }
             visit(function.result)
@@ -83,7 +83,7 @@ struct ListAbsence {
         }
     }
 
-    /// `resource.data`, or something in it.
+    /// `resource.data`, or a part of it.
     private static func isData(_ expression: Expression) -> Bool {
         switch expression.kind {
         case .group(let inner): isData(inner)
@@ -102,7 +102,7 @@ struct ListAbsence {
 }
 
 extension Ruleset {
-    /// What the rules of lists in a source ask that a query may not say. Empty for a source with errors.
+    /// The tests in a source's rules for lists that depend on unfiltered fields. Empty for a source with errors.
     package static func listWarnings(_ source: String) -> [RulesIssue] {
         let bytes = Array(source.utf8)
         if bytes.count >= RulesLimits.sourceSizeBytesMax { return [] }

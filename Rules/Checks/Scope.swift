@@ -1,4 +1,5 @@
-/// What names mean at a place of a source: of functions, inside out; of captures, all of the enclosing matches.
+/// The meaning of names at a position of a source: of functions, from the inside out; of captures, those of all
+/// enclosing matches.
 final class Scope {
     let parent: Scope?
     private var functions: [String: FunctionEntry] = [:]
@@ -13,7 +14,7 @@ final class Scope {
         self.parent = parent
     }
 
-    /// Declares a function; false when the scope has one of this name.
+    /// Declares a function; false when the scope already has one of this name.
     func declare(_ function: FunctionEntry) -> Bool {
         if functions[function.declaration.name] != nil { return false }
         functions[function.declaration.name] = function
@@ -32,7 +33,7 @@ final class Scope {
 /// A function of the source while it is compiled.
 final class FunctionEntry {
     let declaration: FunctionDeclaration
-    /// Nil when the compilation is over: a scope holds its functions, too.
+    /// Nil after the compilation, because a scope holds its functions, too.
     private(set) var scope: Scope?
     let program: FunctionProgram
     /// The functions that its body calls, each once.
@@ -45,7 +46,7 @@ final class FunctionEntry {
         program = FunctionProgram(name: declaration.name, parameterCount: declaration.parameters.count)
     }
 
-    /// Ends the compilation's circles.
+    /// Breaks the reference cycles of the compilation.
     func dissolve() {
         scope = nil
         callees = []

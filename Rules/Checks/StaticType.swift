@@ -1,4 +1,4 @@
-/// The types that an expression may have, as far as its text tells.
+/// The possible types of an expression, as far as its source determines them.
 struct StaticType: OptionSet, Sendable {
     let rawValue: UInt32
 

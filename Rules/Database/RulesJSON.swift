@@ -1,11 +1,11 @@
-/// A value of the rules document, before it is taken for rules.
+/// A value of the rules document, before it is interpreted.
 struct RulesJSON {
     enum Content {
         case object([Member])
         case array([RulesJSON])
         case string(RulesText)
         case bool(Bool)
-        /// Numbers and null mean nothing in rules.
+        /// Numbers and null, which have no meaning in rules.
         case other
     }
 
@@ -15,16 +15,16 @@ struct RulesJSON {
     }
 
     var content: Content
-    /// Of its first byte.
+    /// The offset of its first byte.
     var offset: Int
 }
 
-/// A string of the rules document: what it means, and where each byte of that stands.
+/// A string of the rules document: its content, and the offset of each byte in the document.
 struct RulesText {
     var bytes: [UInt8]
-    /// Of the byte behind the opening quote.
+    /// The offset of the byte after the opening quote.
     private let start: Int
-    /// Where the distance between the two changes: behind escapes.
+    /// The positions after escapes, where the difference between the two offsets changes.
     private var jumps: [(decoded: Int, source: Int)] = []
 
     init(start: Int) {
@@ -32,7 +32,7 @@ struct RulesText {
         self.start = start
     }
 
-    /// Of the opening quote.
+    /// The offset of the opening quote.
     var offset: Int { start - 1 }
 
     var string: String { String(decoding: bytes, as: UTF8.self) }
@@ -42,7 +42,7 @@ struct RulesText {
         jumps.append((bytes.count, source))
     }
 
-    /// The place in the document of a byte of the text.
+    /// The offset in the document of a byte of the content.
     func documentOffset(_ offset: Int) -> Int {
         var low = 0
         var high = jumps.count
@@ -54,7 +54,7 @@ struct RulesText {
     }
 }
 
-/// Reads JSON as rules have it: with comments, with strings over several lines, and with commas behind the last member.
+/// Reads JSON with the extensions of rules: comments, strings over several lines, and trailing commas.
 struct RulesJSONParser {
     private let source: [UInt8]
     private var offset = 0
@@ -70,7 +70,7 @@ struct RulesJSONParser {
         return value
     }
 
-    /// Whether the first thing behind space and comments is an object.
+    /// Whether the first token after white space and comments opens an object.
     static func beginsWithObject(_ source: [UInt8]) -> Bool {
         var parser = RulesJSONParser(source)
         do throws(TreeSyntaxError) {
@@ -83,7 +83,7 @@ struct RulesJSONParser {
 
     private init(_ source: [UInt8]) {
         self.source = source
-        // A byte order mark, as some editors write it.
+        // A byte order mark, which some editors write.
         if source.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
     }
 
@@ -182,7 +182,7 @@ struct RulesJSONParser {
         depth -= 1
     }
 
-    /// Takes the comma behind an item; false at the end.
+    /// Takes the comma after an item; false at the end.
     private mutating func comma(before end: UInt8) throws(TreeSyntaxError) {
         try skipSpace()
         if byte == UInt8(ascii: ",") {
@@ -233,7 +233,7 @@ struct RulesJSONParser {
                 offset += 1
                 return string
             case UInt8(ascii: "\\"): try escape(into: &string)
-            // What editors put at the ends of lines and before them may stand in a string.
+            // Tabs and line feeds are allowed in a string.
             case 0..<0x20 where byte != 0x09 && byte != 0x0A && byte != 0x0D:
                 throw TreeSyntaxError("Parse error: control character in a string.", at: offset)
             default:

@@ -1,7 +1,7 @@
-/// Finds a text in others, in time linear in both whatever they are: the algorithm of Knuth, Morris and Pratt.
+/// Finds a string in others, in time linear in both: the algorithm of Knuth, Morris and Pratt.
 package struct TextSearch {
     private let needle: [UInt8]
-    /// By length of a part of the needle's beginning: that of the longest beginning that is also its end.
+    /// For each length of a prefix of the needle: the length of its longest proper prefix that is also its suffix.
     private let borders: [Int]
 
     package init(_ needle: String) {
@@ -36,7 +36,7 @@ package struct TextSearch {
         return true
     }
 
-    /// All occurrences, none of which overlap, replaced; an empty text occurs nowhere. Nil when the result is too long.
+    /// Replaces all occurrences, which do not overlap; an empty string never occurs. Nil when the result is too long.
     package func replacing(in string: String, with replacement: String, sizeMax: Int) -> String? {
         if needle.isEmpty { return string }
         let replacement = Array(replacement.utf8)

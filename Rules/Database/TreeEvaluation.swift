@@ -3,32 +3,32 @@ import HearthTree
 
 /// Why an expression has no value.
 enum TreeFailure: Error {
-    /// What an operator or a method can't be given: the whole rule fails, whatever stands around it.
+    /// A value of a wrong kind for an operator or a method: the whole rule fails, whatever surrounds it.
     case mismatch
-    /// The decision took too many steps: it is a denial.
+    /// The decision took too many steps, and is a denial.
     case exhausted
-    /// The data couldn't be read, which is nobody's denial.
+    /// The data could not be read, which is not a denial.
     case unreadable(Status)
 }
 
-/// The state of one decision, which belongs to whoever makes it.
+/// The state of one decision, owned by its caller.
 final class TreeEvaluation {
     let before: any TreeData
-    /// Of a write.
+    /// The tree after a write.
     let after: (any TreeData)?
     let query: TreeQuery?
     private let auth: TreeRuleValue
     private let now: TreeRuleValue
     private let stepsMax: Int
-    /// Whether it ended because it took more steps than it may.
+    /// Whether it ended because it took too many steps.
     private(set) var isOutOfSteps = false
     private var steps = 0
 
-    /// Where the rule stands that is being evaluated.
+    /// The path of the rule that is being evaluated.
     var keys: [TreeKey] = []
-    /// What is there after the write, when it is known.
+    /// The node after the write, when it is known.
     var newNode: Node?
-    /// What the wildcards above it stand for, from the root.
+    /// The keys that match the wildcards above it, from the root.
     var captures: [TreeKey] = []
 
     init(
@@ -51,12 +51,12 @@ final class TreeEvaluation {
         }
     }
 
-    /// Counts texts that are looked at as a whole.
+    /// Counts the bytes of strings that are read completely.
     func spend(bytes: Int) throws(TreeFailure) {
-        try spend(bytes / TreeRulesLimits.textBytesPerStep + 1)
+        try spend(bytes / TreeRulesLimits.stringBytesPerStep + 1)
     }
 
-    /// Whether a rule holds. An error in it doesn't spread: it doesn't hold then.
+    /// Whether a rule holds. An error in a rule does not propagate: the rule does not hold then.
     func holds(_ rule: TreeExpression) throws(TreeFailure) -> Bool {
         do throws(TreeFailure) {
             return try bool(rule)
@@ -90,7 +90,7 @@ final class TreeEvaluation {
         return value
     }
 
-    /// A text that rules put together.
+    /// A string that rules have built.
     private func built(_ string: String) throws(TreeFailure) -> TreeRuleValue {
         let count = string.utf8.count
         if count > TreeRulesLimits.stringSizeBytesMax { throw .exhausted }
@@ -136,25 +136,25 @@ final class TreeEvaluation {
         case .hasChild(let target, let path): return .bool(try exists(try snapshot(target).child(try string(path))))
         case .hasAllChildren(let target, let names):
             let parent = try snapshot(target)
-            // All of them are evaluated: an error isn't hidden by a child that is missing.
+            // All of them are evaluated: a missing child does not hide an error.
             var hasAll = true
             for name in names {
                 let child = parent.child(try string(name))
                 if hasAll { hasAll = try exists(child) }
             }
             return .bool(hasAll)
-        case .look(let look, let target): return try self.look(look, try snapshot(target))
+        case .property(let property, let target): return try self.property(property, try snapshot(target))
         case .string(let method, let target, let arguments): return try textMethod(method, target, arguments)
         case .matches(let target, let pattern): return .bool(pattern.isFound(in: try string(target)))
         }
     }
 
-    /// A member of null is null: rules ask for `auth.uid` without asking for `auth` first.
+    /// A member of null is null: rules use `auth.uid` without a test of `auth`.
     private func member(_ value: TreeRuleValue, _ name: String) throws(TreeFailure) -> TreeRuleValue {
         switch value {
         case .claims(let claims): return TreeRuleValue(claims[name])
         case .null: return .null
-        // Primitives have no members of their own, as in JavaScript, but those that are methods.
+        // Primitives have no members except their methods, as in JavaScript.
         case .bool, .number, .string: return .null
         case .children, .snapshot: throw .mismatch
         }
@@ -193,7 +193,7 @@ final class TreeEvaluation {
             switch known {
             case .subtract: return .number(left - right)
             case .multiply: return .number(left * right)
-            // Anything divided by zero is not a number, infinity neither.
+            // Every division by zero is NaN, never infinity.
             case .divide: return .number(right == 0 ? .nan : left / right)
             default: return .number(left.truncatingRemainder(dividingBy: right))
             }
@@ -205,7 +205,7 @@ final class TreeEvaluation {
     ) throws(TreeFailure) -> Bool {
         switch (left, right) {
         case (.number(let left), .number(let right)):
-            // Each by its own operator: nothing is less, equal or greater than what is not a number.
+            // Each by its own operator: no comparison with NaN is true.
             switch known {
             case .less: return left < right
             case .lessOrEqual: return left <= right
@@ -236,7 +236,7 @@ final class TreeEvaluation {
     }
 
     private func textMethod(
-        _ method: TreeExpression.TextMethod, _ target: TreeExpression, _ arguments: [TreeExpression]
+        _ method: TreeExpression.StringMethod, _ target: TreeExpression, _ arguments: [TreeExpression]
     ) throws(TreeFailure) -> TreeRuleValue {
         let subject = try string(target)
         var strings: [String] = []

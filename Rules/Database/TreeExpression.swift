@@ -1,21 +1,21 @@
 import HearthTree
 
-/// A rule expression, checked and compiled: names are resolved, methods known, patterns are automata. What remains to be found
-/// out when it is evaluated is what the data and the token hold.
+/// A rule expression, checked and compiled: names are resolved, methods known, patterns are automata. Only the data and
+/// the token are read during evaluation.
 indirect enum TreeExpression: Sendable {
     case constant(TreeRuleValue)
     case auth
     case now
-    /// The key that the wildcard of this number stands for, counted from the root.
+    /// The key that matches the wildcard with this number, counted from the root.
     case capture(Int)
     case root
     case data
     case newData
     case query(QueryMember)
-    /// A member of `auth`, or of what is in it.
+    /// A member of `auth`, or of a value in it.
     case member(TreeExpression, String)
     case element(TreeExpression, TreeExpression)
-    /// `length`: of a text, or a member of that name in `auth`.
+    /// `length`: of a string, or a member of that name in `auth`.
     case length(TreeExpression)
     case not(TreeExpression)
     case negate(TreeExpression)
@@ -24,19 +24,19 @@ indirect enum TreeExpression: Sendable {
     case conditional(TreeExpression, TreeExpression, TreeExpression)
     case binary(TreeOperator, TreeExpression, TreeExpression)
 
-    // Of snapshots.
+    // Methods of snapshots.
     case child(TreeExpression, TreeExpression)
     case parent(TreeExpression)
     case hasChild(TreeExpression, TreeExpression)
     case hasAllChildren(TreeExpression, [TreeExpression])
-    case look(Look, TreeExpression)
+    case property(SnapshotProperty, TreeExpression)
 
-    // Of texts.
-    case string(TextMethod, TreeExpression, [TreeExpression])
+    // Methods of strings.
+    case string(StringMethod, TreeExpression, [TreeExpression])
     case matches(TreeExpression, TreePattern)
 
-    /// What a snapshot tells about itself.
-    enum Look: String, Sendable {
+    /// The properties and methods of a snapshot that have no arguments.
+    enum SnapshotProperty: String, Sendable {
         case value = "val"
         case exists
         case hasChildren
@@ -46,7 +46,7 @@ indirect enum TreeExpression: Sendable {
         case isBoolean
     }
 
-    enum TextMethod: String, Sendable {
+    enum StringMethod: String, Sendable {
         case contains
         case beginsWith
         case endsWith
@@ -68,13 +68,13 @@ indirect enum TreeExpression: Sendable {
     }
 }
 
-/// What an expression comes to.
+/// The value of an expression.
 enum TreeRuleValue: Sendable {
     case null
     case bool(Bool)
     case number(Double)
     case string(String)
-    /// What `val()` gives for a node with children: it is there, and that is all.
+    /// The value of `val()` for a node with children: only its existence is known.
     case children
     /// An object or an array in `auth`.
     case claims(JSONValue)
@@ -91,7 +91,7 @@ enum TreeRuleValue: Sendable {
         }
     }
 
-    /// Nil for a value that the server has still to work out, which no tree holds.
+    /// Nil for an unresolved server value, which no tree contains.
     init?(_ scalar: Scalar) {
         switch scalar {
         case .bool(let value): self = .bool(value)
@@ -102,7 +102,7 @@ enum TreeRuleValue: Sendable {
         }
     }
 
-    /// Without any conversion: only equal things of one kind are equal. Objects are equal to nothing.
+    /// Without any conversion: only equal values of one kind are equal. Objects are equal to nothing.
     static func == (lhs: TreeRuleValue, rhs: TreeRuleValue) -> Bool {
         switch (lhs, rhs) {
         case (.null, .null): true

@@ -1,6 +1,6 @@
 import HearthTree
 
-/// Checks an expression and compiles it. The first thing that is wrong ends it, as in the service, whose words its errors are.
+/// Checks an expression and compiles it. The first error ends it, as in the service; the messages are the service's.
 struct TreeExpressionCompiler {
     enum Kind: String {
         case read = ".read"
@@ -11,7 +11,7 @@ struct TreeExpressionCompiler {
     let kind: Kind
     /// The wildcards above and at the rule's node, from the root, with their dollar signs.
     let wildcards: [String]
-    /// Patterns of the document that were compiled before.
+    /// Patterns of the document that are already compiled.
     var patterns: TreePatternTable
 
     typealias Typed = (expression: TreeExpression, type: TreeStaticType)
@@ -30,7 +30,7 @@ struct TreeExpressionCompiler {
         case .string(let value): return (.constant(.string(value)), .string)
         case .bool(let value): return (.constant(.bool(value)), .bool)
         case .null: return (.constant(.null), .null)
-        // Only methods take these, and they look at the syntax.
+        // Only methods take these, and they read the syntax tree.
         case .pattern: return (.constant(.null), .pattern)
         case .array(let items):
             for item in items { _ = try compile(item) }
@@ -78,7 +78,7 @@ struct TreeExpressionCompiler {
         // Its members are compiled where they are named.
         case "query" where kind == .read: return (.constant(.null), .query)
         default:
-            // Two spellings of one character are two names.
+            // Two Unicode spellings of one character are two names.
             guard let index = wildcards.firstIndex(where: { TreeKey($0) == TreeKey(name) }) else {
                 throw TreeSyntaxError("Unknown variable '\(name)'.", at: offset)
             }
@@ -118,7 +118,7 @@ struct TreeExpressionCompiler {
         switch known {
         case .equal, .notEqual:
             try check(\.isComparable) { isLeft in
-                // The service leaves one word out of one of its texts.
+                // One of the service's messages lacks a word.
                 known == .equal && isLeft
                     ? "is not a number, boolean, string, null" : "is not a number, boolean, string, or null"
             }

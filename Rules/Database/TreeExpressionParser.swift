@@ -1,5 +1,5 @@
-/// Reads one rule expression: `!` and unary `-`, then `* / %`, `+ -`, ordering, equality, `&&`, `||` and `?:`, from tight to loose;
-/// all but the last associate to the left.
+/// Parses one rule expression. The operators from high to low precedence: `!` and unary `-`, `* / %`, `+ -`, ordering,
+/// equality, `&&`, `||` and `?:`. All but the last associate to the left.
 struct TreeExpressionParser {
     private var lexer: TreeLexer
     private var token: TreeLexer.Token = .end

@@ -1,22 +1,22 @@
 import HearthModel
 import HearthTree
 
-/// What is known of a write before its data is there.
+/// What is known of a write before its data is received.
 package enum TreeWriteScope: Sendable {
     /// The value or the priority of this location is replaced.
     case location(TreePath)
-    /// A child whose key isn't known yet is put here.
+    /// A child with a key that is not known yet is added here.
     case child(of: TreePath)
     /// Some locations below this one are replaced.
     case below(TreePath)
 }
 
-/// Finds out what rules come to whatever the data is: from `auth`, keys and constants alone.
+/// Evaluates rules without the data: from `auth`, keys and constants alone.
 ///
-/// Nothing large has to be received and decoded for whom no data could give the right to write it. The answer errs on one
-/// side: what isn't understood may hold.
+/// A large request is not received and decoded when no data could make it allowed. The result errs on one side: an
+/// expression that cannot be decided may hold.
 struct TreeForesight {
-    /// What a Boolean expression can come to.
+    /// The possible results of a Boolean expression.
     private struct Outcomes: OptionSet {
         let rawValue: UInt8
 
@@ -29,7 +29,7 @@ struct TreeForesight {
     private enum Foreseen {
         case known(TreeRuleValue)
         case failed
-        /// It depends on the data. Of a Boolean expression some outcomes may be impossible.
+        /// The value depends on the data. Of a Boolean expression some outcomes may be impossible.
         case open(Outcomes)
 
         init(_ outcomes: Outcomes) {
@@ -50,9 +50,9 @@ struct TreeForesight {
         }
     }
 
-    /// Works out what depends on no data.
+    /// Evaluates the parts that do not depend on data.
     private let evaluation: TreeEvaluation
-    /// What the wildcards on the way stand for; nil where that isn't known yet.
+    /// The keys that match the wildcards on the path; nil where they are not known yet.
     private var captures: [TreeKey?] = []
 
     init(auth: TreeAuth?) {
@@ -62,7 +62,7 @@ struct TreeForesight {
 
     // MARK: Rules
 
-    /// Whether there may be data with which the write is granted by a `.write` from the root to what is written.
+    /// Whether data may exist with which a `.write` on the path from the root grants the write.
     mutating func mayGrant(_ scope: TreeWriteScope, _ root: TreeRulesNode) -> Bool {
         do throws(TreeFailure) {
             switch scope {
@@ -77,7 +77,7 @@ struct TreeForesight {
                 }
             }
         } catch {
-            // Too much to find out.
+            // The decision takes too many steps.
             return true
         }
     }
@@ -142,7 +142,7 @@ struct TreeForesight {
         case .hasChild(let target, let path): return try combine([target, path], strings: 1..<2, nil)
         case .hasAllChildren(let target, let names):
             return try combine([target] + names, strings: 1..<names.count + 1, nil)
-        case .parent(let target), .look(_, let target): return try combine([target], nil)
+        case .parent(let target), .property(_, let target): return try combine([target], nil)
         case .not(let operand):
             let outcomes = try foresee(operand).outcomes
             var opposite = outcomes.intersection(.fails)
@@ -167,7 +167,7 @@ struct TreeForesight {
 
     /// An operation that evaluates all of its operands.
     /// - Parameters:
-    ///   - texts: positions of operands that have to be strings.
+    ///   - strings: positions of operands that must be strings.
     ///   - rebuild: the operation on known operands; nil when it depends on the data in any case.
     private func combine(
         _ operands: [TreeExpression], strings: Range<Int> = 0..<0, _ rebuild: (([TreeExpression]) -> TreeExpression)?
@@ -188,7 +188,7 @@ struct TreeForesight {
         return try evaluated(rebuild(known))
     }
 
-    /// `&&` or `||`: operands in their order, up to the first that decides or fails.
+    /// `&&` or `||`: operands in order, up to the first that decides or fails.
     private func sequence(_ operands: [TreeExpression], goesOn: Outcomes) throws(TreeFailure) -> Foreseen {
         var possible: Outcomes = []
         for operand in operands {
@@ -210,20 +210,20 @@ struct TreeForesight {
         for (outcome, branch) in [(Outcomes.holds, first), (.holdsNot, second)] where outcomes.contains(outcome) {
             switch try foresee(branch) {
             case .known(.bool(let value)): possible.insert(value ? .holds : .holdsNot)
-            // Of another kind than Boolean: what is done with it decides.
+            // Not a Boolean: the operation on it decides.
             case .known: return .open(.any)
             case .failed: possible.insert(.fails)
             case .open(let outcomes): possible.formUnion(outcomes)
             }
         }
-        // In place of a value that isn't Boolean a single outcome would be taken for one.
+        // As an operand that is not Boolean, a single outcome would be mistaken for a known value.
         return possible == .fails ? .failed : .open(possible)
     }
 }
 
 extension TreeRuleset {
-    /// Whether a write may be allowed with some data: false only when these rules refuse it whatever is there and whatever is
-    /// written. For requests that are too large to be received or decoded for nothing.
+    /// Whether a write may be allowed with some data: false only when these rules deny it for any stored and any
+    /// written data. It serves requests that are too large to be received or decoded in vain.
     package func mayGrantWrite(_ scope: TreeWriteScope, auth: TreeAuth?) -> Bool {
         var foresight = TreeForesight(auth: auth)
         return foresight.mayGrant(scope, root)

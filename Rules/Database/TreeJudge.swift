@@ -3,9 +3,10 @@ import HearthTree
 
 /// One decision.
 ///
-/// `.read` and `.write` grant from where they stand downward: the first that holds on the way from the root to a place is enough.
-/// `.validate` never grants; each must hold for its own node if that isn't empty after the write: on the way to each
-/// written place, and in all that is written there. A rule that has an error doesn't hold.
+/// `.read` and `.write` grant access to their location and everything below it: the first rule that holds on the path
+/// from the root is sufficient. `.validate` never grants; each one must hold for its own node if that is not empty
+/// after the write. The checked nodes are those on the path to each written location, and all nodes in the written
+/// data. A rule with an error does not hold.
 struct TreeJudge {
     private let root: TreeRulesNode
     private let lines: LineIndex
@@ -75,7 +76,7 @@ struct TreeJudge {
         }
     }
 
-    /// Goes to a child and back.
+    /// Enters a child, runs `body`, and returns to the parent.
     private func descend(
         _ key: TreeKey, _ child: (node: TreeRulesNode, isWildcard: Bool), _ body: () throws(Refusal) -> Void
     ) throws(Refusal) {
@@ -89,9 +90,9 @@ struct TreeJudge {
         evaluation.keys.removeLast()
     }
 
-    /// Every written place must be granted, at itself or above. The depth is that of the rules.
+    /// Every written location must be granted, at itself or above. The recursion depth is that of the rules.
     private func checkGrants(
-        _ place: WrittenLocation, _ rules: TreeRulesNode, isGranted: Bool
+        _ location: WrittenLocation, _ rules: TreeRulesNode, isGranted: Bool
     ) throws(Refusal) {
         if isGranted { return }
         if let write = rules.write,
@@ -99,8 +100,8 @@ struct TreeJudge {
         {
             return
         }
-        if place.isWritten { throw denial(.notGranted) }
-        for (key, inner) in place.children {
+        if location.isWritten { throw denial(.notGranted) }
+        for (key, inner) in location.children {
             guard let child = rules.child(key) else {
                 evaluation.keys.append(key)
                 throw denial(.notGranted)
@@ -109,7 +110,7 @@ struct TreeJudge {
         }
     }
 
-    /// Asks the `.validate` of a node that isn't empty after the write.
+    /// Evaluates the `.validate` of a node that is not empty after the write.
     private func validate(_ rules: TreeRulesNode) throws(Refusal) {
         guard let rule = rules.validate else { return }
         let holds = try attempt { () throws(TreeFailure) in
@@ -118,25 +119,25 @@ struct TreeJudge {
             return try evaluation.holds(rule.expression)
         }
         if !holds {
-            let place = lines.position(Int32(rule.offset))
-            throw denial(.invalid(line: place.line, column: place.column))
+            let position = lines.position(Int32(rule.offset))
+            throw denial(.invalid(line: position.line, column: position.column))
         }
     }
 
-    /// The way to the written places.
-    private func validate(_ place: WrittenLocation, _ rules: TreeRulesNode) throws(Refusal) {
-        if place.isReplaced {
+    /// Validates the path to the written locations.
+    private func validate(_ location: WrittenLocation, _ rules: TreeRulesNode) throws(Refusal) {
+        if location.isReplaced {
             try validateAll(rules)
             return
         }
         try validate(rules)
-        for (key, inner) in place.children {
+        for (key, inner) in location.children {
             guard let child = rules.child(key), child.node.validates else { continue }
             try descend(key, child) { () throws(Refusal) in try validate(inner, child.node) }
         }
     }
 
-    /// A place whose value was written: all of that is asked for.
+    /// Validates everything in the new value of a written location.
     private func validateAll(_ rules: TreeRulesNode) throws(Refusal) {
         let path = TreePath(keys: evaluation.keys)
         guard let after = evaluation.after else { return }
@@ -156,7 +157,7 @@ struct TreeJudge {
         try attempt { () throws(TreeFailure) in try evaluation.spend(1) }
         try validate(rules)
         if rules.wildcard?.node.validates != true, rules.children.count < node.childCount {
-            // Fewer rules than children.
+            // There are fewer rules than children.
             for (key, child) in rules.children where child.validates {
                 let inner = node.child(key)
                 if inner.isEmpty { continue }
@@ -171,7 +172,7 @@ struct TreeJudge {
     }
 }
 
-/// The written places as a tree, so that what they have in common is judged once.
+/// The written locations as a tree, so that rules on common ancestors are evaluated once.
 private final class WrittenLocation {
     /// Whether the value here was written.
     private(set) var isReplaced = false
@@ -185,18 +186,18 @@ private final class WrittenLocation {
         self.init()
         for change in changes {
             let isPriority = change.path.last == .priority
-            var place = self
+            var location = self
             for key in isPriority ? change.path.keys.dropLast() : change.path.keys[...] {
-                if let inner = place.children[key] {
-                    place = inner
+                if let inner = location.children[key] {
+                    location = inner
                 } else {
                     let inner = WrittenLocation()
-                    place.children[key] = inner
-                    place = inner
+                    location.children[key] = inner
+                    location = inner
                 }
             }
-            place.isWritten = true
-            if !isPriority { place.isReplaced = true }
+            location.isWritten = true
+            if !isPriority { location.isReplaced = true }
         }
     }
 }

@@ -1,4 +1,4 @@
-/// The words of a rule expression.
+/// The tokens of a rule expression.
 struct TreeLexer {
     enum Token: Equatable {
         case number(Double)
@@ -9,7 +9,7 @@ struct TreeLexer {
         case and
         case or
         case not
-        /// Of any kind; rules have none.
+        /// Any assignment operator; rules have none.
         case assignment
         /// One of `( ) [ ] , . ? :`
         case mark(UInt8)
@@ -27,7 +27,7 @@ struct TreeLexer {
         position + distance < source.count ? source[position + distance] : nil
     }
 
-    /// The next word and where it begins.
+    /// The next token and its offset.
     mutating func next() throws(TreeSyntaxError) -> (token: Token, offset: Int) {
         while let byte = byte(), byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) { position += 1 }
         let start = position
@@ -86,7 +86,7 @@ struct TreeLexer {
         return start == position ? "0" : String(decoding: source[start..<position], as: UTF8.self)
     }
 
-    /// JavaScript's decimals: either side of the point may be missing.
+    /// JavaScript's decimals: digits on one side of the point are enough.
     private mutating func number() throws(TreeSyntaxError) -> Token {
         let start = position
         var string = digits()
@@ -127,7 +127,7 @@ struct TreeLexer {
         throw TreeSyntaxError("unterminated string literal", at: start)
     }
 
-    /// What follows a backslash, as JavaScript has it.
+    /// An escape after its backslash, by JavaScript's rules.
     private mutating func escape(into string: inout [UInt8]) throws(TreeSyntaxError) {
         let start = position - 1
         guard let byte = byte() else { return }
@@ -139,7 +139,7 @@ struct TreeLexer {
         case UInt8(ascii: "v"): string.append(0x0B)
         case UInt8(ascii: "f"): string.append(0x0C)
         case UInt8(ascii: "r"): string.append(0x0D)
-        case 0x0A: break  // A line that goes on.
+        case 0x0A: break  // A line continuation.
         case UInt8(ascii: "x"): try scalar(start, digits: 2, into: &string)
         case UInt8(ascii: "u"): try scalar(start, digits: 4, into: &string)
         default:
@@ -173,7 +173,7 @@ struct TreeLexer {
 
     // MARK: Regular expressions
 
-    /// Reads a regular expression, whose slash was taken for a division.
+    /// Reads a regular expression, whose slash was read as a division.
     mutating func pattern(from start: Int) throws(TreeSyntaxError) -> (pattern: String, flags: String) {
         position = start + 1
         var isInClass = false

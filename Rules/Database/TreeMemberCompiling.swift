@@ -1,4 +1,4 @@
-/// Members and methods: of snapshots, of texts, of `auth` and of `query`.
+/// Members and methods of snapshots, strings, `auth` and `query`.
 extension TreeExpressionCompiler {
     private static let snapshotMethods: Set<String> = [
         "val", "child", "parent", "hasChild", "hasChildren", "exists", "getPriority", "isNumber", "isString",
@@ -57,10 +57,10 @@ extension TreeExpressionCompiler {
         let (receiver, type) = try member(object, name, at: target.offset, isCalled: true)
         guard type == .function else { throw notFunction }
         if name == "hasChildren" { return try hasChildren(receiver, arguments, at: offset) }
-        if let look = TreeExpression.Look(rawValue: name) {
+        if let property = TreeExpression.SnapshotProperty(rawValue: name) {
             try count(arguments, 0, of: name, at: offset)
-            let isOpen = look == .value || look == .priority
-            return (.look(look, receiver), isOpen ? .value : .bool)
+            let isOpen = property == .value || property == .priority
+            return (.property(property, receiver), isOpen ? .value : .bool)
         }
         switch name {
         case "parent":
@@ -78,7 +78,7 @@ extension TreeExpressionCompiler {
             return (.matches(receiver, compiled), .bool)
         default: break
         }
-        guard let method = TreeExpression.TextMethod(rawValue: name) else {
+        guard let method = TreeExpression.StringMethod(rawValue: name) else {
             preconditionFailure("a method without a meaning: \(name)")
         }
         let expected =
@@ -100,7 +100,8 @@ extension TreeExpressionCompiler {
         throw TreeSyntaxError("\(name)() expects \(count) argument\(count == 1 ? "" : "s").", at: offset)
     }
 
-    /// Arguments that have to be texts. What isn't known yet passes; so does null, which fails when it is evaluated.
+    /// Arguments that must be strings. An expression of unknown type passes; so does null, which fails when it is
+    /// evaluated.
     private mutating func strings(
         _ arguments: [TreeSyntax], _ count: Int, of name: String, at offset: Int
     ) throws(TreeSyntaxError) -> [TreeExpression] {
@@ -122,7 +123,7 @@ extension TreeExpressionCompiler {
     private mutating func hasChildren(
         _ receiver: TreeExpression, _ arguments: [TreeSyntax], at offset: Int
     ) throws(TreeSyntaxError) -> Typed {
-        guard let argument = arguments.first else { return (.look(.hasChildren, receiver), .bool) }
+        guard let argument = arguments.first else { return (.property(.hasChildren, receiver), .bool) }
         guard arguments.count == 1 else {
             throw TreeSyntaxError(
                 "hasChildren() expects only a single argument (containing an array of child names).", at: offset)

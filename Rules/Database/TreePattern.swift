@@ -1,12 +1,12 @@
-/// A regular expression of the Realtime Database's rules: its own small syntax, which RE2 then searches for.
+/// A regular expression of the Realtime Database's rules. Its own small syntax is translated to RE2.
 ///
-/// Supported are literals, `.`, `\s \w \d` and their opposites, `\` before any other character for itself, `* + ?`, `{n}`, `{n,}`,
-/// `{n,m}`, groups, `|` between alternatives that aren't empty, classes with ranges, `^` as the first and `$` as the last
-/// character, and the flag `i`. Source: "Regular expressions" in the reference of the database's security rules.
+/// Supported are literals, `.`, `\s \w \d` and their opposites, `\` to quote any other character, `* + ?`, `{n}`,
+/// `{n,}`, `{n,m}`, groups, `|` between non-empty alternatives, classes with ranges, `^` as the first and `$` as the
+/// last character, and the flag `i`. Source: "Regular expressions" in the reference of the database's security rules.
 package struct TreePattern: Sendable {
     private let expression: RegularExpression
 
-    /// - Parameter offset: of the first byte behind the slash, for errors.
+    /// - Parameter offset: the offset of the first byte after the slash, for errors.
     package init(_ pattern: String, flags: String, at offset: Int) throws(TreeSyntaxError) {
         guard flags.isEmpty || flags == "i" else {
             throw TreeSyntaxError("regular expressions do not support flags other than i", at: offset)
@@ -23,10 +23,10 @@ package struct TreePattern: Sendable {
         self.expression = expression
     }
 
-    /// Whether it is found anywhere in the text.
+    /// Whether it occurs anywhere in the string.
     package func isFound(in string: String) -> Bool { expression.isFound(in: string) }
 
-    /// Writes the pattern in RE2's syntax, or says what isn't supported.
+    /// Translates the pattern to RE2's syntax, or reports unsupported syntax.
     private struct Translation {
         private let source: [UInt8]
         private let offset: Int
@@ -52,7 +52,7 @@ package struct TreePattern: Sendable {
             return String(decoding: output, as: UTF8.self)
         }
 
-        /// Up to the end or a closing parenthesis.
+        /// Reads up to the end or a closing parenthesis.
         private mutating func alternatives() throws(TreeSyntaxError) {
             var isEmpty = true
             while let byte {
@@ -111,7 +111,7 @@ package struct TreePattern: Sendable {
             nesting -= 1
         }
 
-        /// One character as itself, quoted if it means something to RE2.
+        /// One literal character, quoted if it has a meaning to RE2.
         private mutating func literal() {
             let first = source[position]
             let isPlain = first >= 0x80 || Lexer.isDigit(first) || Self.isLetter(first) || first <= 0x20
@@ -208,20 +208,20 @@ package struct TreePattern: Sendable {
             position += 1
         }
 
-        /// Whether a hyphen has an end at either side.
+        /// Whether a hyphen has an end on both sides.
         private func isRange(_ start: Int) -> Bool {
             let isFirst = position == start + 1 || (position == start + 2 && source[start + 1] == UInt8(ascii: "^"))
             let isLast = position + 1 < source.count && source[position + 1] == UInt8(ascii: "]")
             return !isFirst && !isLast && !isBehindShorthand
         }
 
-        /// `[\w-.]`: the hyphen is itself, as is what follows.
+        /// `[\w-.]`: the hyphen and the next character are literals.
         private var isBehindShorthand: Bool {
             guard position >= 2, source[position - 2] == UInt8(ascii: "\\") else { return false }
             return "swdSWD".utf8.contains(source[position - 1]) && !isQuoted(position - 2)
         }
 
-        /// Whether a backslash is itself behind one.
+        /// Whether a backslash is itself quoted.
         private func isQuoted(_ position: Int) -> Bool {
             var count = 0
             while position - count - 1 >= 0, source[position - count - 1] == UInt8(ascii: "\\") { count += 1 }

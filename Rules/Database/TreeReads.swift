@@ -1,7 +1,7 @@
 import HearthModel
 import HearthTree
 
-/// What snapshots tell, read from the data only as far as it is asked for.
+/// The properties of snapshots. They read only the data that they need.
 extension TreeEvaluation {
     private func reading<Value>(
         _ snapshot: TreeSnapshot, _ read: (any TreeData) throws(Status) -> Value
@@ -43,7 +43,8 @@ extension TreeEvaluation {
             return value
         case .largeString(let sizeBytes):
             if let node = snapshot.node { return node.value }
-            // Reading costs what is read, whatever becomes of it; who may not spend that doesn't begin.
+            // Reading costs its size, whatever is done with the value; a decision without enough steps left does not
+            // begin to read.
             try spend(bytes: sizeBytes)
             return try reading(snapshot) { data throws(Status) in try data.value(at: snapshot.path) }
         }
@@ -55,7 +56,7 @@ extension TreeEvaluation {
         return try reading(snapshot) { data throws(Status) in try data.priority(at: snapshot.path) }
     }
 
-    /// - Throws: `unreadable` for a value that the server has still to work out: rules are shown what it has become.
+    /// - Throws: `unreadable` for an unresolved server value: rules only see the resolved value.
     private func value(_ scalar: Scalar) throws(TreeFailure) -> TreeRuleValue {
         guard let value = TreeRuleValue(scalar) else {
             throw .unreadable(Status(.internal, "A write was judged before its server values were worked out."))
@@ -63,8 +64,10 @@ extension TreeEvaluation {
         return value
     }
 
-    func look(_ look: TreeExpression.Look, _ snapshot: TreeSnapshot) throws(TreeFailure) -> TreeRuleValue {
-        switch look {
+    func property(_ property: TreeExpression.SnapshotProperty, _ snapshot: TreeSnapshot) throws(TreeFailure)
+        -> TreeRuleValue
+    {
+        switch property {
         case .value:
             if let scalar = try scalar(snapshot) { return try value(scalar) }
             return try hasChildren(snapshot) ? .children : .null
@@ -93,7 +96,7 @@ extension Leaf {
 }
 
 extension TreeQuery {
-    /// A member of `query` where there is none.
+    /// A member of `query` when the request has no query.
     static func noRuleValue(_ member: TreeExpression.QueryMember) -> TreeRuleValue {
         switch member {
         case .orderByKey, .orderByValue, .orderByPriority: .bool(false)
@@ -101,7 +104,7 @@ extension TreeQuery {
         }
     }
 
-    /// A member of `query`. The order by priority is the default: it counts as asked for only when something is bounded.
+    /// A member of `query`. The order by priority is the default: it counts as requested only when there is a bound.
     func ruleValue(_ member: TreeExpression.QueryMember) -> TreeRuleValue {
         switch member {
         case .orderByKey: return .bool(index == .key)

@@ -1,9 +1,9 @@
 import HearthTree
 
-/// Makes rules of a document that has been read: checks keys and values, and compiles the expressions.
+/// Builds rules from a parsed document: checks keys and values, and compiles the expressions.
 struct TreeRulesBuilder {
     private var patterns = TreePatternTable()
-    /// Those above and at the node that is being built.
+    /// The wildcards above and at the current node.
     private var wildcards: [String] = []
 
     static func build(_ document: RulesJSON) throws(TreeSyntaxError) -> TreeRulesNode {
@@ -100,7 +100,7 @@ struct TreeRulesBuilder {
         return TreeRule(expression: expression, offset: json.offset)
     }
 
-    /// Errors get the place in the document that their place in the expression is.
+    /// Errors in an expression are reported with their offset in the document.
     private mutating func compile(
         _ string: RulesText, _ kind: TreeExpressionCompiler.Kind
     ) throws(TreeSyntaxError) -> TreeExpression {

@@ -1,13 +1,13 @@
 import HearthTree
 
-/// What the rules say at one place and below it.
+/// The rules at one location and below it.
 final class TreeRulesNode: Sendable {
     let read: TreeRule?
     let write: TreeRule?
     let validate: TreeRule?
     let indexes: [TreeQuery.Index]
     let children: [TreeKey: TreeRulesNode]
-    /// For the children that no rule names; and its name, with the dollar sign.
+    /// For the children that no rule names; with its name, including the dollar sign.
     let wildcard: (name: String, node: TreeRulesNode)?
     /// Whether there is a `.validate` here or below.
     let validates: Bool
@@ -26,13 +26,13 @@ final class TreeRulesNode: Sendable {
             validate != nil || wildcard?.node.validates ?? false || children.values.contains { $0.validates }
     }
 
-    /// The rules of a child: a name wins over the wildcard, whatever it lacks.
+    /// The rules of a child: an explicit name overrides the wildcard completely.
     func child(_ key: TreeKey) -> (node: TreeRulesNode, isWildcard: Bool)? {
         if let child = children[key] { return (child, false) }
         return wildcard.map { ($0.node, true) }
     }
 
-    /// The rules of a place below.
+    /// The rules of a location below.
     func node(at path: TreePath) -> TreeRulesNode? {
         var node = self
         for key in path.keys {
@@ -46,6 +46,6 @@ final class TreeRulesNode: Sendable {
 /// A `.read`, `.write` or `.validate`.
 struct TreeRule: Sendable {
     let expression: TreeExpression
-    /// Of the value, in the document.
+    /// The offset of the value in the document.
     let offset: Int
 }

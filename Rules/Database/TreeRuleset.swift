@@ -1,18 +1,20 @@
 import HearthModel
 import HearthTree
 
-/// What rules know as `auth`: an object with `uid`, `provider` and `token`.
+/// The value of `auth` in rules: an object with `uid`, `provider` and `token`.
 package typealias TreeAuth = JSONValue
 
-/// Compiled rules of a Realtime Database: who may read and write where, which data is valid, and what is indexed.
+/// Compiled rules of a Realtime Database: who may read and write at which location, which data is valid, and what is
+/// indexed.
 ///
-/// A document is read (`RulesJSON`), its expressions are parsed (`TreeSyntax`), checked and compiled (`TreeExpression`) into a tree
-/// of `TreeRulesNode`s, which `TreeJudge` walks for each decision. A ruleset never changes; decisions on several threads at
-/// once are safe. No decision does I/O but for its `TreeData`, and none goes on without a bound.
+/// A document is read (`RulesJSON`). Its expressions are parsed (`TreeSyntax`), checked and compiled (`TreeExpression`)
+/// into a tree of `TreeRulesNode`s, which `TreeJudge` walks for each decision. A ruleset never changes; concurrent
+/// decisions on several threads are safe. Decisions do no I/O except through their `TreeData`, and every decision is
+/// bounded.
 ///
 /// Source: "Security Rules" and "API reference" of the Realtime Database's documentation.
 package final class TreeRuleset: Sendable {
-    /// As it was given, comments and all.
+    /// The source, including comments.
     package let string: [UInt8]
     let root: TreeRulesNode
 
@@ -40,35 +42,35 @@ package final class TreeRuleset: Sendable {
             let document = try RulesJSONParser.parse(string)
             return TreeRuleset(string: string, root: try TreeRulesBuilder.build(document), lines: lines)
         } catch {
-            let place = lines.position(Int32(error.offset))
-            throw TreeRulesError(line: place.line, column: place.column, message: error.message)
+            let position = lines.position(Int32(error.offset))
+            throw TreeRulesError(line: position.line, column: position.column, message: error.message)
         }
     }
 
-    /// Whether a text is meant for rules of the Realtime Database, not for those of Firestore: its first word is a brace.
+    /// Whether a source contains rules of the Realtime Database, not of Firestore: its first token is a brace.
     package static func isDocument(_ string: [UInt8]) -> Bool { RulesJSONParser.beginsWithObject(string) }
 
-    /// Everybody may read and write everything: what an emulator has before it is given rules.
+    /// Allows all reads and writes: the default of an emulator.
     package static let open = constant(#"{"rules":{".read":true,".write":true}}"#)
-    /// Nobody may read or write anything.
+    /// Denies all reads and writes.
     package static let locked = constant(#"{"rules":{".read":false,".write":false}}"#)
 
     private static func constant(_ string: String) -> TreeRuleset {
         do throws(TreeRulesError) {
             return try compile(Array(string.utf8))
         } catch {
-            preconditionFailure("rules of our own are refused: \(error)")
+            preconditionFailure("a constant ruleset is invalid: \(error)")
         }
     }
 
     // MARK: Decisions
 
-    /// Whether all that is at a place may be read, or what a query finds among its children.
+    /// Whether everything at a location may be read, or the results of a query among its children.
     /// - Parameters:
-    ///   - query: nil for the place itself.
-    ///   - auth: nil when nobody is signed in.
+    ///   - query: nil for the location itself.
+    ///   - auth: nil when no user is signed in.
     ///   - now: milliseconds since 1970.
-    /// - Throws: when the data can't be read.
+    /// - Throws: when the data cannot be read.
     package func mayRead(
         _ path: TreePath, query: TreeQuery?, auth: TreeAuth?, data: any TreeData, now: Int64
     ) throws(Status) -> Bool {
@@ -88,11 +90,11 @@ package final class TreeRuleset: Sendable {
 
     /// Whether changes may be made, all together.
     /// - Parameters:
-    ///   - changes: with server values worked out.
-    ///   - before: the tree that they change.
-    ///   - after: the tree with all of them.
-    ///   - stepsMax: of the decision; what takes more is denied.
-    /// - Throws: when the data can't be read.
+    ///   - changes: with resolved server values.
+    ///   - before: the tree before the changes.
+    ///   - after: the tree with all changes.
+    ///   - stepsMax: the limit of the decision; a decision that needs more is a denial.
+    /// - Throws: when the data cannot be read.
     package func mayWrite(
         _ changes: [TreeChange], auth: TreeAuth?, before: any TreeData, after: any TreeData, now: Int64,
         stepsMax: Int = TreeRulesLimits.stepsMax
@@ -104,7 +106,7 @@ package final class TreeRuleset: Sendable {
 
     // MARK: Indexes
 
-    /// Every `.indexOn`: where it stands, as keys and names of wildcards, and what it asks for.
+    /// Every `.indexOn`: its location, as keys and names of wildcards, and its indexes.
     package var indexDefinitions: [(pattern: [String], indexes: [TreeQuery.Index])] {
         var found: [(pattern: [String], indexes: [TreeQuery.Index])] = []
         func visit(_ node: TreeRulesNode, _ pattern: [String]) {
@@ -116,7 +118,8 @@ package final class TreeRuleset: Sendable {
         return found
     }
 
-    /// Whether the children of a place may be queried by an index. By key and by priority they always may.
+    /// Whether the children of a location may be queried by an index. Queries by key and by priority are always
+    /// allowed.
     package func hasIndex(_ index: TreeQuery.Index, at path: TreePath) -> Bool {
         switch index {
         case .key, .priority: true

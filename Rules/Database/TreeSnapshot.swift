@@ -1,13 +1,13 @@
 import HearthTree
 
-/// A place in the tree before or after the write.
+/// A location in the tree before or after the write.
 package struct TreeSnapshot: Sendable {
     /// Whether it shows the tree after the write.
     let isNew: Bool
     package private(set) var keys: [TreeKey]
-    /// How many keys beyond `keys` lead here, from one on that no place can have: nothing is here.
+    /// The number of keys beyond `keys`, starting with one that is not a valid key: nothing can exist here.
     private(set) var beyond = 0
-    /// What is here, when it is known already.
+    /// The node here, when it is already known.
     private(set) var node: Node?
 
     package init(isNew: Bool, keys: [TreeKey], node: Node? = nil) {
@@ -17,10 +17,10 @@ package struct TreeSnapshot: Sendable {
     }
 
     var path: TreePath { TreePath(keys: keys) }
-    /// Whether nothing can be here.
+    /// Whether nothing can exist here.
     var isImpossible: Bool { beyond > 0 }
 
-    /// - Parameter path: keys between slashes. `.` and `..` are keys like others, such that can't be.
+    /// - Parameter path: keys between slashes. `.` and `..` are ordinary, invalid keys.
     package func child(_ path: String) -> TreeSnapshot {
         var child = self
         var path = path

@@ -1,23 +1,23 @@
-/// What is known of an expression's value before it is evaluated.
+/// The statically known type of an expression.
 enum TreeStaticType {
     case number
     case string
     case bool
     case null
     case snapshot
-    /// `auth`, and whatever is in it: anything may be a member.
+    /// `auth` and all values in it: any member is possible.
     case claim
-    /// What `val()`, `getPriority()` and some members of `query` give: a number, a text, true, false or null.
+    /// The result of `val()`, `getPriority()` and some members of `query`: a number, a string, true, false or null.
     case value
     case query
     case pattern
     case array
-    /// A method that isn't called.
+    /// A method that is not called.
     case function
-    /// One of several that have nothing in common.
+    /// One of several unrelated types.
     case mixed
 
-    /// Of a conditional expression with these branches.
+    /// The type of a conditional expression with these branches.
     static func join(_ first: TreeStaticType, _ second: TreeStaticType) -> TreeStaticType {
         if first == second { return first }
         return first.isComparable && second.isComparable ? .value : .mixed
@@ -33,6 +33,6 @@ enum TreeStaticType {
 
     var mayBeNumber: Bool { self == .number || isOpen }
     var mayBeString: Bool { self == .string || isOpen }
-    /// Whether it is found out only when it is evaluated.
+    /// Whether the type is only known during evaluation.
     var isOpen: Bool { self == .claim || self == .value }
 }

@@ -1,18 +1,18 @@
-/// An expression of the Realtime Database's rules, as it is written.
+/// A parsed expression of the Realtime Database's rules.
 struct TreeSyntax {
     indirect enum Kind {
         case number(Double)
         case string(String)
         case bool(Bool)
         case null
-        /// The text between the slashes, and the flags behind them.
+        /// The source between the slashes, and the flags after them.
         case pattern(String, flags: String)
         case array([TreeSyntax])
         /// A variable; with its dollar sign if it has one.
         case name(String)
         /// `a.b`, or `a['b']`.
         case member(TreeSyntax, String)
-        /// `a[b]`, where b isn't a string as it stands.
+        /// `a[b]`, where b is not a string literal.
         case element(TreeSyntax, TreeSyntax)
         case call(TreeSyntax, [TreeSyntax])
         case not(TreeSyntax)
@@ -24,9 +24,9 @@ struct TreeSyntax {
     }
 
     let kind: Kind
-    /// Of its first byte in the expression's text.
+    /// The offset of its first byte in the expression.
     let offset: Int
-    /// Levels of the tree from here down.
+    /// The depth of its tree.
     let depth: Int
 
     init(_ kind: Kind, at offset: Int, above operands: [TreeSyntax] = []) throws(TreeSyntaxError) {
@@ -43,7 +43,7 @@ struct TreeSyntax {
     }
 }
 
-/// A binary operator that looks at both its operands. `===` is `==`: nothing is converted.
+/// A binary operator that always evaluates both operands. `===` is `==`: nothing is converted.
 enum TreeOperator: String {
     case equal = "=="
     case notEqual = "!="
@@ -57,7 +57,7 @@ enum TreeOperator: String {
     case divide = "/"
     case remainder = "%"
 
-    /// The greater, the tighter; `||` and `&&` are 1 and 2.
+    /// A greater number binds tighter; `||` and `&&` are 1 and 2.
     var precedence: Int {
         switch self {
         case .equal, .notEqual: 3

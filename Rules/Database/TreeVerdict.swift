@@ -1,6 +1,6 @@
 import HearthTree
 
-/// What rules say of a write.
+/// The result of rules for a write.
 package enum TreeVerdict: Sendable {
     case allowed
     case denied(TreeDenial)
@@ -8,14 +8,14 @@ package enum TreeVerdict: Sendable {
     package var isAllowed: Bool { if case .allowed = self { true } else { false } }
 }
 
-/// Why a write is denied: for logs. Clients are told no more than that it is.
+/// The reason of a denial, for logs. Clients only receive the denial.
 package struct TreeDenial: Sendable, CustomStringConvertible {
     package enum Reason: Sendable {
-        /// No `.write` at the place or above it holds.
+        /// No `.write` at the location or above it holds.
         case notGranted
-        /// The `.validate` at a line and a column of the rules doesn't hold.
+        /// The `.validate` at a line and a column of the rules does not hold.
         case invalid(line: Int, column: Int)
-        /// To judge took more steps than a decision may.
+        /// The decision exceeded its limit of steps.
         case exhausted
     }
 

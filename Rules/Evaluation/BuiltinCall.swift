@@ -23,7 +23,7 @@ enum BuiltinFunction: String, Sendable, CaseIterable {
     case crc32 = "hashing.crc32"
     case crc32c = "hashing.crc32c"
 
-    /// What can stand before a function's name, and nowhere else.
+    /// The names that may precede a function's name, and are invalid elsewhere.
     static let namespaces: Set<String> = ["math", "timestamp", "duration", "latlng", "hashing"]
 
     var parameterCount: Int {
@@ -36,7 +36,7 @@ enum BuiltinFunction: String, Sendable, CaseIterable {
     }
 }
 
-/// A call of a built-in function with values that are no errors.
+/// A call of a built-in function with values that are not errors.
 struct BuiltinCall {
     let function: BuiltinFunction
     let node: Int
@@ -86,7 +86,7 @@ struct BuiltinCall {
 
     private func number(_ value: RuleValue) -> RuleValue {
         if function == .abs, case .int(let number) = value {
-            // The least integer has no positive counterpart and stays as it is.
+            // The least integer has no positive counterpart and does not change.
             return .int(number == .min ? number : Swift.abs(number))
         }
         guard let number = Self.double(value) else { return unsupported([value]) }
@@ -94,7 +94,7 @@ struct BuiltinCall {
         case .abs: return .float(Swift.abs(number))
         case .ceil: return .float(number.rounded(.up))
         case .floor: return .float(number.rounded(.down))
-        // Half goes up: adding one half would round its neighbour below up, too.
+        // Half rounds up. Adding 0.5 would also round up the largest number below one half.
         case .round:
             let down = number.rounded(.down)
             return .int(Conversion.saturated(number - down >= 0.5 ? down + 1 : down))
@@ -144,7 +144,7 @@ struct BuiltinCall {
         }
         guard let segments = path.documentSegments, !segments.isEmpty, segments.count.isMultiple(of: 2),
             case .string(let database) = path.segments[1], UTF8Order.equal(database, evaluation.request.database),
-            // A segment that came from a text with a slash, or an empty one, names nothing.
+            // A segment that contains a slash or is empty names nothing.
             segments.allSatisfy({ !$0.isEmpty && !$0.utf8.contains(UInt8(ascii: "/")) })
         else { return refused() }
         do throws(Status) {
@@ -154,7 +154,7 @@ struct BuiltinCall {
             case .isOverLimit: return refused()
             case .document(let document):
                 if asks { return .bool(document != nil) }
-                // The documentation's answer; Google's emulator makes it an error.
+                // The documented result; Google's emulator makes it an error.
                 return document.map { .map(.document($0)) } ?? .null
             }
         } catch {
@@ -175,7 +175,7 @@ struct BuiltinCall {
             guard let latitude = Self.double(values[0]), let longitude = Self.double(values[1]) else {
                 return unsupported(values)
             }
-            return place(latitude, longitude)
+            return point(latitude, longitude)
         case .durationValue:
             guard case .int(let count) = values[0], case .string(let unit) = values[1] else {
                 return unsupported(values)
@@ -193,19 +193,19 @@ struct BuiltinCall {
     }
 
     private func raised(_ base: Double, _ exponent: Double) -> Double {
-        // As Java's pow, where C's says that 1 to any power is 1.
+        // Java's `pow`; C's returns 1 for 1 to any power.
         if exponent.isNaN || abs(base) == 1 && exponent.isInfinite { return .nan }
         return Glibc.pow(base, exponent)
     }
 
-    private func place(_ latitude: Double, _ longitude: Double) -> RuleValue {
+    private func point(_ latitude: Double, _ longitude: Double) -> RuleValue {
         guard (-90...90).contains(latitude), (-180...180).contains(longitude) else {
             return .failure(
                 .other(
                     "Latitude should be in [-90,90] range and longitude should be in [-180,180] range. latitude: "
                         + "\(Decimal.java(latitude)), longitude: \(Decimal.java(longitude))."))
         }
-        return .latlng(RulePlace(GeoPoint(latitude: latitude, longitude: longitude)))
+        return .latlng(RuleGeoPoint(GeoPoint(latitude: latitude, longitude: longitude)))
     }
 
     private func date(_ numbers: [Int64]) -> RuleValue {

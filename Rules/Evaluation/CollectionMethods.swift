@@ -1,8 +1,8 @@
 import HearthModel
 
-/// Methods of lists, sets, maps and their differences.
+/// Methods of lists, sets, maps and map differences.
 extension MethodCall {
-    /// Up to so many comparisons, comparing each with each is faster than hashing.
+    /// Up to this number of comparisons, comparing all pairs is faster than hashing.
     private static let pairsMax = 64
 
     // MARK: Lists
@@ -34,7 +34,7 @@ extension MethodCall {
         }
     }
 
-    /// A test whether a list has an element: by hash where both sides are long.
+    /// A membership test for a list: by hash when both sides are long.
     private func membership(of list: RuleList, lookups: Int) -> (RuleValue) -> Bool {
         if list.count.multipliedReportingOverflow(by: lookups).partialValue <= Self.pairsMax {
             return { [evaluation] in Operators.list(list, contains: $0, evaluation) }
@@ -106,7 +106,7 @@ extension MethodCall {
         }
     }
 
-    /// The member of a name, or of a member of a member: the default where a step is missing.
+    /// The member at a name or at a list of nested names; the default when one of them is missing.
     private func get(_ map: RuleMap) -> RuleValue {
         switch first {
         case .string(let name):

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Conversions between types, and the texts of their refusals.
+/// Conversions between types, and the messages of failed ones.
 enum Conversion {
     static var invalidTimestamp: RuleValue {
         .failure(
@@ -23,7 +23,7 @@ enum Conversion {
         .failure(.other("Type conversion error. Argument: [\(string)], From type: [string], To type: [\(type)]."))
     }
 
-    /// `string(value)`; nil for types that have no text.
+    /// `string(value)`; nil for types without a string form.
     static func string(of value: RuleValue) -> String? {
         switch value {
         case .null: "null"
@@ -42,13 +42,13 @@ enum Conversion {
         case .int: return value
         case .float(let number): return .int(saturated(number))
         case .string(let string):
-            // Digits of ASCII with a sign, and nothing else: Swift reads the same.
+            // ASCII digits with a sign only, which Swift's initializer accepts as well.
             return Int64(string).map { .int($0) } ?? refused(string, "int")
         default: return Signatures.unsupported("int", [value])
         }
     }
 
-    /// Towards zero; NaN is 0, and what doesn't fit becomes the nearest that does.
+    /// Rounds towards zero; NaN is 0, and values out of range are clamped.
     static func saturated(_ number: Double) -> Int64 {
         if number.isNaN { return 0 }
         if number >= 0x1p63 { return .max }
@@ -66,7 +66,8 @@ enum Conversion {
         }
     }
 
-    /// As Java reads a number: with white space around it, hexadecimal ones with an exponent, and `f` or `d` behind it.
+    /// The syntax of Java: with white space around the number, hexadecimal numbers with an exponent, and `f` or `d` as
+    /// a suffix.
     private static func number(_ string: String) -> Double? {
         var bytes = Substring(string).utf8
         while let first = bytes.first, first <= 0x20 { bytes = bytes.dropFirst() }
@@ -75,7 +76,7 @@ enum Conversion {
         let unsigned = number.first == "+" || number.first == "-" ? number.dropFirst() : number[...]
         if unsigned == "NaN" { return .nan }
         if unsigned == "Infinity" { return number.first == "-" ? -.infinity : .infinity }
-        // Swift knows `inf` and `nan`, Java doesn't.
+        // Swift accepts `inf` and `nan`, Java does not.
         guard let first = unsigned.utf8.first, Lexer.isDigit(first) || first == UInt8(ascii: ".") else { return nil }
         if let suffix = number.last, "fFdD".contains(suffix) { number.removeLast() }
         let isHexadecimal = unsigned.hasPrefix("0x") || unsigned.hasPrefix("0X")
@@ -86,7 +87,7 @@ enum Conversion {
             ? Double(number.split(separator: ".", maxSplits: 1).joined(separator: ".0")) : nil
     }
 
-    /// `path(string)`: a slash at the beginning may be left out.
+    /// `path(string)`: a leading slash is optional.
     static func path(_ string: String) -> RuleValue {
         let bytes = string.utf8.first == UInt8(ascii: "/") ? Substring(string.dropFirst()) : Substring(string)
         if string.isEmpty { return .failure(.other("Empty Path Template is not allowed.")) }
@@ -97,7 +98,7 @@ enum Conversion {
         return .path(RulePath(segments.map { segment($0) }))
     }
 
-    /// `{name}` waits for `bind`; everything else is what it says.
+    /// `{name}` is a placeholder for `bind`; all other segments are literal.
     private static func segment(_ bytes: Substring.UTF8View) -> RulePath.Segment {
         let string = String(Substring(bytes))
         guard bytes.first == UInt8(ascii: "{"), bytes.last == UInt8(ascii: "}") else { return .string(string) }
@@ -112,7 +113,7 @@ enum Conversion {
         return .open(String(Substring(name)))
     }
 
-    /// A value of rules as a stored one is written in Google's protos, for the argument of a service call.
+    /// A path in the text format of Google's protos, for the argument of a service call.
     static func argument(_ path: RulePath) -> String {
         let segments = path.segments.map { segment in
             switch segment {

@@ -1,6 +1,6 @@
-/// Values as texts for people: reports, explanations and `debug`.
+/// Values in readable form: reports, explanations and `debug`.
 extension Evaluation {
-    /// As rules would write it; long values are cut.
+    /// In the syntax of rules; long values are truncated.
     func description(of value: RuleValue) -> String {
         var string = ""
         describe(value, into: &string)
@@ -33,7 +33,7 @@ extension Evaluation {
             }
         case .timestamp(let time): output += "timestamp.value(\(time.milliseconds))"
         case .duration(let time): output += "duration.value(\(time.seconds), 's')"
-        case .latlng(let place): output += "latlng.value(\(place.point.latitude), \(place.point.longitude))"
+        case .latlng(let point): output += "latlng.value(\(point.point.latitude), \(point.point.longitude))"
         case .vector(let values): output += "vector(\(values.count))"
         case .mapDiff: output += "map_diff"
         case .constraint: output += "constraint"

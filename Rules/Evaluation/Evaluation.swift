@@ -1,6 +1,6 @@
 import HearthModel
 
-/// The state of one judgement: what the expressions of one `decide` call share. It belongs to the caller of `decide`.
+/// The state of one `decide` call, shared by its expressions. It belongs to the caller of `decide`.
 final class Evaluation {
     let request: RulesRequest
     let reader: any DocumentReader
@@ -8,28 +8,28 @@ final class Evaluation {
     let observer: (any RulesObserver)?
     let ruleset: Ruleset
 
-    /// `databases`, the database, `documents`, and what is known of the document's path.
+    /// `databases`, the database, `documents`, and the known part of the document's path.
     var segments: [String]
-    /// What the captures of the match chain stand for, by slot.
+    /// The values of the captures of the match chain, by slot.
     var captures: [Capture]
     /// Parameters and variables of the running functions.
     var locals: [RuleValue] = []
-    /// Where those of the running function begin.
+    /// The index of the running function's first local.
     var base = 0
-    /// `resource` of a list: what all documents of a branch have.
+    /// `resource` of a list: what all documents of a branch have in common.
     var branch: RuleMap?
 
-    /// Expressions evaluated so far.
+    /// The number of expressions evaluated so far.
     var spent = 0
     private var workDone = 0
-    /// Whether nothing more is evaluated: no operator absorbs that.
+    /// Whether the evaluation has ended: no operator absorbs that.
     private(set) var isAborted = false
-    /// Why a document couldn't be read.
+    /// The reason why a document could not be read.
     private(set) var failure: Status?
 
     enum Capture {
         case segment(Int)
-        /// Several segments, the end excluded. Beyond it may be segments that a query doesn't know.
+        /// Several segments, the end excluded. When open, segments that a query does not know may follow.
         case glob(Int, Int, isOpen: Bool)
         case unbound
     }
@@ -54,7 +54,7 @@ final class Evaluation {
 
     // MARK: Bounds
 
-    /// Counts expressions beyond the one that every node costs.
+    /// Counts expressions in addition to the one that every node costs.
     @inline(__always)
     func spend(_ count: Int) {
         spent &+= count
@@ -72,7 +72,7 @@ final class Evaluation {
         return abort()
     }
 
-    /// Counts elements of lists and maps that are looked at; false when there were too many.
+    /// Counts elements of lists and maps that are read; false when there were too many.
     func work(_ count: Int) -> Bool {
         workDone &+= count &+ 1
         if workDone <= RulesLimits.elementWorkMax { return true }
@@ -80,7 +80,7 @@ final class Evaluation {
         return false
     }
 
-    /// A text that rules put together, unless it is too long.
+    /// A string that rules build, unless it is too long.
     func string(_ string: String) -> RuleValue {
         string.utf8.count > RulesLimits.stringSizeBytesMax ? abort() : .string(string)
     }
@@ -124,14 +124,14 @@ final class Evaluation {
         switch member {
         case .auth: request.auth == nil ? .null : .map(.auth)
         case .method: .string(request.method.rawValue)
-        // A query of a collection group has none that is that of all it may find.
+        // A collection group query has no single path that is valid for all its results.
         case .path: request.query?.isGroup == true ? .failure(.unprovable) : .path(requestPath)
         case .time: .timestamp(RuleTime(request.time))
         case .query: request.method == .list ? .map(.query) : nil
         case .resource:
             switch request.method {
             case .create, .update: request.newResource.map { .map(.document($0)) } ?? .null
-            // The documentation has it undefined; live evaluation knows it as null.
+            // The documentation leaves it undefined; in the service it is null.
             case .delete: .null
             case .get, .list: nil
             }
@@ -196,7 +196,7 @@ final class Evaluation {
         }
     }
 
-    /// The member of a name that isn't known until now.
+    /// A member by a name that is only known at run time.
     func member(named name: String, of map: RuleMap) -> RuleValue? {
         switch map {
         case .stored(let map): map[name].map { RuleValue($0) }

@@ -96,8 +96,8 @@ enum Hashes {
             body(
                 (0..<16).map { word in
                     (0..<4).reduce(UInt32(0)) { value, byte in
-                        let place = UInt32(isBigEndian ? 24 - 8 * byte : 8 * byte)
-                        return value | UInt32(message[start + 4 * word + byte]) << place
+                        let shift = UInt32(isBigEndian ? 24 - 8 * byte : 8 * byte)
+                        return value | UInt32(message[start + 4 * word + byte]) << shift
                     }
                 })
         }

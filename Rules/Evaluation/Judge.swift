@@ -1,14 +1,14 @@
 import HearthModel
 
-/// Walks the match blocks of a ruleset for one operation and evaluates the rules of those that apply.
+/// Walks the match blocks of a ruleset for one operation and evaluates the rules of the blocks that apply.
 struct Judge {
     enum Target {
         /// All segments are known.
         case document
-        /// A document of a collection whose id isn't known: one more segment than there is text for.
+        /// A document of a collection with an unknown id: the path has one segment more than its known strings.
         case collection
-        /// A document of a collection somewhere below the first segments: what follows them is the collection's id and,
-        /// if it is known, the document's.
+        /// A document of a collection somewhere below the first segments: these are followed by the collection's id
+        /// and, if it is known, the document's id.
         case group(parentCount: Int)
     }
 
@@ -47,7 +47,7 @@ struct Judge {
                 if holds { judge(allow) }
             case .match(let inner):
                 walk(inner)
-                // Blocks inside may have bound the captures behind a recursive wildcard anew.
+                // Inner blocks may have rebound the captures after a recursive wildcard.
                 if match.globIndex != nil { applies = nil }
             }
         }
@@ -55,16 +55,16 @@ struct Judge {
 
     // MARK: Matching
 
-    /// Segments of the path, the unknown ones included.
+    /// The number of segments of the path, including unknown ones.
     private var segmentCount: Int {
         if case .collection = target { return evaluation.segments.count + 1 }
         return evaluation.segments.count
     }
 
-    /// Matches the block's own segments up to a recursive wildcard; the blocks around it have been matched. False when
-    /// neither the block nor any in it applies.
+    /// Matches the block's own segments up to a recursive wildcard; the enclosing blocks have been matched. False when
+    /// neither the block nor any block in it applies.
     private func mayApply(_ match: MatchProgram) -> Bool {
-        // Of a collection group only a recursive wildcard can stand for the segments that aren't known.
+        // In a collection group only a recursive wildcard can match the unknown segments.
         if case .group(let parentCount) = target {
             let end = min(match.globIndex ?? match.pattern.count, match.pattern.count)
             return end <= match.ownStart || (end <= parentCount && matches(match, match.ownStart..<end, offset: 0))
@@ -74,7 +74,7 @@ struct Judge {
         return end <= segmentCount && matches(match, match.ownStart..<end, offset: 0)
     }
 
-    /// Whether the block's whole path is that of the document; binds what `mayApply` hasn't.
+    /// Whether the block's whole path matches that of the document; binds the captures that `mayApply` leaves unbound.
     private func bind(_ match: MatchProgram) -> Bool {
         guard let glob = match.globIndex else {
             if case .group = target { return false }
@@ -85,7 +85,7 @@ struct Judge {
         switch target {
         case .document, .collection: end = segmentCount - suffix
         case .group(let parentCount):
-            // The collection's id and the document's.
+            // The ids of the collection and of the document.
             if suffix > 2 { return false }
             end = parentCount + 2 - suffix
         }
@@ -98,7 +98,7 @@ struct Judge {
                 isOpen = true
                 last = parentCount
             }
-            // In version 1 a wildcard that would stand for a segment that a query doesn't know has no value.
+            // In version 1, a wildcard that would match a segment unknown to a query has no value.
             let isUnbound = isOpen && match.globMinimum > 0
             evaluation.captures[slot] = isUnbound ? .unbound : .glob(min(glob, last), last, isOpen: isOpen)
         }
@@ -106,7 +106,7 @@ struct Judge {
     }
 
     /// Matches part of a pattern, and binds its captures.
-    /// - Parameter offset: what to add to a position in the pattern for one in the path.
+    /// - Parameter offset: the difference between a position in the path and one in the pattern.
     private func matches(_ match: MatchProgram, _ range: Range<Int>, offset: Int) -> Bool {
         for index in range {
             let position = index + offset
@@ -124,13 +124,13 @@ struct Judge {
         return true
     }
 
-    // MARK: Judging
+    // MARK: Decisions
 
     private mutating func judge(_ allow: AllowProgram) {
         let method = evaluation.request.method
         evaluation.observer?.willEvaluate(allowAt: allow.line, column: allow.column, method: method)
         var value = allow.condition?.run(evaluation) ?? .bool(true)
-        // What a node spends beyond itself is seen by the next one; behind the last there is none.
+        // The next node checks what a node spends in addition; after the last node this check does it.
         if evaluation.spent > RulesLimits.evaluationsMax { value = evaluation.abort() }
         let outcome = outcome(of: value, allow)
         isAllowed = outcome.result == .allowed

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// The methods of all types, by name: what they do depends on the receiver.
+/// The methods of all types, by name: the receiver determines their meaning.
 enum Method: String, Sendable, CaseIterable {
     case size, lower, upper, trim, matches, replace, split, toUtf8, toBase64, toHexString
     case hasAll, hasAny, hasOnly, concat, join, removeAll, toSet, difference, intersection, union
@@ -8,7 +8,7 @@ enum Method: String, Sendable, CaseIterable {
     case year, month, day, hours, minutes, seconds, nanos, dayOfWeek, dayOfYear, toMillis, date, time
     case latitude, longitude, distance, bind
 
-    /// The same for all receivers.
+    /// The number of parameters, which is the same for all receivers.
     var parameterCount: Int {
         switch self {
         case .get, .replace: 2
@@ -20,13 +20,13 @@ enum Method: String, Sendable, CaseIterable {
     }
 }
 
-/// A call of a method with values that are no errors.
+/// A call of a method with values that are not errors.
 struct MethodCall {
     let method: Method
     let receiver: RuleValue
     let first: RuleValue
     let second: RuleValue
-    /// Of a literal argument.
+    /// The compiled pattern of a literal argument.
     let pattern: RegularExpression?
     let evaluation: Evaluation
 
@@ -41,7 +41,7 @@ struct MethodCall {
         case .timestamp(let time): timestamp(time)
         case .duration(let time): duration(time)
         case .bytes(let bytes): self.bytes(bytes)
-        case .latlng(let place): latlng(place.point)
+        case .latlng(let point): latlng(point.point)
         case .path(let path): method == .bind ? bind(path) : nil
         case .mapDiff(let diff): mapDiff(diff)
         case .constraint(let constraint): method == .hasAny ? hasAny(constraint) : nil
@@ -49,10 +49,10 @@ struct MethodCall {
         }
     }
 
-    /// Whether what comes out would rest on something that a query doesn't filter.
+    /// Whether the result would depend on data that a query does not filter.
     private var isUnprovable: Bool {
         switch (receiver, method) {
-        // A member that isn't known is told apart from one that isn't there below.
+        // These methods distinguish an unknown member from a missing one themselves.
         case (.map, .get), (.list, .size), (.list, .concat): false
         case (.constraint, _): first.isOpen
         default: receiver.isOpen || first.isOpen
@@ -77,7 +77,7 @@ struct MethodCall {
         }
     }
 
-    /// Letters of ASCII only, as in Google's emulator.
+    /// Changes ASCII letters only, as Google's emulator does.
     private static func mapped(_ string: String, _ transform: (UInt8) -> UInt8) -> String {
         String(decoding: string.utf8.map(transform), as: UTF8.self)
     }
@@ -93,7 +93,7 @@ struct MethodCall {
 
     private func search(_ string: String) -> RuleValue {
         guard case .string(let source) = first else { return unsupported() }
-        // Replacing and splitting make something of every byte; matching only looks at it.
+        // Replacing and splitting write every byte; matching only reads it.
         guard evaluation.work(method == .matches ? string.utf8.count / 8 : string.utf8.count) else {
             return evaluation.abort()
         }
@@ -139,7 +139,7 @@ struct MethodCall {
         return String(decoding: string, as: UTF8.self)
     }
 
-    // MARK: Places and paths
+    // MARK: Geo points and paths
 
     private func latlng(_ point: GeoPoint) -> RuleValue? {
         switch method {
@@ -183,14 +183,14 @@ struct MethodCall {
 
     // MARK: Constraints
 
-    /// Whether every list that a query finds has one of the elements.
+    /// Whether every list that a query finds contains one of the elements.
     private func hasAny(_ constraint: RuleConstraint) -> RuleValue {
         guard case .list(let list) = first else { return unsupported() }
         if constraint.contained.isEmpty { return .failure(.unprovable) }
         if constraint.contained.contains(where: { Operators.list(list, contains: $0, evaluation) }) {
             return .bool(true)
         }
-        // That a list has one element says nothing of others.
+        // A known element of a list is no information about its other elements.
         return evaluation.isOfPartialData ? .failure(.unprovable) : .bool(false)
     }
 }

@@ -4,7 +4,7 @@ import Glibc
 
 /// Operators on values.
 enum Operators {
-    /// The same comparison with its sides exchanged.
+    /// The same comparison with exchanged sides.
     static func mirrored(_ comparison: BinaryOperator) -> BinaryOperator {
         switch comparison {
         case .less: .greater
@@ -15,7 +15,7 @@ enum Operators {
         }
     }
 
-    /// A comparison with a field of a query's results: it must be so, or not so, for all of them.
+    /// A comparison with a field of a query's results: it must hold for all of them, or for none.
     static func decide(
         _ constraint: RuleConstraint, _ comparison: BinaryOperator, _ value: RuleValue, _ evaluation: Evaluation
     ) -> RuleValue {
@@ -25,7 +25,7 @@ enum Operators {
                     received: "constraint",
                     expected: "bool,duration,float,int,latlng,map,null,string,bytes,timestamp,path,list,vector,set"))
         }
-        // A map of what is filtered looks like the whole of one that an exclusion names.
+        // A map of filtered fields may look equal to a whole map in an exclusion.
         if evaluation.isOfPartialData, value.isOpen { return .failure(.unprovable) }
         return constraint.decide(comparison, value, evaluation).map { .bool($0) } ?? .failure(.unprovable)
     }
@@ -86,7 +86,7 @@ enum Operators {
             result = left.dividedReportingOverflow(by: right)
         default:
             if right == 0 { return .failure(.divideByZero) }
-            // The remainder of the least integer by -1 is 0, although their quotient overflows.
+            // The remainder of the least integer and -1 is 0, although the quotient overflows.
             result = (right == -1 ? 0 : left % right, false)
         }
         return result.overflow ? .failure(.integerOverflow) : .int(result.partialValue)
@@ -176,7 +176,7 @@ enum Operators {
         }
     }
 
-    /// `in` where the container or the element is not known as a whole; nil where that makes no difference.
+    /// `in` where the container or the element is only partly known; nil where that makes no difference.
     private static func containsOpen(
         _ container: RuleValue, _ element: RuleValue, _ evaluation: Evaluation
     ) -> RuleValue? {
@@ -198,7 +198,7 @@ enum Operators {
         var isKnown = true
         for candidate in elements {
             switch evaluation.decideEqual(candidate, element) {
-            // `in` tells 1 and 1.0 apart, and a filter does not: an equality of what is open proves nothing for it.
+            // `in` distinguishes 1 and 1.0, and a filter does not: equality with an open value proves nothing.
             case true? where !candidate.isOpen && !element.isOpen: return .bool(true)
             case false?: break
             default: isKnown = false
@@ -280,7 +280,7 @@ enum Access {
                 .unsupported(
                     received: "\(value.typeName)[\(bounds)]", expected: expected.joined(separator: ", ")))
         }
-        // In this order, as measured: the begin, the last element, then both together.
+        // Checked in this order, by measurement: the begin, the last element, then both together.
         if start < 0 || start >= count { return .failure(.indexOutOfBounds(start, size: count)) }
         let last = end.subtractingReportingOverflow(1).partialValue
         if last < 0 || last >= count { return .failure(.indexOutOfBounds(last, size: count)) }
@@ -295,9 +295,10 @@ enum Access {
     }
 }
 
-/// Texts by units of UTF-16, in which rules count.
+/// Strings by UTF-16 code units, the unit of indexes in rules.
 enum Units {
-    /// - Parameter range: within the text. Half of a surrogate pair becomes U+FFFD: our texts can't hold it.
+    /// - Parameter range: within the string. Half of a surrogate pair becomes U+FFFD, because a Swift string cannot
+    ///   contain it.
     static func slice(_ string: String, _ range: Range<Int>) -> String {
         let units = string.utf16
         let start = units.index(units.startIndex, offsetBy: range.lowerBound)

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// One branch of a query's filter: what every document has that it finds.
+/// One branch of a query's filter: what all documents in its result have in common.
 struct QueryBranch {
     private var constraints: [RulesQuery.Constraint]
 
@@ -31,7 +31,7 @@ struct QueryBranch {
 
     // MARK: resource
 
-    /// Gives an evaluation the `resource` and the path of this branch.
+    /// Sets the `resource` and the path of this branch for an evaluation.
     func prepare(_ evaluation: Evaluation, _ query: RulesQuery) -> Judge.Target {
         var entries: [(name: String, value: RuleValue)] = []
         let name = documentName
@@ -66,7 +66,7 @@ struct QueryBranch {
         return nil
     }
 
-    /// The filtered fields. Of others nothing is known when the map is partial; otherwise they count as not there.
+    /// The filtered fields. When the map is partial, other fields are unknown; otherwise they count as missing.
     private func data(isPartial: Bool) -> BuiltMap {
         let root = FieldTree()
         for constraint in constraints where !constraint.path.isDocumentName {
@@ -76,7 +76,7 @@ struct QueryBranch {
     }
 }
 
-/// The fields of a branch while they are put together.
+/// Builds the fields of a branch.
 private final class FieldTree {
     private var members: [(name: String, field: FieldTree)] = []
     private var value: RuleValue?
@@ -114,7 +114,7 @@ private final class FieldTree {
             case .greaterThanOrEqual: constraint.raise(value, isInclusive: true)
             case .notEqual: constraint.excluded.append(value)
             case .arrayContains: constraint.contained.append(value)
-            // Each made a branch of its own, unless its value is no list: then it says nothing.
+            // Each value has made a branch of its own; a value that is not a list gives no information.
             case .equal, .in, .notIn, .arrayContainsAny: break
             }
         }
@@ -130,7 +130,7 @@ private final class FieldTree {
         BuiltMap(members.map { ($0.name, $0.field.result(isPartial)) }, isPartial: isPartial)
     }
 
-    /// An equality says all there is to say of a field.
+    /// An equality determines the whole field.
     private func result(_ isPartial: Bool) -> RuleValue {
         if let value { return value }
         if let constraint { return .constraint(constraint) }

@@ -1,15 +1,15 @@
 import CRE2
 
-/// A pattern of RE2: matching takes time linear in the text, whoever wrote it.
+/// A pattern of RE2: matching takes time linear in the string, for any pattern.
 ///
-/// RE2's objects may be used by several threads at once, and this one never changes.
+/// `@unchecked Sendable`: RE2's objects may be used by several threads at once, and this one never changes.
 package final class RegularExpression: @unchecked Sendable {
     private let expression: OpaquePointer
     /// Capturing groups.
     let groupCount: Int
 
-    /// Nil when RE2 refuses the pattern, or it is too large.
-    /// - Parameter isLiteral: whether it stands in the rules as it is. Others may be a client's.
+    /// Nil when RE2 rejects the pattern, or it is too large.
+    /// - Parameter isLiteral: whether it is a literal in the rules. Other patterns may come from a client.
     package convenience init?(_ pattern: String, isLiteral: Bool) {
         if !isLiteral, pattern.utf8.count > RulesLimits.dynamicPatternBytesMax { return nil }
         self.init(
@@ -17,7 +17,7 @@ package final class RegularExpression: @unchecked Sendable {
             memoryBytes: isLiteral ? RulesLimits.patternMemoryBytesMax : RulesLimits.dynamicPatternMemoryBytesMax)
     }
 
-    /// Nil when RE2 refuses the pattern, or it takes more memory.
+    /// Nil when RE2 rejects the pattern, or it takes more memory.
     init?(_ pattern: String, memoryBytes: Int) {
         var pattern = pattern
         let compiled = pattern.withUTF8 { bytes in
@@ -34,7 +34,7 @@ package final class RegularExpression: @unchecked Sendable {
         hearth_re2_free(expression)
     }
 
-    /// Whether the whole text matches.
+    /// Whether the whole string matches.
     package func matches(_ string: String) -> Bool {
         var string = string
         return string.withUTF8 { bytes in
@@ -44,7 +44,7 @@ package final class RegularExpression: @unchecked Sendable {
         }
     }
 
-    /// Whether a part of the text matches.
+    /// Whether a part of the string matches.
     func isFound(in string: String) -> Bool {
         var string = string
         var span = (0, 0)
@@ -59,8 +59,8 @@ package final class RegularExpression: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` with the spans of each match, of the whole and of each group; a group that took no part has nil. An
-    /// empty match may follow upon another match directly. `body` returns false to stop.
+    /// Calls `body` with the ranges of each match: the whole and each group, nil for a group that did not participate.
+    /// An empty match may directly follow another match. `body` returns false to stop.
     func eachMatch(in string: UnsafeBufferPointer<UInt8>, _ body: ([Range<Int>?]) -> Bool) {
         var spans = [Int](repeating: -1, count: 2 * (groupCount + 1))
         var start = 0
@@ -86,7 +86,7 @@ package final class RegularExpression: @unchecked Sendable {
 
     // MARK: Replacing and splitting
 
-    /// Replaces all matches. `$1` is a group, `$0` the whole, and `\` quotes what follows.
+    /// Replaces all matches. `$1` is a group, `$0` the whole match, and `\` quotes the next character.
     package func replacing(in string: String, with template: String) -> Replacement {
         guard let parts = Self.parse(template, groupCount: groupCount) else { return .invalidTemplate }
         var string = string
@@ -135,7 +135,7 @@ package final class RegularExpression: @unchecked Sendable {
                 var group = Int(digit - UInt8(ascii: "0"))
                 if group > groupCount { return nil }
                 bytes.removeFirst()
-                // More digits belong to the number as long as there is such a group.
+                // More digits belong to the number while such a group exists.
                 while let next = bytes.first, Lexer.isDigit(next) {
                     let larger = group * 10 + Int(next - UInt8(ascii: "0"))
                     if larger > groupCount { break }
@@ -153,7 +153,7 @@ package final class RegularExpression: @unchecked Sendable {
         return parts
     }
 
-    /// The texts between matches; empty ones at the end are left out. Nil when there are too many.
+    /// The strings between matches, without empty ones at the end. Nil when there are too many.
     package func split(_ string: String) -> [String]? {
         if string.isEmpty { return [""] }
         var string = string

@@ -1,7 +1,7 @@
 import HearthModel
 
 extension RulesResult {
-    /// The value in the form of the emulator's coverage report: `{"boolValue":true}`. Long ones are cut.
+    /// The value in the form of the emulator's coverage report: `{"boolValue":true}`. Long values are truncated.
     package var json: String {
         var budget = RulesLimits.reportedValueBytesMax
         return evaluation.json(of: value, &budget)
@@ -9,7 +9,7 @@ extension RulesResult {
 }
 
 extension Evaluation {
-    /// - Parameter budget: the bytes that may still be written; what is beyond them is left out.
+    /// - Parameter budget: the remaining number of bytes; the rest of the value is omitted.
     func json(of value: RuleValue, _ budget: inout Int) -> String {
         budget -= 16
         switch value {
@@ -21,21 +21,21 @@ extension Evaluation {
         case .string(let string):
             let cut = String(string.prefix(max(budget, 0)))
             budget -= cut.utf8.count
-            return "{\"stringValue\":\(JSONText.quoted(cut))}"
+            return "{\"stringValue\":\(JSONString.quoted(cut))}"
         case .bytes(let bytes):
             return "{\"bytesValue\":\"\(Hexadecimal.string(Array(bytes.prefix(max(budget, 0) / 2))))\"}"
         case .timestamp(let time): return "{\"timestampValue\":\"\(time.string)\"}"
         case .duration(let time): return "{\"durationValue\":\"\(time.seconds)s\"}"
-        case .latlng(let place):
-            return "{\"latlngValue\":{\"latitude\":\(place.point.latitude),\"longitude\":\(place.point.longitude)}}"
-        case .path(let path): return "{\"pathValue\":\(JSONText.quoted(String(path.string.prefix(max(budget, 0)))))}"
+        case .latlng(let point):
+            return "{\"latlngValue\":{\"latitude\":\(point.point.latitude),\"longitude\":\(point.point.longitude)}}"
+        case .path(let path): return "{\"pathValue\":\(JSONString.quoted(String(path.string.prefix(max(budget, 0)))))}"
         case .list(let list): return elements(list.count, "listValue", &budget) { list[$0] }
         case .set(let set): return elements(set.count, "setValue", &budget) { set.elements[$0] }
         case .vector(let values): return elements(values.count, "vectorValue", &budget) { .float(values[$0]) }
         case .map(let map): return members(map, &budget)
         case .mapDiff, .constraint: return "{\"\(value.typeName)Value\":{}}"
         case .error(let failure):
-            let message = failure.string.map { "\"causeMessage\":\(JSONText.quoted(String($0.prefix(200))))" } ?? ""
+            let message = failure.string.map { "\"causeMessage\":\(JSONString.quoted(String($0.prefix(200))))" } ?? ""
             return "{\"undefined\":{\(message)}}"
         }
     }
@@ -52,14 +52,14 @@ extension Evaluation {
         var parts: [String] = []
         for entry in entries(of: map) where budget > 0 {
             budget -= entry.name.utf8.count
-            parts.append("\(JSONText.quoted(entry.name)):\(json(of: entry.value, &budget))")
+            parts.append("\(JSONString.quoted(entry.name)):\(json(of: entry.value, &budget))")
         }
         return "{\"mapValue\":{\"fields\":{\(parts.joined(separator: ","))}}}"
     }
 }
 
 extension RuleTime {
-    /// An instant as in RFC 3339.
+    /// An instant in the form of RFC 3339.
     var string: String {
         let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
         let date = CivilDate(daysSince1970: days)

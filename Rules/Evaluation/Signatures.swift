@@ -1,4 +1,4 @@
-/// What functions and methods take and give: for messages and for warnings of the compiler.
+/// The parameter and result types of functions and methods, for messages and for the compiler's warnings.
 struct Signature: Sendable {
     /// `string.matches`, `math.abs`, `get`
     let name: String
@@ -10,7 +10,8 @@ struct Signature: Sendable {
 }
 
 enum Signatures {
-    /// One a line; an overloaded function has several. `number` in Google's messages is `float` where ints are taken too.
+    /// One per line; an overloaded function has several. `number` in Google's messages is `float` where ints are
+    /// accepted too.
     private static let declarations = """
         get(path) map
         exists(path) bool
@@ -114,7 +115,7 @@ enum Signatures {
         constraint.hasAny(list) bool
         """
 
-    /// By name. `timestamp.date` names a function and a method, which differ in how many arguments they take.
+    /// By name. `timestamp.date` names a function and a method, which have different numbers of parameters.
     static let all: [String: [Signature]] = {
         let signatures = declarations.split(separator: "\n").compactMap { line -> Signature? in
             guard let open = line.firstIndex(of: "("), let close = line.firstIndex(of: ")") else { return nil }
@@ -127,7 +128,7 @@ enum Signatures {
         return Dictionary(grouping: signatures, by: \.name)
     }()
 
-    /// - Parameter count: of two functions with one name, the one with so many parameters.
+    /// - Parameter count: of two functions with one name, selects the one with this number of parameters.
     static func overloads(_ name: String, parameterCount: Int) -> [Signature] {
         (all[name] ?? []).filter { $0.parameters.count == parameterCount }
     }
@@ -136,7 +137,7 @@ enum Signatures {
         signatures.map(\.string).joined(separator: ", ")
     }
 
-    /// The refusal of a function's arguments.
+    /// The error for unsupported arguments of a function.
     static func unsupported(_ name: String, _ arguments: [RuleValue]) -> RuleValue {
         let received = "\(name)(\(arguments.map(\.typeName).joined(separator: ", ")))"
         let expected = overloads(name, parameterCount: arguments.count)

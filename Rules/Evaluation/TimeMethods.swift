@@ -38,7 +38,7 @@ extension MethodCall {
 
 /// Distances on Earth.
 enum Distance {
-    /// The mean radius of the Earth, as in Google's emulator.
+    /// The mean radius of the Earth in Google's emulator.
     private static let radiusMeters = 6_371_009.0
 
     /// By the haversine formula, on a sphere.

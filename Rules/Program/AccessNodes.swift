@@ -75,7 +75,7 @@ final class MethodNode: CompiledNode, @unchecked Sendable {
     let name: String
     let arguments: [CompiledNode]
     private let method: Method?
-    /// Of a literal pattern.
+    /// The compiled form of a literal pattern.
     private let pattern: RegularExpression?
 
     init(_ id: Int, _ receiver: CompiledNode, _ name: String, _ arguments: [CompiledNode], pattern: RegularExpression?)
@@ -90,7 +90,7 @@ final class MethodNode: CompiledNode, @unchecked Sendable {
 
     override func evaluate(_ evaluation: Evaluation) -> RuleValue {
         let value = receiver.run(evaluation)
-        // No method has more than two; beyond them only errors matter.
+        // No method has more than two parameters; further arguments only matter if they are errors.
         let first = arguments.isEmpty ? RuleValue.null : arguments[0].run(evaluation)
         let second = arguments.count < 2 ? RuleValue.null : arguments[1].run(evaluation)
         var failure: RuleValue?
@@ -147,7 +147,7 @@ final class BuiltinNode: CompiledNode, @unchecked Sendable {
 final class FunctionProgram: @unchecked Sendable {
     let name: String
     let parameterCount: Int
-    /// Filled once its body is compiled, which may call functions that are declared later.
+    /// Set once its body is compiled, which may call functions that are declared later.
     fileprivate(set) var variables: [CompiledNode] = []
     fileprivate(set) var result: CompiledNode?
 
@@ -162,7 +162,8 @@ final class FunctionProgram: @unchecked Sendable {
     }
 }
 
-/// A call of a function of the ruleset. Arguments are bound with their errors: one matters only where it is read.
+/// A call of a function of the ruleset. Arguments are bound even when they are errors: an error only matters when it is
+/// read.
 final class CallNode: CompiledNode, @unchecked Sendable {
     let function: FunctionProgram
     let arguments: [CompiledNode]

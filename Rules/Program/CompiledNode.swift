@@ -1,7 +1,6 @@
 /// An expression, compiled: names are slots, literals are values, patterns are automata.
 ///
-/// A node never changes once its ruleset is compiled, nor does any value that it holds; that is what makes it safe to share
-/// between threads.
+/// A node and the values that it holds never change once its ruleset is compiled; therefore threads may share it.
 class CompiledNode: @unchecked Sendable {
     /// The position in `Ruleset.expressions`.
     let id: Int
@@ -10,7 +9,7 @@ class CompiledNode: @unchecked Sendable {
         self.id = id
     }
 
-    /// Evaluates and counts; every node reaches its operands through this.
+    /// Evaluates and counts; every node runs its operands through this method.
     @inline(__always)
     final func run(_ evaluation: Evaluation) -> RuleValue {
         evaluation.spent &+= 1
@@ -28,9 +27,9 @@ class CompiledNode: @unchecked Sendable {
         return value
     }
 
-    /// What the expression comes to. Called by `run` only.
+    /// The value of the expression. Only `run` calls it.
     func evaluate(_ evaluation: Evaluation) -> RuleValue {
-        preconditionFailure("every kind of node evaluates itself")
+        preconditionFailure("a subclass must override evaluate")
     }
 }
 
@@ -46,7 +45,7 @@ final class ConstantNode: CompiledNode, @unchecked Sendable {
     override func evaluate(_ evaluation: Evaluation) -> RuleValue { value }
 }
 
-/// What is known to fail before it is evaluated, such as a name that nothing has.
+/// An expression that is known to fail before it is evaluated, such as an undefined name.
 final class FailingNode: CompiledNode, @unchecked Sendable {
     let reason: RuleFailure.Reason
     /// Evaluated first, for their errors and costs.
@@ -209,7 +208,7 @@ final class PathNode: CompiledNode, @unchecked Sendable {
         return failure ?? .path(RulePath(segments))
     }
 
-    /// Appends an interpolated value; what can't be a segment is returned as an error.
+    /// Appends an interpolated value; a value that is not a valid segment is returned as an error.
     private static func append(_ value: RuleValue, to segments: inout [RulePath.Segment]) -> RuleValue? {
         switch value {
         case .error: return value

@@ -1,14 +1,15 @@
-/// Turns a tree into a program: resolves names to slots, and says what can be known to be wrong before anything runs.
+/// Compiles a syntax tree to a program: resolves names to slots, and reports the errors that are known before
+/// evaluation.
 struct Compiler {
     let file: SourceFile
     let lines: LineIndex
     var issues: IssueList
     var functions: [FunctionEntry] = []
-    /// Where expressions stand, by id.
+    /// The locations of expressions, by id.
     var expressions: [RulesExpression] = []
     private var captureCount = 0
 
-    // What is being compiled.
+    // The state of the current declaration.
     var scope = Scope(parent: nil)
     var locals: [Local] = []
     var running: FunctionEntry?
@@ -51,14 +52,14 @@ struct Compiler {
                 "Unused function: \(function.declaration.name).", at: function.declaration.nameRange)
         }
         if !CallGraph.check(functions, &issues) {
-            // Programs that call one another would keep one another alive.
+            // Programs that call each other would form a reference cycle.
             for function in functions { function.program.clear() }
             return .empty
         }
         return Program(matches: matches, captureCount: captureCount)
     }
 
-    /// Rules of a service that there isn't apply to nothing.
+    /// Rules of an unknown service apply to nothing.
     private mutating func warn(of service: ServiceDeclaration) {
         issues.warning(
             "Invalid service name: \(service.name).", at: service.range,
@@ -77,7 +78,7 @@ struct Compiler {
         }
     }
 
-    /// Another product's rules may call what ours don't.
+    /// Rules of another product may call functions that Firestore's rules do not have.
     private static func isForeign(_ service: ServiceDeclaration) -> Bool { service.name != Self.service }
 
     // MARK: Functions
@@ -196,7 +197,7 @@ struct Compiler {
         }
     }
 
-    /// In version 1 a recursive wildcard ends the path.
+    /// In version 1 a recursive wildcard must end the path.
     private mutating func checkOldGlob(_ match: MatchDeclaration, _ pattern: [MatchProgram.Segment]) {
         let isGlob = pattern.dropLast().contains { if case .glob = $0 { true } else { false } }
         guard isGlob else { return }
@@ -252,13 +253,13 @@ struct Compiler {
 
     typealias Compiled = (node: CompiledNode, type: StaticType)
 
-    /// An expression that is no operand.
+    /// An expression that is not an operand.
     private mutating func root(_ expression: Expression) -> Compiled {
         parent = nil
         return compile(expression)
     }
 
-    /// Gives an expression its id, and makes it the parent of what is compiled until `close`.
+    /// Assigns an id to an expression, and makes it the parent of all expressions until `close`.
     mutating func open(_ expression: Expression) -> (id: Int, outer: Int?) {
         let (line, column) = lines.position(expression.range.start)
         let id = expressions.count

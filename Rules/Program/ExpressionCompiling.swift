@@ -1,7 +1,7 @@
-/// Expressions to nodes.
+/// Compiles expressions to nodes.
 extension Compiler {
     mutating func compile(_ expression: Expression) -> Compiled {
-        // Parentheses are no expression of their own: neither budget nor coverage counts them.
+        // Parentheses are not an expression: neither budget nor coverage counts them.
         if case .group(let inner) = expression.kind { return compile(inner) }
         let (id, outer) = open(expression)
         defer { parent = outer }
@@ -21,7 +21,7 @@ extension Compiler {
         case .binary(let symbol, let left, let right): return binary(symbol, left, right, id, expression)
         case .isType(let operand, let name):
             let node = compile(operand).node
-            // An unknown name was an error of the parser.
+            // The parser has reported an unknown name.
             return (TypeTestNode(id, node, TypeTest(name) ?? .type(.null)), .bool)
         case .conditional(let condition, let first, let second):
             let test = compile(condition)
@@ -42,8 +42,8 @@ extension Compiler {
         }
     }
 
-    /// Warns where no value of an expression can be of the types that its place takes.
-    /// - Parameter names: the types in the order of Google's message, where it isn't the usual one.
+    /// Warns when no value of an expression can have an accepted type.
+    /// - Parameter names: the types in the order of Google's message, where it is not the usual one.
     mutating func expect(
         _ expected: StaticType, _ received: StaticType, at expression: Expression, names: String? = nil
     ) {
@@ -54,7 +54,7 @@ extension Compiler {
         }
     }
 
-    /// What stands in parentheses.
+    /// The expression inside parentheses.
     static func core(_ expression: Expression) -> Expression {
         var expression = expression
         while case .group(let inner) = expression.kind { expression = inner }
@@ -167,7 +167,7 @@ extension Compiler {
         }
     }
 
-    /// Google's emulator reads `==` before `in` and `is`, its documentation has it the other way round.
+    /// Google's emulator parses `==` before `in` and `is`; its documentation states the opposite.
     private mutating func checkPrecedence(
         _ symbol: BinaryOperator, _ left: Expression, _ right: Expression, _ expression: Expression
     ) {
@@ -261,7 +261,7 @@ extension Compiler {
             for overload in overloads where !names.contains(overload.parameters[position]) {
                 names.append(overload.parameters[position])
             }
-            // Integers are taken for floats.
+            // Integers are accepted for floats.
             if names.contains("float"), !names.contains("int") { names.append("int") }
             let expected = names.reduce(into: StaticType()) { $0.formUnion(StaticType(named: $1)) }
             expect(expected, types[position], at: argument, names: names.joined(separator: ", "))

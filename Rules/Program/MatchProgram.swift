@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Which operations a rule is about.
+/// The operations that a rule applies to.
 struct MethodSet: OptionSet, Sendable {
     let rawValue: UInt8
 
@@ -46,12 +46,12 @@ struct AllowProgram: Sendable {
     var condition: CompiledNode?
     var line: Int
     var column: Int
-    /// Of the condition.
+    /// The position of the condition.
     var conditionLine: Int
     var conditionColumn: Int
 }
 
-/// A `match` block, compiled with the paths of the blocks around it.
+/// A `match` block, compiled with the paths of its enclosing blocks.
 final class MatchProgram: @unchecked Sendable {
     enum Segment: Sendable {
         case string(String)
@@ -64,16 +64,16 @@ final class MatchProgram: @unchecked Sendable {
         case match(MatchProgram)
     }
 
-    /// From the root on.
+    /// From the root.
     let pattern: [Segment]
-    /// Where the block's own segments begin.
+    /// The index of the block's first own segment.
     let ownStart: Int
-    /// Where the recursive wildcard is.
+    /// The index of the recursive wildcard.
     let globIndex: Int?
-    /// The fewest segments that it stands for: 1 in version 1.
+    /// The least number of segments that it matches: 1 in version 1.
     let globMinimum: Int
     let items: [Item]
-    /// What the block and those in it have rules for.
+    /// The methods for which the block and its inner blocks have rules.
     let methods: MethodSet
 
     init(pattern: [Segment], ownStart: Int, globMinimum: Int, items: [Item]) {
@@ -94,7 +94,7 @@ final class MatchProgram: @unchecked Sendable {
 /// The rules of Cloud Firestore, compiled.
 struct Program: Sendable {
     var matches: [MatchProgram]
-    /// Slots that captures of one chain need at most.
+    /// The maximum number of capture slots of one chain.
     var captureCount: Int
 
     static let empty = Program(matches: [], captureCount: 0)

@@ -169,7 +169,7 @@ final class MembershipNode: CompiledNode, @unchecked Sendable {
         let container = collection.run(evaluation)
         let value = element.run(evaluation)
         if container.isError { return container }
-        // What isn't a collection is so whatever is looked for.
+        // A value that is not a collection is an error for every element.
         switch container {
         case .list, .set, .map, .constraint: if value.isError { return value }
         default: break

@@ -1,4 +1,4 @@
-/// Services, matches, functions and allows.
+/// Parses services, matches, functions and allows.
 extension Parser {
     mutating func sourceFile() -> SourceFile {
         var file = SourceFile()
@@ -113,7 +113,7 @@ extension Parser {
 
     private mutating func endBlock() throws(Failure) {
         if take(.rightBrace) { return }
-        // Each open block misses its brace; one report is enough.
+        // Each open block lacks its brace; one report is enough.
         if matchDepth == 1 { issues.error("missing '}' at '\(tokenString)'", at: token.range) }
     }
 

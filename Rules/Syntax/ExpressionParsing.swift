@@ -1,7 +1,7 @@
-/// Expressions, by precedence climbing.
+/// Parses expressions, by precedence climbing.
 extension Parser {
     /// Builds a node.
-    /// - Parameter focus: where Google's compiler reports it, when that isn't its beginning.
+    /// - Parameter focus: the location in Google's reports, when it is not the beginning.
     /// - Throws: when it has too many levels.
     mutating func make(
         _ kind: ExpressionKind, _ range: SourceRange, focus: SourceRange? = nil
@@ -19,7 +19,7 @@ extension Parser {
         return Failure()
     }
 
-    /// The levels as measured of Google's compiler: members and receivers of methods add none.
+    /// The levels in Google's compiler, by measurement: members and receivers of methods add none.
     private static func measure(_ kind: ExpressionKind) -> (level: Int, depth: Int) {
         var level = 0
         var depth = 0
@@ -75,7 +75,7 @@ extension Parser {
     }
 
     mutating func expression() throws(Failure) -> Expression {
-        // What is nested deeper than its levels may be is refused before the stack is at its end.
+        // An expression that is nested too deep is rejected before the stack overflows.
         nesting += 1
         defer { nesting -= 1 }
         if nesting > RulesLimits.expressionLevelMax { throw tooComplex(at: token.range) }
@@ -122,13 +122,13 @@ extension Parser {
         }
     }
 
-    /// A slash directly before a name or a number begins a path to Google's compiler, whatever stands before it.
+    /// To Google's compiler, a slash directly before a name or a number always begins a path.
     private mutating func checkDivision() {
         guard beginsSegment(Int(token.range.end)) else { return }
         issues.error(
             "Missing 'match' keyword before path.", at: token.range,
             hint:
-                "A '/' directly before a name, a number or a parenthesis begins a path: put a space behind it to divide."
+                "A '/' directly before a name, a number or a parenthesis begins a path: put a space after it to divide."
         )
     }
 
@@ -192,7 +192,7 @@ extension Parser {
         }
     }
 
-    /// Keywords may be members, too.
+    /// Keywords are valid members, too.
     private mutating func memberName() throws(Failure) -> (String, SourceRange) {
         if case .keyword(let keyword) = token.kind {
             let range = token.range

@@ -1,4 +1,4 @@
-/// What is wrong with a source, collected while it is read and checked.
+/// The errors and warnings of a source, collected during parsing and compilation.
 package struct IssueList {
     struct Entry {
         var range: SourceRange?
@@ -25,7 +25,7 @@ package struct IssueList {
         entries.append(entry)
     }
 
-    /// However many warnings there are, a refusal names a reason.
+    /// With any number of warnings, at least one error is reported.
     private var hasReportedError = false
 
     /// The issues in the order of the source.

@@ -1,4 +1,5 @@
-/// Cuts a source into tokens, one at a time: the parser says where a path begins, because there `/` isn't division.
+/// Splits a source into tokens, one at a time. The parser decides where a path begins, because `/` is not a division
+/// there.
 struct Lexer {
     let source: [UInt8]
     var position = 0
@@ -9,7 +10,7 @@ struct Lexer {
 
     func byte(_ offset: Int) -> UInt8 { offset < source.count ? source[offset] : 0 }
 
-    /// The token at the position or after white space and comments; the position moves behind it.
+    /// The token at the position or after white space and comments; the position moves past it.
     mutating func next() -> Token {
         skipSpace()
         let start = position
@@ -76,7 +77,7 @@ struct Lexer {
         if byte(position) == UInt8(ascii: ".") {
             position += 1
             skipDigits()
-            // Java's and C's readers agree on digits with a point; Swift's wants some behind it.
+            // Java and C accept digits followed by a point; Swift requires digits after it.
             let string = String(decoding: source[start..<position], as: UTF8.self)
             return token(.float(Double(string.hasSuffix(".") ? string + "0" : string) ?? .infinity), from: start)
         }

@@ -1,4 +1,4 @@
-/// Reading of strings and bytes with their escapes.
+/// Reads strings and bytes with their escapes.
 extension Lexer {
     /// Reads a literal whose quote is at the position.
     mutating func literal(from start: Int, isBytes: Bool) -> Token {
@@ -31,7 +31,7 @@ extension Lexer {
         return Token(kind: .unclosed(quote), range: SourceRange(start, position))
     }
 
-    /// The character of the escape whose `\` was read; nil when there is no such escape, with the position behind the `\`.
+    /// The character of the escape after a `\`; nil when there is no such escape, with the position after the `\`.
     private mutating func escape() -> (value: UInt32, isByte: Bool)? {
         let simple: [UInt8: UInt32] = [
             UInt8(ascii: "\\"): 0x5C, UInt8(ascii: "'"): 0x27, UInt8(ascii: "\""): 0x22, UInt8(ascii: "/"): 0x2F,
@@ -61,7 +61,7 @@ extension Lexer {
         return value
     }
 
-    /// Appends a code unit of UTF-16: two surrogates make one character, and one alone is none.
+    /// Appends a UTF-16 code unit: a surrogate pair makes one character; a single surrogate is invalid.
     private static func append(_ value: UInt32, after surrogate: inout UInt32?, to content: inout [UInt8]) {
         if let high = surrogate, (0xDC00...0xDFFF).contains(value) {
             surrogate = nil

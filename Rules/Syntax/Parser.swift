@@ -1,12 +1,13 @@
-/// Reads a source by recursive descent. After an error it goes on behind the statement, so that one run names several.
+/// Parses a source by recursive descent. After an error it continues after the statement, so that one run reports
+/// several errors.
 package struct Parser {
-    /// Leaves a statement whose error has been noted.
+    /// Aborts a statement whose error has been reported.
     struct Failure: Error {}
 
     var lexer: Lexer
     var token: Token
     var issues = IssueList()
-    /// Levels of expressions that are being read, so that deep ones can't exhaust the stack.
+    /// Levels of the current expression, so that deep ones cannot exhaust the stack.
     var nesting = 0
     var matchDepth = 0
     /// Map literals that a failure left open.
@@ -45,7 +46,7 @@ package struct Parser {
 
     var tokenString: String { token.kind == .end ? "<EOF>" : lexer.string(token.range) }
 
-    /// Notes that the current token can't stand here.
+    /// Reports that the current token is not allowed here.
     mutating func unexpected(hint: String? = nil) -> Failure {
         if case .unclosed(let quote) = token.kind {
             let mark = String(Unicode.Scalar(quote))
@@ -63,7 +64,7 @@ package struct Parser {
         return Failure()
     }
 
-    /// The text after a broken literal, as far as a name goes.
+    /// The characters after a broken literal, as far as they form a name.
     private var rest: String {
         var ahead = lexer
         ahead.position = Int(token.range.end)
@@ -71,7 +72,7 @@ package struct Parser {
         return next.kind == .end ? "<EOF>" : String(ahead.string(next.range).prefix(40))
     }
 
-    /// A name that a source gives to something: none of the words that begin statements.
+    /// A declared name: any word except those that begin statements.
     mutating func identifier() throws(Failure) -> (name: String, range: SourceRange) {
         if token.isStatementWord { throw unexpected() }
         return try member()
@@ -87,7 +88,7 @@ package struct Parser {
 
     // MARK: Recovery
 
-    /// Skips the rest of a broken statement: to behind its semicolon, or to where a block ends or a statement begins.
+    /// Skips the rest of a broken statement: past its semicolon, or to the end of a block or the start of a statement.
     mutating func recover() {
         let outer = openMaps
         var depth = outer
@@ -102,7 +103,7 @@ package struct Parser {
         }
     }
 
-    /// Skips a statement that can't be read at all, so that it isn't met again.
+    /// Skips a statement that cannot be parsed at all, so that it is not parsed again.
     mutating func skipIfStuck(at range: SourceRange) {
         guard token.range == range, token.kind != .end else { return }
         advance()
@@ -116,7 +117,7 @@ package struct Parser {
         }
     }
 
-    /// Skips a block to behind its end.
+    /// Skips a block and its closing brace.
     mutating func skipBlock() {
         var depth = 1 + openMaps
         openMaps = 0

@@ -1,5 +1,5 @@
-/// Paths of matches and paths in expressions. They are read byte by byte, because what is an operator elsewhere may be
-/// part of a segment.
+/// Parses paths of matches and paths in expressions. They are read byte by byte, because characters that are operators
+/// elsewhere may be part of a segment.
 extension Parser {
     // MARK: Match paths
 
@@ -11,7 +11,7 @@ extension Parser {
         repeat {
             position += 1
             if lexer.byte(position) == UInt8(ascii: "{") {
-                // `match /a/ {` is a path with a slash too many before its block.
+                // `match /a/ {` is a path with an extra slash before its block.
                 guard beginsCapture(position) else {
                     issues.error(Self.danglingSlash, at: SourceRange(position - 1, position))
                     break
@@ -71,7 +71,7 @@ extension Parser {
                 moveTo(position + 1)
                 let (name, range) = try identifier()
                 parts.append(.placeholder(name, range))
-                // A path that is asked for has no wildcards; what one would stand for is unknown.
+                // A path in an expression has no wildcards; the value of one would be unknown.
                 if !take(.glob) { _ = take(.single) }
                 guard isAt(.rightBrace) else { throw unexpected() }
                 position = Int(token.range.end)
@@ -88,7 +88,7 @@ extension Parser {
         return try make(.path(parts), SourceRange(start, end))
     }
 
-    /// Where the slash of a further segment stands, be it behind white space; nil when the path ends.
+    /// The position of the slash of a further segment, also after white space; nil when the path ends.
     private func slash(after position: Int) -> Int? {
         var ahead = lexer
         ahead.position = position
@@ -98,7 +98,7 @@ extension Parser {
         return next == position || beginsSegment(next + 1) ? next : nil
     }
 
-    /// Whether a `/` before the position begins a path rather than dividing.
+    /// Whether a `/` before the position begins a path and is not a division.
     func beginsSegment(_ position: Int) -> Bool {
         let byte = lexer.byte(position)
         if byte == UInt8(ascii: "$") { return lexer.byte(position + 1) == UInt8(ascii: "(") }
@@ -106,7 +106,7 @@ extension Parser {
         return Self.isSegmentByte(byte, isPartOfMatch: false)
     }
 
-    /// Where `(string)` ends.
+    /// The position after `(string)`.
     private func parenthesized(_ position: Int) -> Int? {
         var end = position + 1
         while Self.isSegmentByte(lexer.byte(end), isPartOfMatch: false) { end += 1 }
@@ -138,7 +138,7 @@ extension Parser {
         return (lexer.string(SourceRange(position, end)), end)
     }
 
-    /// A path of an expression ends at an operator; one of a match has none.
+    /// A path of an expression ends at an operator; match paths contain no operators.
     private static func isSegmentByte(_ byte: UInt8, isPartOfMatch: Bool) -> Bool {
         if Lexer.isNameStart(byte) || Lexer.isDigit(byte) { return true }
         switch byte {

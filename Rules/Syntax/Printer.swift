@@ -1,4 +1,4 @@
-/// Writes a tree as a source that parses to the same tree.
+/// Prints a tree as a source that parses to the same tree.
 package struct Printer {
     private(set) var string = ""
     private var depth = 0
@@ -93,7 +93,7 @@ package struct Printer {
         case .group(let inner): surround("(", inner, ")")
         case .unary(let symbol, let operand):
             string += symbol.rawValue
-            // `--` would be an operator of its own, and the least integer is written with a sign.
+            // `--` would be a separate operator, and the least integer is written with a sign.
             if symbol == .negate, case .unary(.negate, _) = operand.kind { string += " " }
             if symbol == .negate, case .integer(.min) = operand.kind { string += " " }
             self.expression(operand)
@@ -186,7 +186,7 @@ package struct Printer {
     // MARK: Literals
 
     private static func float(_ value: Double) -> String {
-        // Literals have no exponents: large and small numbers are written out.
+        // Literals have no exponents: large and small numbers are written in full.
         if value.isInfinite { return String(repeating: "9", count: 310) + ".0" }
         return Decimal.expanded(value)
     }

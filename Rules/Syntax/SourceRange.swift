@@ -1,4 +1,4 @@
-/// A stretch of a source, in bytes from its beginning.
+/// A range of a source, in bytes from its start.
 struct SourceRange: Sendable, Hashable {
     var start: Int32
     var end: Int32

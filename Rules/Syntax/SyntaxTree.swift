@@ -1,10 +1,10 @@
-/// A source, parsed. Two trees are equal when they say the same, wherever it stands.
+/// A parsed source. Two trees are equal when they have the same meaning, regardless of positions.
 package struct SourceFile: Sendable, Equatable {
     var version: Int?
     var functions: [FunctionDeclaration] = []
     var services: [ServiceDeclaration] = []
 
-    /// Version 1 is what a source without a version has.
+    /// A source without a version has version 1.
     var effectiveVersion: Int { version ?? 1 }
 }
 
@@ -19,7 +19,7 @@ struct ServiceDeclaration: Sendable {
 struct MatchDeclaration: Sendable {
     var path: [MatchSegment]
     var functions: [FunctionDeclaration] = []
-    /// In the order of the source, in which rules are tried.
+    /// In the order of the source, which is the order of evaluation.
     var rules: [MatchItem] = []
     var range: SourceRange
 }
@@ -75,14 +75,14 @@ struct FunctionDeclaration: Sendable {
     var result: Expression
 }
 
-/// An expression and where it stands.
+/// An expression and its location.
 package struct Expression: Sendable {
     let kind: ExpressionKind
     /// From its first to its last character.
     let range: SourceRange
-    /// Where Google's compiler reports it: the operator, or the name of a method.
+    /// The location in Google's reports: the operator, or the name of a method.
     let focus: SourceRange
-    /// How many levels of parentheses, operators, literals and calls it has.
+    /// The levels of parentheses, operators, literals and calls.
     let level: Int
     /// The depth of its tree.
     let depth: Int
@@ -155,7 +155,7 @@ enum BinaryOperator: String, Sendable {
     case divide = "/"
     case modulo = "%"
 
-    /// How tightly it binds its operands. Source: the table of operators in the Security Rules reference.
+    /// A higher precedence binds tighter. Source: the table of operators in the Security Rules reference.
     var precedence: Int {
         switch self {
         case .or: 1
@@ -168,11 +168,11 @@ enum BinaryOperator: String, Sendable {
         }
     }
 
-    /// Of `in` and `is`. Google's emulator swaps this level with that of `==`.
+    /// The precedence of `in` and `is`. Google's emulator swaps it with that of `==`.
     static let membershipPrecedence = 4
 }
 
-// MARK: Equality, which overlooks positions
+// MARK: Equality, which ignores positions
 
 extension Expression: Equatable {
     package static func == (lhs: Expression, rhs: Expression) -> Bool { lhs.kind == rhs.kind }

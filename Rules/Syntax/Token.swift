@@ -1,24 +1,24 @@
 /// The smallest parts of a source.
 struct Token: Sendable {
     enum Kind: Sendable, Equatable {
-        /// A name, contextual keywords such as `match` included.
+        /// A name, including contextual keywords such as `match`.
         case identifier(String)
         case keyword(Keyword)
         case integer(Int64)
-        /// Digits beyond 64 bits; the negative of 2^63 is the one such number that is legal.
+        /// Digits beyond 64 bits; the negative of 2^63 is the only such number that is legal.
         case largeInteger(String)
         case float(Double)
         case string(String)
         case bytes([UInt8])
         case symbol(Symbol)
-        /// What begins no token.
+        /// A character that begins no token.
         case unknown
         /// A literal without its end.
         case unclosed(UInt8)
         case end
     }
 
-    /// Words that can't be names of variables.
+    /// Words that are not valid names of variables.
     enum Keyword: String, Sendable {
         case `true`, `false`, null, `in`, `is`, `if`, `let`, `return`
     }
@@ -33,7 +33,7 @@ struct Token: Sendable {
         case increment = "++", decrement = "--"
         /// `=**` of a capture.
         case glob = "=**"
-        /// `=*` of a capture, which says what is so without it.
+        /// `=*` of a capture, which has no effect.
         case single = "=*"
     }
 
@@ -43,7 +43,7 @@ struct Token: Sendable {
     func isSymbol(_ symbol: Symbol) -> Bool { kind == .symbol(symbol) }
     func isWord(_ word: String) -> Bool { kind == .identifier(word) }
 
-    /// Whether this is a word that begins a statement, and so names nothing.
+    /// Whether this word begins a statement, and so is not a valid name.
     var isStatementWord: Bool {
         guard case .identifier(let name) = kind else { return false }
         switch name {

@@ -1,13 +1,13 @@
 import HearthModel
 
-/// A large map of a stored document. Rules mostly look at few members of one, so each is decoded when it is read.
+/// A large map of a stored document. Rules usually read few members of it, so each member is decoded when it is read.
 ///
-/// Belongs to the document, and to whoever evaluates rules about it.
+/// It belongs to the document and to the evaluation of rules about it.
 final class LargeMap {
     private let source: any LargeFields
-    /// Of the map in its document.
+    /// The path of the map in its document.
     private let path: [String]
-    /// By the bytes of their names: to Swift the two spellings of "é" are one.
+    /// By the bytes of their names: to Swift, two Unicode spellings of "é" are one string.
     private var members: [ByteKey: RuleValue?] = [:]
     private var all: MapValue?
 
@@ -38,16 +38,16 @@ final class LargeMap {
     }
 }
 
-/// The fields of a document too large to be decoded for the sake of one of them.
+/// The fields of a document that is too large to be decoded for one of them.
 package protocol LargeFields: AnyObject {
-    /// What is at a path of at least one name; nil when there is nothing.
+    /// The value at a non-empty path; nil when there is none.
     func member(_ path: [String]) throws(Status) -> LargeFieldsMember?
-    /// The map at a path, whole; that of all fields at an empty one.
+    /// The whole map at a path; at an empty path, all fields.
     func map(at path: [String]) throws(Status) -> MapValue
 }
 
 package enum LargeFieldsMember {
     case value(Value)
-    /// A map that wasn't decoded.
+    /// A map that was not decoded.
     case largeMap
 }

@@ -1,11 +1,11 @@
 import HearthModel
 
-/// Values that stand for those of all documents that a query finds, of which only what the query filters is known.
+/// Values that represent those of all documents in a query's result, of which only the filtered part is known.
 ///
-/// What is not known must never come out as "no": the negation of that would allow the query. So whatever rests on it is an
-/// error, which neither a condition nor its negation passes.
+/// An unknown value must never evaluate to false, because its negation would allow the query. Every result that depends
+/// on it is an error: neither a condition nor its negation holds.
 extension RuleValue {
-    /// Whether something in the value is not known.
+    /// Whether a part of the value is unknown.
     var isOpen: Bool {
         switch self {
         case .constraint: true
@@ -18,10 +18,10 @@ extension RuleValue {
 }
 
 extension Evaluation {
-    /// Whether this evaluation is of a query whose documents may have more than it filters.
+    /// Whether this evaluation is for a query whose documents may have more fields than it filters.
     var isOfPartialData: Bool { branch?.isPartial ?? false }
 
-    /// Whether all values that one side may stand for equal (true), or none (false); nil when that is not known.
+    /// Whether all possible values of both sides are equal (true), or none (false); nil when that is unknown.
     func decideEqual(_ left: RuleValue, _ right: RuleValue) -> Bool? {
         switch (left, right) {
         case (.constraint, .constraint): return nil
@@ -53,7 +53,7 @@ extension Evaluation {
         return known == true && (left.isPartial || right.isPartial) ? nil : known
     }
 
-    /// False when one pair differs, nil when it is not known of one.
+    /// False when one pair differs, nil when one pair is undecided.
     private func decideAll(_ pairs: [(RuleValue, RuleValue)]) -> Bool? {
         guard work(pairs.count) else { return nil }
         var isKnown = true

@@ -1,7 +1,7 @@
 import HearthModel
 
-/// What a query says of a field: every document that it finds has a value in this range, none of the exclusions, and, if it
-/// is a list, these elements.
+/// A query's constraint on a field: every document in the result has a value in this range, none of the exclusions,
+/// and, if it is a list, these elements.
 final class RuleConstraint {
     struct Bound {
         var value: RuleValue
@@ -27,10 +27,10 @@ final class RuleConstraint {
         }
     }
 
-    /// Whether rules order a value among all others as filters do.
+    /// Whether rules and filters order a value in the same way relative to all others.
     ///
-    /// Rules compare strings by units of UTF-16 and filters by bytes of UTF-8; the orders differ between characters whose
-    /// first bytes are EE and above. NaN is in no order for rules, and has a place among a filter's numbers.
+    /// Rules compare strings by UTF-16 code units and filters by bytes of UTF-8; the orders differ between characters
+    /// whose first bytes are EE and above. Rules do not order NaN, and a filter sorts it among the numbers.
     private static func isOrderedAsFiltered(_ value: RuleValue) -> Bool {
         switch value {
         case .string(let string): !string.utf8.contains { $0 >= 0xEE }
@@ -41,7 +41,7 @@ final class RuleConstraint {
 
     private func isEqual(_ value: RuleValue, _ evaluation: Evaluation) -> Bool? {
         if excluded.contains(where: { evaluation.equal($0, value) }) { return false }
-        // What is filtered by any of these operators isn't null.
+        // A value that passes any of these filters is not null.
         if case .null = value { return false }
         if let lower {
             guard let order = RuleOrder.compare(lower.value, value) else { return nil }
@@ -58,7 +58,7 @@ final class RuleConstraint {
         return nil
     }
 
-    /// Whether all values lie below (or at) the given one, or none does.
+    /// Whether all values are below (or equal to) the given one, or none is.
     private func lies(below value: RuleValue, orEqual: Bool) -> Bool? {
         if let upper, let order = RuleOrder.compare(upper.value, value) {
             if order < 0 || (order == 0 && (orEqual || !upper.isInclusive)) { return true }
@@ -71,7 +71,7 @@ final class RuleConstraint {
 
     // MARK: Building
 
-    /// Notes that the field is above a value.
+    /// Records that the field is above a value.
     func raise(_ value: RuleValue, isInclusive: Bool) {
         if let lower, let order = RuleOrder.compare(lower.value, value), order > 0 || (order == 0 && !lower.isInclusive)
         {
@@ -80,7 +80,7 @@ final class RuleConstraint {
         lower = Bound(value: value, isInclusive: isInclusive)
     }
 
-    /// Notes that the field is below a value.
+    /// Records that the field is below a value.
     func lessen(_ value: RuleValue, isInclusive: Bool) {
         if let upper, let order = RuleOrder.compare(upper.value, value), order < 0 || (order == 0 && !upper.isInclusive)
         {
@@ -92,8 +92,8 @@ final class RuleConstraint {
 
 /// The order of `<`, `<=`, `>` and `>=`.
 enum RuleOrder {
-    /// Negative, zero or positive; nil when rules have no order of the two. NaN stands before and after nothing: it is a
-    /// matter of `compare`'s callers.
+    /// Negative, zero or positive; nil when rules do not order the two. NaN has no order: the callers of `compare`
+    /// handle it.
     static func compare(_ lhs: RuleValue, _ rhs: RuleValue) -> Int? {
         switch (lhs, rhs) {
         case (.int(let left), .int(let right)): sign(left, right)
@@ -111,7 +111,7 @@ enum RuleOrder {
     private static func sign<T: Comparable>(_ lhs: T, _ rhs: T) -> Int { lhs < rhs ? -1 : lhs == rhs ? 0 : 1 }
 }
 
-/// Texts by units of UTF-16, in which rules count and compare: U+1F600 stands before U+FF5E, other than by UTF-8.
+/// Strings by UTF-16 code units, the order of rules: U+1F600 sorts before U+FF5E, unlike in UTF-8.
 enum UTF16Order {
     static func compare(_ lhs: String, _ rhs: String) -> Int {
         var left = lhs
@@ -122,7 +122,7 @@ enum UTF16Order {
                     return first.count - second.count
                 }
                 let (x, y) = (first[index], second[index])
-                // The orders differ where surrogates (lead byte F0 and up) meet what stands behind them (EE and EF).
+                // The orders differ between surrogates (lead byte F0 and up) and the characters above them (EE and EF).
                 if x >= 0xEE, y >= 0xEE, (x >= 0xF0) != (y >= 0xF0) { return x >= 0xF0 ? -1 : 1 }
                 return Int(x) - Int(y)
             }

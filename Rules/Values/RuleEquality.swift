@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Equality and hashes of values. What lists and maps hold is compared by type too: `1 == 1.0`, but `[1] != [1.0]`.
+/// Equality and hashes of values. Elements of lists and maps are compared by type too: `1 == 1.0`, but `[1] != [1.0]`.
 extension Evaluation {
     /// `==` of rules.
     func equal(_ lhs: RuleValue, _ rhs: RuleValue) -> Bool {
@@ -38,8 +38,8 @@ extension Evaluation {
         }
     }
 
-    /// Equality in Firestore's order of values, at every depth: as differences of maps and sets have it. A NaN that nobody touches is
-    /// unchanged, and so is 1 that becomes 1.0.
+    /// Equality in Firestore's order of values, at every depth, for differences of maps and sets. An unmodified NaN is
+    /// unchanged, and so is a 1 that becomes 1.0.
     func equivalent(_ lhs: RuleValue, _ rhs: RuleValue) -> Bool {
         switch (lhs, rhs) {
         case (.float(let left), .float(let right)): return left == right || left.isNaN && right.isNaN
@@ -113,7 +113,7 @@ extension Evaluation {
                 UTF8Order.hash(entry.name, into: &hasher)
                 hash(entry.value, into: &hasher, isLoose: isLoose)
             }
-        // Their order isn't known, so only what is the same in any order may count.
+        // The order is undefined, so the hash only uses properties that do not depend on it.
         case .set(let set): hasher.combine(set.count)
         case .mapDiff(let diff):
             hasher.combine(diff.added.count)
@@ -122,12 +122,12 @@ extension Evaluation {
     }
 }
 
-/// Distinct values, in the order in which they came. Sets compare their elements as Firestore's order of values does, so
-/// that 1 and 1.0 are one, and NaN is itself; a strict set, which stands in for a list, tells them apart.
+/// Distinct values, in order of insertion. Sets compare their elements by Firestore's order of values, so that 1 and
+/// 1.0 are one element, and NaN equals itself. A strict set, which replaces a list, distinguishes them.
 final class RuleSet {
     private(set) var elements: [RuleValue] = []
     private let isStrict: Bool
-    /// Positions by hash; only sets of some size have it.
+    /// Positions by hash; only for sets above some size.
     private var index: [Int: [Int32]] = [:]
     private static let indexedSizeMin = 9
 

@@ -1,10 +1,10 @@
-/// Why an expression has no value. The text is made only when somebody reads it: most errors are absorbed by `||`.
+/// The reason why an expression has no value. The message is built only when it is read: `||` absorbs most errors.
 final class RuleFailure: Sendable {
     enum Reason: Sendable {
         case undefinedProperty(String)
         case nullValue
         case functionNotFound(String)
-        /// With the operands' types, as in `int + string`, and what would be supported.
+        /// With the operands' types, such as `int + string`, and the supported types.
         case unsupported(received: String, expected: String)
         case argumentCount(received: Int, expected: String)
         case divideByZero
@@ -14,9 +14,9 @@ final class RuleFailure: Sendable {
         case type(received: String, expected: String)
         case serviceCall(function: String, argument: String)
         case invalidPattern(String)
-        /// Any other, with its text.
+        /// Any other reason, with its message.
         case other(String)
-        /// Nothing can be said about all documents that a query may find.
+        /// The expression is undecidable for all documents that a query may find.
         case unprovable
         /// The evaluation ended: no operator absorbs this one.
         case exhausted
@@ -28,7 +28,7 @@ final class RuleFailure: Sendable {
         self.reason = reason
     }
 
-    /// Google's text; nil where its emulator has none.
+    /// Google's message; nil where its emulator has none.
     var string: String? {
         switch reason {
         case .undefinedProperty(let name): "Property \(name) is undefined on object."

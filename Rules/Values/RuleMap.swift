@@ -1,7 +1,7 @@
 import HearthModel
 
-/// A map: stored, put together by rules, or one of the objects that a request consists of. The objects are known by what
-/// they are, and their members are made when a rule reads them.
+/// A map: stored, built by rules, or one of the objects of a request. The objects are represented by their kind, and
+/// their members are created when a rule reads them.
 enum RuleMap {
     case stored(MapValue)
     case large(LargeMap)
@@ -12,7 +12,7 @@ enum RuleMap {
     case auth
     /// `request.query`
     case query
-    /// `resource`, `request.resource`, and what `get` returns.
+    /// `resource`, `request.resource`, and the results of `get`.
     case document(RulesDocument)
 
     var isPartial: Bool {
@@ -20,13 +20,13 @@ enum RuleMap {
     }
 }
 
-/// A map that rules put together: sorted by the bytes of the names, each once.
+/// A map that rules have built: sorted by the bytes of the names, each once.
 final class BuiltMap {
     let entries: [(name: String, value: RuleValue)]
-    /// Whether there may be members of which nothing is known: of a document that a query finds only what it filters is.
+    /// Whether there may be unknown members: of a document in a query's result only the filtered fields are known.
     let isPartial: Bool
 
-    /// - Parameter unsorted: of two entries with one name the later wins.
+    /// - Parameter unsorted: of two entries with one name the later one wins.
     init(_ unsorted: [(name: String, value: RuleValue)], isPartial: Bool = false) {
         self.isPartial = isPartial
         let isSorted = zip(unsorted, unsorted.dropFirst()).allSatisfy { UTF8Order.compare($0.name, $1.name) < 0 }
@@ -34,7 +34,7 @@ final class BuiltMap {
     }
 
     private static func sorted(_ unsorted: [(name: String, value: RuleValue)]) -> [(name: String, value: RuleValue)] {
-        // Positions keep the sort stable, so that the last of equal names is known.
+        // Positions keep the sort stable, so that the last of equal names wins.
         let order = unsorted.indices.sorted { left, right in
             let names = UTF8Order.compare(unsorted[left].name, unsorted[right].name)
             return names != 0 ? names < 0 : left < right
@@ -61,8 +61,8 @@ final class BuiltMap {
     }
 }
 
-/// The names that the objects of a request have as members, known when a ruleset is compiled so that no text is compared
-/// while it is evaluated.
+/// The names of the members of a request's objects. They are resolved when a ruleset is compiled, so that the
+/// evaluation compares no strings.
 enum KnownMember: String, Sendable {
     case auth, uid, token, method, path, time, query, resource, data, id, limit, offset, orderBy
     case documentName = "__name__"

@@ -1,15 +1,15 @@
 import HearthModel
 
-/// A path: segments, of which some may have a name and no text yet.
+/// A path: segments, some of which may be placeholders without a value.
 final class RulePath: Sendable {
     enum Segment: Sendable, Equatable {
         case string(String)
-        /// `{name}`, not bound. The segments that a query doesn't know have no name.
+        /// `{name}`, unbound. Segments that are unknown for a query have no name.
         case open(String)
     }
 
     let segments: [Segment]
-    /// What `bind` filled in: the names with the positions of their segments.
+    /// The names that `bind` has replaced, with the positions of their segments.
     let bound: [Binding]
 
     struct Binding: Sendable {
@@ -26,7 +26,7 @@ final class RulePath: Sendable {
         self.init(strings.map { .string($0) })
     }
 
-    /// `projects/P/databases/D/documents/…` is `/databases/D/documents/…` to rules.
+    /// In rules, `projects/P/databases/D/documents/…` is `/databases/D/documents/…`.
     convenience init(reference: String) {
         var segments = reference.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(Substring($0)) }
@@ -39,7 +39,7 @@ final class RulePath: Sendable {
         self.init(strings: ["databases", database, "documents"] + path)
     }
 
-    /// The first name without a text.
+    /// The first unbound name.
     var openName: String? {
         for case .open(let name) in segments { return name }
         return nil
@@ -54,7 +54,7 @@ final class RulePath: Sendable {
         }.joined()
     }
 
-    /// A path with an open segment equals no path, not even itself.
+    /// A path with an open segment does not equal any path, not even itself.
     static func equal(_ lhs: RulePath, _ rhs: RulePath) -> Bool {
         lhs.segments.count == rhs.segments.count
             && zip(lhs.segments, rhs.segments).allSatisfy { left, right in

@@ -1,9 +1,10 @@
 import HearthModel
 
-/// An instant since 1970 or a length of time, in nanoseconds: stored times have microseconds, but rules may add less.
+/// An instant since 1970 or a duration, in nanoseconds: stored times have microseconds, but rules may add smaller
+/// amounts.
 ///
-/// Of an instant, the nanoseconds count forward from the second (0..<1,000,000,000); of a duration they have the sign of the
-/// seconds. Either way two of a kind compare by seconds first.
+/// The nanoseconds of an instant count forward from the second (0..<1,000,000,000); those of a duration have the sign
+/// of the seconds. In both cases the seconds are compared first.
 struct RuleTime: Equatable, Comparable, Sendable {
     var seconds: Int64
     var nanoseconds: Int32
@@ -60,7 +61,7 @@ struct RuleTime: Equatable, Comparable, Sendable {
 }
 
 extension RuleTime {
-    /// The instant of `2020-02-29T12:30:00.5+01:00`, as in RFC 3339; nil when the text is none.
+    /// The instant of `2020-02-29T12:30:00.5+01:00`, by RFC 3339; nil when the string is malformed.
     init?(parsing string: String) {
         var rest = Array(string.utf8)[...]
         func digits(_ count: Int) -> Int64? {
@@ -129,7 +130,7 @@ struct CivilDate {
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
 
-    /// - Precondition: the year is within a few thousand years of ours.
+    /// - Precondition: the year is at most a few thousand.
     var daysSince1970: Int64 {
         let shifted = month <= 2 ? year - 1 : year
         let era = (shifted >= 0 ? shifted : shifted - 399) / 400

@@ -1,17 +1,17 @@
-/// The types of rules, by the names that `is` and messages know.
+/// The types of rules, by their names for `is` and in messages.
 enum RuleType: String, Sendable, CaseIterable {
     case null, bool, int, float, string, bytes, list, map, set, timestamp, duration, latlng, path, vector
     case mapDiff = "map_diff"
     case constraint
 
-    /// The names that may stand right of `is`, in the order of Google's message.
+    /// The names allowed on the right side of `is`, in the order of Google's message.
     static let testable = [
         "bool", "bytes", "constraint", "duration", "float", "int", "latlng", "list", "vector", "set", "number", "map",
         "string", "timestamp", "path", "map_diff",
     ]
 }
 
-/// What stands right of `is`.
+/// The right side of `is`.
 enum TypeTest: Sendable {
     case type(RuleType)
     /// An int or a float.

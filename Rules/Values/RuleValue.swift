@@ -1,7 +1,7 @@
 import HearthModel
 
-/// A value of an evaluation, or the error that stands in its place. Stored lists and maps aren't converted: their members
-/// are, one by one, when a rule reads them.
+/// A value of an evaluation, or the error that replaces it. Stored lists and maps are not converted: each member is
+/// converted when a rule reads it.
 enum RuleValue {
     case null
     case bool(Bool)
@@ -14,14 +14,14 @@ enum RuleValue {
     case set(RuleSet)
     case timestamp(RuleTime)
     case duration(RuleTime)
-    case latlng(RulePlace)
+    case latlng(RuleGeoPoint)
     case path(RulePath)
     case vector([Double])
     case mapDiff(RuleMapDiff)
     case constraint(RuleConstraint)
     case error(RuleFailure)
 
-    /// A stored value as rules see it.
+    /// The form of a stored value in rules.
     init(_ value: Value) {
         switch value {
         case .null: self = .null
@@ -32,7 +32,7 @@ enum RuleValue {
         case .string(let value): self = .string(value)
         case .bytes(let value): self = .bytes(value)
         case .reference(let name): self = .path(RulePath(reference: name))
-        case .geoPoint(let value): self = .latlng(RulePlace(value))
+        case .geoPoint(let value): self = .latlng(RuleGeoPoint(value))
         case .array(let values): self = .list(.stored(values))
         case .vector(let values): self = .vector(values)
         case .map(let map): self = .map(.stored(map))
@@ -69,7 +69,7 @@ enum RuleValue {
     var typeName: String { type?.rawValue ?? "error" }
 }
 
-/// A list: stored, or put together by rules.
+/// A list: stored, or built by rules.
 enum RuleList {
     case stored([Value])
     case built([RuleValue])
@@ -104,8 +104,8 @@ enum RuleList {
     }
 }
 
-/// A place on Earth. It is an object so that values stay small.
-final class RulePlace: Sendable {
+/// A geographical point. It is an object so that values stay small.
+final class RuleGeoPoint: Sendable {
     let point: GeoPoint
 
     init(_ point: GeoPoint) {
@@ -113,7 +113,7 @@ final class RulePlace: Sendable {
     }
 }
 
-/// What `map.diff(map)` found: names of members, sorted.
+/// The result of `map.diff(map)`: names of members, sorted.
 final class RuleMapDiff {
     let added: [String]
     let removed: [String]

@@ -29,7 +29,7 @@ struct BuilderConformanceTests {
                 elements.append(try #require(JSONSerialization.jsonObject(with: json) as? NSDictionary))
             }
             let expected = try #require(test["elements"] as? [NSDictionary])
-            // Members and times are written as the vectors are, so that even the byte totals agree.
+            // Members and times are written like those of the vectors, so that even the byte totals agree.
             #expect(elements == expected, "\(name)")
             #expect(Reading(bytes).failure == nil, "\(name)")
         }
@@ -91,7 +91,7 @@ struct BuilderConformanceTests {
 
     static let now = TimestampMessage(seconds: 100, nanos: 1)
 
-    @Test func emptyMapsAndArraysKeepTheirMember() throws {
+    @Test func emptyMapsAndArraysAreWrittenWithTheirMember() throws {
         var builder = try BundleBuilder(id: "x")
         let fields = MapValue([
             .init(name: "a", value: .array([])), .init(name: "m", value: .map(MapValue())),
@@ -103,7 +103,7 @@ struct BuilderConformanceTests {
         #expect(string.contains(#"/c/e","fields":{},"#))
     }
 
-    @Test func whatNoClientCanLoadIsRefused() throws {
+    @Test func unloadableContentIsRejected() throws {
         var builder = try BundleBuilder(id: "x")
         let parent = try ResourceName(parent: TestData.root)
         let from = StructuredQueryMessage.CollectionSelector(collectionId: "c")
@@ -126,7 +126,7 @@ struct BuilderConformanceTests {
         #expect(Reading(try builder.build()).failure == nil)
     }
 
-    /// Whatever is added in whatever order, the bundle reads back as the newest state of each document.
+    /// For any order of additions, the bundle contains the newest version of each document.
     @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
     func randomBundlesReadBackAsTheyWereBuilt(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

@@ -93,7 +93,7 @@ struct ReaderConformanceTests {
         let bytes = try TestData.bytes("example.bundle")
         for count in 0..<bytes.count {
             let failure = try #require(Reading(Array(bytes.prefix(count))).failure, "\(count) bytes were read")
-            // Between two elements the bytes are whole, but the documents are not.
+            // Between two elements the bytes are complete, but documents are missing.
             let isKnown = failure.code == .dataLoss || ["documents", "ends"].contains { failure.message.contains($0) }
             #expect(isKnown, "\(count): \(failure)")
         }
@@ -101,7 +101,7 @@ struct ReaderConformanceTests {
 }
 
 @Suite struct ReaderTests {
-    @Test func aLengthThatLiesCostsNoMemory() throws {
+    @Test func aFalseLengthCostsNoMemory() throws {
         var framing = BundleFraming()
         framing.feed(Array("999999999999999{".utf8))
         #expect(throws: Status.self) { try framing.next() }
@@ -120,7 +120,7 @@ struct ReaderConformanceTests {
         #expect(failure.code == .dataLoss)
     }
 
-    @Test func onlyTheElementAtHandIsKept() throws {
+    @Test func onlyTheCurrentElementIsBuffered() throws {
         var framing = BundleFraming()
         let element = Array(("1000{" + String(repeating: " ", count: 998) + "}").utf8)
         for number in 0..<1000 {
@@ -134,8 +134,8 @@ struct ReaderConformanceTests {
 
     @Test func invalidUTF8IsRefused() throws {
         var bytes = bundle(metadata(documents: 0))
-        let place = try #require(bytes.firstIndex(of: UInt8(ascii: "x")))
-        bytes[place] = 0xff
+        let position = try #require(bytes.firstIndex(of: UInt8(ascii: "x")))
+        bytes[position] = 0xff
         let failure = try #require(Reading(bytes).failure)
         #expect(failure.code == .dataLoss)
         #expect(failure.message.contains("UTF-8"))
@@ -179,7 +179,7 @@ struct ReaderConformanceTests {
         #expect(reading("c/d")?.code == .dataLoss)
     }
 
-    @Test func objectFormsAreTakenOnlyInBundles() throws {
+    @Test func objectFormsAreAcceptedOnlyInBundles() throws {
         let string = #"{"timestampValue":{"seconds":"7","nanos":5000}}"#
         let elements = found("a/b", fields: #"{"t":\#(string)}"#)
         let reading = Reading(bundle(metadata(documents: 1), elements[0], elements[1]))
@@ -199,7 +199,7 @@ struct ReaderConformanceTests {
             #""where":{"fieldFilter":{"field":{"fieldPath":"a"},"op":"EQUAL","value":{"referenceValue":"c/d"}}}"#,
             #""startAt":{"values":[{"referenceValue":"projects/other/databases/(default)/documents/c/d"}]}"#,
         ])
-    func queriesThatNoClientCanListenToAreRefused(_ member: String) throws {
+    func queriesThatNoClientCanListenToAreRejected(_ member: String) throws {
         func query(_ member: String) -> [UInt8] {
             bundle(
                 metadata(documents: 0),
@@ -211,7 +211,7 @@ struct ReaderConformanceTests {
         #expect(Reading(query(#""limit":1"#)).failure == nil)
     }
 
-    @Test func cursorsWithoutValuesAreNone() throws {
+    @Test func cursorsWithoutValuesAreIgnored() throws {
         let reading = Reading(
             bundle(
                 metadata(documents: 0),

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HearthBundle
 
-/// Whatever arrives is read or refused, the same in pieces as in one. The fuzz target runs the same function.
+/// Any input is read or rejected, in pieces as in one part. The fuzz target runs the same function.
 @Suite struct RobustnessTests {
     static let seed: [UInt8] = {
         let documents = found("a/b", fields: #"{"x":{"integerValue":"1"},"é":{"stringValue":"ü"}}"#)
@@ -29,12 +29,12 @@ import Testing
         for _ in 0..<400 {
             var bytes = Self.seed
             for _ in 0..<Int.random(in: 1...3, using: &random) {
-                let place = Int.random(in: 0..<bytes.count, using: &random)
+                let position = Int.random(in: 0..<bytes.count, using: &random)
                 switch Int.random(in: 0..<4, using: &random) {
-                case 0: bytes[place] = .random(in: 0...255, using: &random)
-                case 1: bytes.remove(at: place)
-                case 2: bytes.insert(bytes.randomElement(using: &random)!, at: place)
-                default: bytes.removeSubrange(place..<min(place + 40, bytes.count))
+                case 0: bytes[position] = .random(in: 0...255, using: &random)
+                case 1: bytes.remove(at: position)
+                case 2: bytes.insert(bytes.randomElement(using: &random)!, at: position)
+                default: bytes.removeSubrange(position..<min(position + 40, bytes.count))
                 }
             }
             BundleFuzzing.fuzz(bytes)
@@ -42,9 +42,9 @@ import Testing
     }
 
     @Test func everyByteReplacedIsReadOrRefused() {
-        for place in Self.seed.indices {
+        for position in Self.seed.indices {
             var bytes = Self.seed
-            bytes[place] ^= 0x01
+            bytes[position] ^= 0x01
             BundleFuzzing.fuzz(bytes)
         }
     }
@@ -59,9 +59,9 @@ import Testing
         #expect(failure.code == .dataLoss)
     }
 
-    /// Ten thousand documents in pieces of 64 KiB. A debug build is far from the speed that users see; the bound only
-    /// catches work that grows with the square of the size.
-    @Test func tenThousandDocumentsAreReadInOneGo() throws {
+    /// Ten thousand documents in pieces of 64 KiB. A debug build is far slower than a release; the bound only detects
+    /// work that grows with the square of the size.
+    @Test func tenThousandDocumentsAreReadInLinearTime() throws {
         var builder = try BundleBuilder(id: "many")
         for number in 0..<10_000 {
             let fields = MapValue([

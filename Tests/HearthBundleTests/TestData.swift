@@ -13,7 +13,7 @@ enum TestData {
         [UInt8](try Data(contentsOf: folder.appending(path: name)))
     }
 
-    /// A JSON file's list `cases`, each case as JSON object.
+    /// The list `cases` of a JSON file, each case as a JSON object.
     static func cases(_ name: String) throws -> [[String: Any]] {
         let object = try JSONSerialization.jsonObject(with: Data(try bytes(name))) as? [String: Any]
         return object?["cases"] as? [[String: Any]] ?? []
@@ -27,7 +27,7 @@ enum TestData {
     static let root = "projects/test-project/databases/(default)/documents"
 }
 
-/// A generator that a printed seed replays (SplitMix64).
+/// A generator with a printed seed for repetition (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -42,7 +42,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// All that a reader gave, and how it ended.
+/// The complete output of a reader, and its end.
 struct Reading {
     var elements: [BundleElement] = []
     /// Documents and bytes after each document.
@@ -50,7 +50,7 @@ struct Reading {
     var failure: Status?
     var reader: BundleReader
 
-    /// - Parameter cuts: where the bytes are cut into pieces.
+    /// - Parameter cuts: the positions at which the bytes are split.
     init(_ bytes: [UInt8], cuts: [Int] = [], database: DatabaseName? = TestData.database) {
         reader = BundleReader(database: database)
         do throws(Status) {
@@ -87,7 +87,7 @@ struct Reading {
     }
 }
 
-/// Elements with their lengths in front.
+/// Elements preceded by their lengths.
 func bundle(_ elements: String...) -> [UInt8] {
     elements.flatMap { Array("\($0.utf8.count)\($0)".utf8) }
 }

@@ -8,7 +8,7 @@ import Testing
 struct AnswerTests {
     private typealias Completion = @Sendable (Result<Int, any Error>) -> Void
 
-    /// A call whose completion is kept, and what stopped it.
+    /// A call whose completion is stored, and the result that stopped it.
     private final class Call: Sendable {
         let completion = Mutex<Completion?>(nil)
         let stops = Atomic(0)
@@ -28,7 +28,7 @@ struct AnswerTests {
         var stopped: Int { stops.load(ordering: .relaxed) }
     }
 
-    @Test("comes before anybody waits, or after")
+    @Test("may arrive before or after the wait begins")
     func both() async throws {
         #expect(try await answer { $0(.success(1)) } == 1)
         let call = Call()
@@ -48,7 +48,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("is that the task was cancelled, and stops the work once")
+    @Test("is a cancellation when the task is cancelled, and stops the work once")
     func cancelled() async throws {
         let call = Call()
         let task = Task { try await answer(stoppable: { call.start($0) }) }
@@ -61,7 +61,7 @@ struct AnswerTests {
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test("isn't asked for by a task that is cancelled already")
+    @Test("does not start work in a cancelled task")
     func cancelledBefore() async throws {
         let call = Call()
         let task = Task {
@@ -73,12 +73,12 @@ struct AnswerTests {
         #expect(call.completion.withLock { $0 == nil } && call.stopped == 0)
     }
 
-    @Test("comes to work that is stopped while it begins")
+    @Test("arrives when the task is cancelled while the work begins")
     func cancelledWithin() async throws {
         let stops = Mutex(0)
         let task = Task {
             try await answer(stoppable: { (_: @escaping Completion) in
-                // The task's own end comes from within.
+                // The task is cancelled from within the call.
                 withUnsafeCurrentTask { $0?.cancel() }
                 return { stops.withLock { $0 += 1 } }
             })
@@ -88,7 +88,7 @@ struct AnswerTests {
     }
 
     /// Many times, so that ThreadSanitizer sees both orders.
-    @Test("is one when it races with the end of the task")
+    @Test("is delivered once when it races with the end of the task")
     func race() async throws {
         for round in 0..<500 {
             let call = Call()

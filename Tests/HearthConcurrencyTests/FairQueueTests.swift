@@ -8,7 +8,7 @@ struct FairQueueTests {
         Requester(account: account, connection: connection, isAdministrator: false)
     }
 
-    @Test("gives what one connection queued in its order")
+    @Test("returns one connection's elements in order")
     func order() {
         var queue = FairQueue<Int>()
         for number in 0..<1000 { queue.append(number, for: user(1, 1)) }
@@ -16,7 +16,7 @@ struct FairQueueTests {
         #expect(queue.isEmpty)
     }
 
-    @Test("serves a late account after one element of another, whatever that has queued")
+    @Test("serves a new account after one element of another, however many that has queued")
     func accounts() {
         var queue = FairQueue<String>()
         for number in 0..<10_000 { queue.append("many", for: user(1, UInt64(number % 64))) }
@@ -27,7 +27,7 @@ struct FairQueueTests {
         #expect(queue.count == 9_899)
     }
 
-    @Test("takes turns between the connections of one account")
+    @Test("alternates between the connections of one account")
     func connections() {
         var queue = FairQueue<String>()
         for _ in 0..<100 { queue.append("first", for: user(1, 1)) }
@@ -36,7 +36,7 @@ struct FairQueueTests {
         #expect(next.contains("second"))
     }
 
-    @Test("counts what elements cost")
+    @Test("counts the cost of elements")
     func costs() {
         var queue = FairQueue<String>()
         for _ in 0..<100 { queue.append("heavy", for: user(1, 1), cost: 10) }
@@ -46,7 +46,7 @@ struct FairQueueTests {
         #expect((4...6).contains(heavy))
     }
 
-    @Test("charges who sends one element when the last one was taken", arguments: [true, false])
+    @Test("charges an account that sends each element after the last one was taken", arguments: [true, false])
     func closedLoop(isOneAccount: Bool) {
         let large = Requester(account: 1, connection: 1, isAdministrator: false)
         let small = Requester(account: isOneAccount ? 1 : 2, connection: 2, isAdministrator: false)
@@ -56,20 +56,20 @@ struct FairQueueTests {
         for _ in 0..<1000 {
             guard let element = queue.popFirst() else { break }
             given[element, default: 0] += 1
-            // While it is at work the others come, and its sender has the answer and comes again.
+            // While the element is processed the others arrive; then its sender receives the answer and sends again.
             if element == "large" || given["small"] == 0 { queue.append("small", for: small, cost: 1) }
             if element == "small" { queue.append("small", for: small, cost: 1) }
             if element == "large" { queue.append("large", for: large, cost: 100) }
         }
         #expect(given["large", default: 0] >= 9 && given["large", default: 0] <= 12)
-        // When nothing is left to give, nobody owes anything.
+        // When the queue is empty, no flow has a debt.
         while queue.popFirst() != nil {}
         queue.append("large", for: large, cost: 100)
         queue.append("small", for: small, cost: 1)
         #expect(queue.popFirst() == "large")
     }
 
-    @Test("an account that had nothing to do has saved nothing up")
+    @Test("an idle account saves up no credit")
     func idleness() {
         var queue = FairQueue<Int>()
         for _ in 0..<1000 { queue.append(1, for: user(1, 1)) }
@@ -80,7 +80,7 @@ struct FairQueueTests {
     }
 
     @Test(
-        "those who ask for one thing after the other don't keep back one that was given much", arguments: [1, 2, 20])
+        "flows that send one element at a time do not starve a flow that was served a large one", arguments: [1, 2, 20])
     func oneAfterTheOther(others: UInt64) {
         for ofConnections in [false, true] {
             func other(_ number: UInt64) -> Requester {
@@ -96,12 +96,12 @@ struct FairQueueTests {
                 given += 1
                 queue.append(element, for: other(number), cost: 500)
             }
-            // As much for each of them, and no more.
+            // About as much for each of them.
             #expect(given <= Int(others) * 5)
         }
     }
 
-    @Test("gives everything once", arguments: 0..<50 as Range<UInt64>)
+    @Test("returns every element once", arguments: 0..<50 as Range<UInt64>)
     func random(seed: UInt64) {
         var state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
         func draw(_ bound: Int) -> Int {
@@ -131,15 +131,15 @@ struct FairQueueTests {
     }
 }
 
-/// A fair queue whose longest flows lose what they queued last.
-@Suite("A queue that is full")
+/// A fair queue whose longest flows lose their newest elements.
+@Suite("A full queue")
 struct FullQueueTests {
     private func user(_ account: UInt64, _ connection: UInt64) -> Requester {
         Requester(account: account, connection: connection, isAdministrator: account == 0)
     }
 
-    /// Against lists by account and connection.
-    @Test("takes the newest element of the longest flow, and nothing else", arguments: 0..<50 as Range<UInt64>)
+    /// Compared with a model: lists by account and connection.
+    @Test("removes the newest element of the longest flow, and nothing else", arguments: 0..<50 as Range<UInt64>)
     func longest(seed: UInt64) {
         var state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
         func draw(_ bound: Int) -> Int {
@@ -162,7 +162,7 @@ struct FullQueueTests {
             if naive[account]![connection]!.isEmpty { naive[account]![connection] = nil }
             if naive[account]!.isEmpty { naive[account] = nil }
         }
-        // Some runs have few flows, others hundreds of which most are short.
+        // Some runs have few flows, others hundreds, most of which are short.
         let (accounts, connections) = [(4, 3), (300, 2), (2, 300)][Int(seed % 3)]
         for number in 0..<4000 {
             let (account, connection) = (UInt64(draw(accounts)), UInt64(draw(connections)))
@@ -199,7 +199,7 @@ struct FullQueueTests {
         #expect(naive.isEmpty && queue.isEmpty)
     }
 
-    @Test("costs the logarithm of the number of accounts, or of connections")
+    @Test("costs O(log n) in the number of accounts or connections")
     func growth() {
         for ofConnections in [false, true] {
             var costs: [Int] = []
@@ -219,7 +219,7 @@ struct FullQueueTests {
                 }
                 costs.append((queue.visits - before) / 2000)
             }
-            // Beside a hundred times as many it may take a hundred times the logarithm's difference, not their number.
+            // With a hundred times as many, the cost may grow by the difference of the logarithms, not in proportion.
             #expect(costs[2] < 200, "\(costs)")
         }
     }
@@ -228,7 +228,7 @@ struct FullQueueTests {
 @Suite("The network of a peer's address")
 struct PeerAddressTests {
     @Test(
-        "leaves out the port, and a host's part of an IPv6 address",
+        "omits the port, and the host part of an IPv6 address",
         arguments: [
             ("192.0.2.1:5000", "192.0.2.1"), ("[2001:db8:0:1::5]:80", "2001:db8:0:1"), ("[::1]:80", "0:0:0:0"),
             ("[2001:db8:1:2:3:4:5:6]:1", "2001:db8:1:2"), ("[::ffff:192.0.2.1]:7", "192.0.2.1"),
@@ -241,7 +241,7 @@ struct PeerAddressTests {
 
 @Suite("A worker's thread")
 struct WorkerThreadTests {
-    @Test("works off what was pushed before it stops, in order")
+    @Test("processes all pushed elements in order before it stops")
     func stops() {
         let seen = Gathering()
         let thread = WorkerThread<Int>(name: "test") { seen.add($0) }
@@ -251,7 +251,7 @@ struct WorkerThreadTests {
         #expect(!thread.push(1))
     }
 
-    @Test("a queue gives first what came first, and shrinks as it goes")
+    @Test("a queue is first in, first out, and shrinks when it is emptied")
     func queue() {
         var queue = Queue<Int>()
         var expected = 0
@@ -269,8 +269,8 @@ struct WorkerThreadTests {
         #expect(expected == 10_000)
     }
 
-    // The limit of time is for a queue that moves all elements for each: it would take hours.
-    @Test("a queue of a million elements is emptied in a walk", .timeLimit(.minutes(1)))
+    // The time limit detects a queue that moves all elements for each removal: it would take hours.
+    @Test("a queue of a million elements is emptied in linear time", .timeLimit(.minutes(1)))
     func largeQueue() {
         var queue = Queue<Int>()
         for number in 0..<1_000_000 { queue.append(number) }
@@ -278,7 +278,7 @@ struct WorkerThreadTests {
         while let next = queue.popFirst() {
             if next != expected { break }
             expected += 1
-            // What is done again later goes behind the others.
+            // Elements that are added again go to the end.
             if expected % 10 == 0, queue.count > 500_000 { queue.append(1_000_000 + expected / 10 - 1) }
         }
         #expect(expected > 1_000_000 && queue.isEmpty)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Interleavings by seed")
 struct InterleavingTests {
-    /// Two threads add to a number without a lock, and change between reading and writing it.
+    /// Two threads increment a number without a lock, with a switch between reading and writing it.
     private func lostUpdates(seed: UInt64) -> Int {
         let number = Atomic(0)
         let body: @Sendable () -> Void = {
@@ -19,14 +19,14 @@ struct InterleavingTests {
         return 6 - number.load(ordering: .relaxed)
     }
 
-    @Test("find a race, the same one with the same seed")
+    @Test("find a race, and repeat it with the same seed")
     func race() {
         let found = (0..<100 as Range<UInt64>).map { lostUpdates(seed: $0) }
         #expect(found.contains(0) && found.contains { $0 > 0 })
         #expect(found == (0..<100 as Range<UInt64>).map { lostUpdates(seed: $0) })
     }
 
-    @Test("keep locks, conditions, deadlines and joins", arguments: 0..<100 as Range<UInt64>)
+    @Test("preserve locks, conditions, deadlines and joins", arguments: 0..<100 as Range<UInt64>)
     func monitors(seed: UInt64) {
         let monitor = Monitor()
         let sum = Mutex(0)
@@ -65,7 +65,7 @@ struct InterleavingTests {
         #expect(sum.withLock { $0 } == 10)
     }
 
-    @Test("hold for a worker's thread", arguments: 0..<100 as Range<UInt64>)
+    @Test("include the thread of a worker", arguments: 0..<100 as Range<UInt64>)
     func workers(seed: UInt64) {
         let done = Mutex<[Int]>([])
         let body: @Sendable () -> Void = {

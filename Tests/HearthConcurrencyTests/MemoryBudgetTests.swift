@@ -8,7 +8,7 @@ struct MemoryBudgetTests {
     private let first = Requester(account: 1, connection: 1, isAdministrator: false)
     private let second = Requester(account: 2, connection: 2, isAdministrator: false)
 
-    @Test("refuses an account more than its share, over all its reservations")
+    @Test("limits an account to its share, over all its reservations")
     func share() {
         let one = budget.reservation(for: first)
         let other = budget.reservation(for: first)
@@ -20,7 +20,7 @@ struct MemoryBudgetTests {
         #expect(budget.usedBytes == 70)
     }
 
-    @Test("lets administrators have what is left, and no more")
+    @Test("lets administrators use the rest, and no more")
     func administrators() {
         let owner = budget.reservation(for: .administrator(connection: 9))
         #expect(owner.grow(by: 990))
@@ -28,7 +28,7 @@ struct MemoryBudgetTests {
         #expect(!budget.reservation(for: second).grow(by: 11))
     }
 
-    @Test("gets back what a freed reservation held")
+    @Test("regains the bytes of a freed reservation")
     func freed() {
         var one: MemoryReservation? = budget.reservation(for: first)
         #expect(one?.resize(to: 40) == true)
@@ -38,8 +38,8 @@ struct MemoryBudgetTests {
         #expect(budget.usedBytes == 0)
     }
 
-    @Test("leaves room for whoever holds little, however many hold as much as they can")
-    func room() {
+    @Test("keeps memory free for small holders, however many hold as much as they can")
+    func free() {
         for connections in [1, 10, 100, 1000] {
             let budget = MemoryBudget(bytesMax: 1 << 20, shareBytesMax: 1 << 20)
             var greedy: [MemoryReservation] = []
@@ -52,12 +52,12 @@ struct MemoryBudgetTests {
             #expect(budget.usedBytes <= (1 << 20) - (1 << 20) / (connections + 1) / 2, "\(connections) connections")
             let other = budget.reservation(for: Requester(account: 1, connection: 5000, isAdministrator: false))
             #expect(other.grow(by: (1 << 20) / (connections + 1) / (connections + 1) / 4), "\(connections) connections")
-            // Who holds much gets no more.
+            // Large holders get no more.
             #expect(greedy.allSatisfy { !$0.grow(by: 256) })
         }
     }
 
-    @Test("lets a connection have a little although its account has its share")
+    @Test("lets a connection hold a little when its account has used its share")
     func small() {
         let budget = MemoryBudget(bytesMax: 2000, shareBytesMax: 400, smallBytesMax: 50)
         let first = budget.reservation(for: Requester(account: 1, connection: 1, isAdministrator: false))

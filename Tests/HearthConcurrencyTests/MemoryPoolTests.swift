@@ -2,7 +2,7 @@ import HearthConcurrency
 import HearthModel
 import Testing
 
-/// Budgets that draw on one pool: each has its own part whatever the others hold, and all together never pass the bound.
+/// Budgets that share one pool: each has its own part in any case, and all together never exceed the bound.
 @Suite("A memory pool")
 struct MemoryPoolTests {
     private static let mega = 1 << 20
@@ -19,14 +19,14 @@ struct MemoryPoolTests {
         Requester(account: account, connection: connection, isAdministrator: false)
     }
 
-    /// Takes what it gets.
+    /// Takes as much as possible.
     private func fill(_ budget: MemoryBudget, _ requester: Requester, step: Int = 64 << 10) -> MemoryReservation {
         let made = budget.reservation(for: requester)
         while made.grow(by: step) {}
         return made
     }
 
-    @Test("gives one budget most of what there is while the others are idle")
+    @Test("gives one budget most of the pool while the others are idle")
     func alone() {
         let one = budget()
         let held = (1...100 as ClosedRange<UInt64>).map { fill(one, client(1, $0)) }
@@ -36,7 +36,7 @@ struct MemoryPoolTests {
     }
 
     @Test(
-        "keeps something for those who hold little, whatever other budgets hold, in any order",
+        "keeps memory for small holders, whatever other budgets hold, in any order",
         arguments: 0..<60 as Range<UInt64>)
     func kept(seed: UInt64) {
         var random = Random(seed)
@@ -53,7 +53,7 @@ struct MemoryPoolTests {
             #expect(pool.usedBytes <= 28 << 20, "seed \(seed)")
         }
         for budget in budgets {
-            // Forty connections leave at least a fortieth of the budget, and it is never less than its own part.
+            // Forty connections leave at least a fortieth of the budget, which is never smaller than its own part.
             #expect(budget.reservation(for: client(2, 1000)).grow(by: 4 << 10), "seed \(seed)")
         }
         #expect(budgets.reduce(0) { $0 + $1.usedBytes } <= (28 + 40) << 20, "seed \(seed)")
@@ -61,12 +61,12 @@ struct MemoryPoolTests {
         #expect(pool.usedBytes == 0 && budgets.allSatisfy { $0.usedBytes == 0 }, "seed \(seed)")
     }
 
-    @Test("leaves a budget its own part when others have emptied it")
+    @Test("preserves a budget's own part when others have emptied the pool")
     func own() {
         let greedy = (0..<8).map { _ in budget() }
         let held = greedy.map { each in (0..<40 as Range<UInt64>).map { fill(each, client(1, $0)) } }
         let late = budget()
-        // Who comes alone gets what a budget of that size gives to one.
+        // A single requester gets the part that a budget of that size gives to one.
         let one = fill(late, client(2, 1))
         #expect(one.bytes > 4 * Self.mega / 4)
         let other = late.reservation(for: client(2, 2))
@@ -74,7 +74,7 @@ struct MemoryPoolTests {
         _ = held
     }
 
-    @Test("leaves room in a budget that was filled before others emptied the pool")
+    @Test("keeps memory free in a budget that was filled before others emptied the pool")
     func filledFirst() {
         let first = budget()
         let held = (0..<16 as Range<UInt64>).map { fill(first, client(1, $0)) }
@@ -93,16 +93,16 @@ struct MemoryPoolTests {
         let owner = fill(budgets[0], .administrator(connection: 1))
         #expect(owner.bytes >= 4 << 20)
         #expect(pool.usedBytes <= 32 << 20)
-        // They have no more than there is, either.
+        // Administrators are limited to the bound, too.
         #expect(!owner.grow(by: 8 << 20))
         _ = held
     }
 
-    @Test("keeps an account's share in proportion, also when the pool is used up by others")
+    @Test("keeps an account's share proportional when others use up the pool")
     func share() {
         let other = budget()
         let held = (0..<40 as Range<UInt64>).map { fill(other, client(9, $0)) }
-        // Half of the budget at most.
+        // At most half of the budget.
         let one = budget(shareBytesMax: 28 << 20, smallBytesMax: 16 << 10)
         let first = (0..<100 as Range<UInt64>).map { fill(one, client(1, $0), step: 1 << 10) }
         let ofFirst = first.reduce(0) { $0 + $1.bytes }
@@ -112,7 +112,7 @@ struct MemoryPoolTests {
         _ = held
     }
 
-    @Test("tells when it is tight, and a budget when it is scarce")
+    @Test("reports when it is tight, and a budget when it is scarce")
     func scarce() {
         let one = budget()
         let others = (0..<8).map { _ in budget() }
@@ -125,7 +125,7 @@ struct MemoryPoolTests {
         _ = held
     }
 
-    @Test("covers for an owner that can't refuse what it has, and says what it should have")
+    @Test("covers an owner that cannot reject its use, and reports the allowed amount")
     func uncovered() {
         var loan = MemoryLoan(pool, ownBytes: 4 << 20, keptBytes: 0)
         #expect(loan.allowedBytes > 24 << 20)
@@ -137,14 +137,14 @@ struct MemoryPoolTests {
         #expect(pool.usedBytes >= 16 << 20)
         let budgets = (0..<8).map { _ in budget() }
         let held = budgets.map { each in (0..<40 as Range<UInt64>).map { fill(each, client(1, $0)) } }
-        // It should give some back.
+        // The owner should return a part.
         #expect(loan.allowedBytes < 20 << 20 && loan.allowedBytes >= 4 << 20)
         loan.cover(0, isAdministrator: false)
         _ = held
     }
 
     @Test(
-        "loses nothing, and never gives too much, when threads take and give at once",
+        "stays consistent when threads take and return memory concurrently",
         arguments: 1...4 as ClosedRange<UInt64>)
     func threads(seed: UInt64) {
         let budgets = (0..<4).map { _ in budget(ownBytes: 1 << 20) }
@@ -173,7 +173,7 @@ struct MemoryPoolTests {
     }
 }
 
-/// A sequence that a seed determines.
+/// A generator with a seed.
 private struct Random: RandomNumberGenerator {
     private var state: UInt64
 

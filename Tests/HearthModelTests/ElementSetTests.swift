@@ -2,7 +2,7 @@ import Testing
 
 @testable import HearthModel
 
-/// `arrayUnion` and `arrayRemove` of many elements do what the comparison of each with each does.
+/// `arrayUnion` and `arrayRemove` of many elements give the same result as comparing all pairs.
 @Suite struct ElementSetTests {
     static let special: [Value] = [
         .null, .boolean(true), .boolean(false), .integer(0), .double(0), .double(-0.0), .integer(3), .double(3),
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func manyElementsAreTakenAsFewAre() {
+    @Test func manyElementsAreHandledLikeFew() {
         let seed = UInt64.random(in: 0 ... .max)
         var state = seed
         func next(_ bound: Int) -> Int {
@@ -48,8 +48,8 @@ import Testing
         }
     }
 
-    // The square of this would take hours.
-    @Test(.timeLimit(.minutes(1))) func elementsAreFoundWithoutAWalkForEach() {
+    // Quadratic time would take hours here.
+    @Test(.timeLimit(.minutes(1))) func elementsAreFoundWithoutAScanForEach() {
         let numbers = (0..<100_000).map { Value.integer(Int64($0)) }
         let others = (0..<100_000).map { Value.double(Double($0 + 50_000)) }
         #expect(ElementSet.appending(others, to: numbers).count == 150_000)

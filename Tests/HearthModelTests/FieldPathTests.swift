@@ -39,7 +39,7 @@ import Testing
         ) { () throws(Status) in _ = try FieldPath(parsing: string) }
     }
 
-    @Test func refusesTheEmptyText() {
+    @Test func refusesTheEmptyString() {
         expectInvalid("Invalid empty property path string.") { () throws(Status) in _ = try FieldPath(parsing: "") }
     }
 
@@ -59,18 +59,18 @@ import Testing
         }
     }
 
-    @Test func identityAndOrderGoByBytes() {
+    @Test func identityAndOrderUseBytes() {
         let composed = FieldPath("\u{E9}")
         let decomposed = FieldPath("e\u{301}")
         #expect(composed != decomposed)
         #expect(Set([composed, decomposed]).count == 2)
         #expect(decomposed < composed)
-        // Segments, not texts: "a.b" stands before "a-", as "a" stands before "a-".
+        // Segments are compared, not strings: "a.b" sorts before "a-", because "a" sorts before "a-".
         #expect(FieldPath(segments: ["a", "b"]) < FieldPath("a-"))
         #expect(FieldPath("a") < FieldPath(segments: ["a", "b"]))
     }
 
-    @Test func prefixesGoByWholeSegments() {
+    @Test func prefixesConsistOfWholeSegments() {
         let path = FieldPath(segments: ["a", "b"])
         #expect(FieldPath("a").isPrefix(of: path))
         #expect(path.isPrefix(of: path))

@@ -20,7 +20,7 @@ import Testing
     static let nan = Value.double(.nan)
 
     static let cases: [Case] = [
-        // Milliseconds, cut towards the past also before 1970.
+        // Milliseconds, rounded towards the past also before 1970.
         Case(.requestTime, nil, .timestamp(Timestamp(microseconds: -1_235_000))),
         Case(.requestTime, .string("x"), .timestamp(Timestamp(microseconds: -1_235_000))),
 

@@ -18,7 +18,7 @@ import Testing
         Case(
             stored: map(("a", one)), input: map(("a", two), ("b", two)), mask: ["b"],
             result: map(("a", one), ("b", two))),
-        // A path without a value deletes; the last key of a map leaves an empty map.
+        // A path without a value is deleted; deleting the last key of a map leaves an empty map.
         Case(stored: map(("a", one), ("b", two)), input: map(), mask: ["a", "c"], result: map(("b", two))),
         Case(stored: map(("m", .map(map(("x", one))))), input: map(), mask: ["m.x"], result: map(("m", .map(map())))),
         // A whole subtree replaces the stored one.
@@ -29,7 +29,7 @@ import Testing
         Case(
             stored: map(("m", .map(map(("x", one), ("y", one))))), input: map(("m", .map(map(("x", two))))),
             mask: ["m.x"], result: map(("m", .map(map(("x", two), ("y", one)))))),
-        // What is no map gives way to a value below, but not to a deletion.
+        // A value that is not a map is replaced by a deeper value, but not by a deletion.
         Case(
             stored: map(("a", one)), input: map(("a", .map(map(("b", two))))), mask: ["a.b"],
             result: map(("a", .map(map(("b", two)))))),
@@ -40,12 +40,12 @@ import Testing
             stored: map(("a", one)), input: map(("a", .map(map(("b", two))))), mask: ["a.b", "a.c"],
             result: map(("a", .map(map(("b", two)))))),
         Case(stored: map(("v", .vector([1]))), input: map(), mask: ["v.value"], result: map(("v", .vector([1])))),
-        // Of overlapping paths the shorter counts, in either order; duplicates do no harm.
+        // Of overlapping paths the shorter one counts, in either order; duplicates have no effect.
         Case(
             stored: map(("a", .map(map(("b", one), ("c", one))))), input: map(("a", .map(map(("b", two))))),
             mask: ["a.b", "a", "a.c", "a"], result: map(("a", .map(map(("b", two)))))),
         Case(stored: map(("a", .map(map(("b", one))))), input: map(), mask: ["a.b.c", "a"], result: map()),
-        // A dot in a key is no step.
+        // A dot in a key does not separate segments.
         Case(
             stored: map(("a.b", one), ("a", .map(map(("b", one))))), input: map(("a.b", two)), mask: ["`a.b`"],
             result: map(("a.b", two), ("a", .map(map(("b", one)))))),
@@ -58,14 +58,14 @@ import Testing
         value.merge(one.input, mask: mask)
         #expect(value == one.result)
 
-        // The same in a map so large that paths are set one by one.
+        // The same in a map that is so large that paths are set one by one.
         let others = (0..<200).map { MapValue.Field(name: "other\($0)", value: .null) }
         value = MapValue(one.stored.fields + others)
         value.merge(one.input, mask: mask)
         #expect(value == MapValue(one.result.fields + others))
     }
 
-    /// Masks of a whole document must not cost the square of their size.
+    /// The cost of a mask of a whole document must not be quadratic.
     @Test(.timeLimit(.minutes(1))) func staysFastForLongMasks() {
         let count = 60_000
         func fields(_ value: Value, _ wanted: (Int) -> Bool) -> MapValue {

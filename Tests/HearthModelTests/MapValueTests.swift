@@ -31,7 +31,7 @@ import Testing
         #expect(value == map(("m", .map(map(("x", .integer(2)), ("y", .map(MapValue())))))))
     }
 
-    /// Maps of a whole document must not cost the square of their size, whatever the order of names.
+    /// The cost of a map of a whole document must not be quadratic, whatever the order of names.
     @Test(.timeLimit(.minutes(1))) func staysFastForManyFields() {
         let count = 100_000
         let backwards = (0..<count).reversed().map {
@@ -47,7 +47,7 @@ import Testing
         #expect(outer[path: FieldPath(segments: ["m", "f1000010"])] == .null)
     }
 
-    @Test func identityTellsBitsApart() {
+    @Test func identityDistinguishesBits() {
         #expect(Value.integer(3) != .double(3))
         #expect(Value.double(0) != .double(-0.0))
         #expect(Value.double(.nan) == .double(.nan))

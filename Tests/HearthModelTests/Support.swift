@@ -1,7 +1,7 @@
 import HearthModel
 import Testing
 
-/// Checks that `body` refuses with INVALID_ARGUMENT and exactly this message.
+/// Checks that `body` throws `INVALID_ARGUMENT` with exactly this message.
 func expectInvalid(
     _ message: String, _ body: () throws(Status) -> Void, sourceLocation: SourceLocation = #_sourceLocation
 ) {

@@ -2,7 +2,7 @@ import HearthModel
 import Testing
 
 @Suite struct ValueValidationTests {
-    /// Maps around a value, `levels` of them.
+    /// A value inside of `levels` maps.
     static func nested(_ levels: Int, in value: Value = .integer(1)) -> Value {
         (0..<levels).reduce(value) { inner, _ in .map(map(("k", inner))) }
     }
@@ -98,7 +98,7 @@ import Testing
         expectInvalid(message) { () throws(Status) in try ValueValidation.validate(map((name, .null))) }
     }
 
-    @Test func acceptsOddFieldNames() throws {
+    @Test func acceptsUnusualFieldNames() throws {
         for name in ["a.b", "`", " ", "\u{0}", "____", "__", String(repeating: "x", count: 1500)] {
             try ValueValidation.validate(map((name, .null)))
         }

@@ -4,7 +4,7 @@ import Testing
 @testable import HearthRules
 
 @Suite struct AccessTests {
-    /// A rule that looks at so many documents whose names begin with the document's own.
+    /// A rule that reads this many documents, whose names begin with the document's own name or not.
     private func rules(_ count: Int, shared: Bool) throws -> Ruleset {
         let checks = (0..<count).map { "!exists(/databases/$(db)/documents/x/$(\(shared ? "''" : "d") + 'n\($0)'))" }
         return try compiled(service("match /c/{d} { allow write: if \(checks.joined(separator: " && ")); }"))
@@ -21,7 +21,7 @@ import Testing
         return (verdicts.filter(\.isAllowed).count, reader.reads.count)
     }
 
-    @Test func tenDocumentsAnOperationAndTwentyABatch() throws {
+    @Test func tenDocumentsPerOperationAndTwentyPerBatch() throws {
         #expect(judge(try rules(10, shared: true), writes: 5) == (5, 10))
         #expect(judge(try rules(6, shared: false), writes: 3) == (3, 18))
         #expect(judge(try rules(7, shared: false), writes: 3).allowed == 2)
@@ -30,7 +30,7 @@ import Testing
         #expect(judge(try rules(10, shared: false), writes: 2) == (2, 20))
     }
 
-    @Test func aDocumentIsReadOnceHoweverItIsAskedFor() throws {
+    @Test func aDocumentIsReadOnceForAllAccesses() throws {
         let ruleset = try compiled(
             service(
                 """
@@ -43,7 +43,7 @@ import Testing
         #expect(ruleset.decide(request(.get, "c/d"), reader, access).isAllowed)
         #expect(reader.reads.map(\.path.string) == ["x/y", "x/y"])
         #expect(reader.reads.map(\.isAfter) == [false, true])
-        // Before and after are one document.
+        // The states before and after the write are one document.
         #expect(access.count == 1)
     }
 
@@ -62,10 +62,10 @@ import Testing
         let ruleset = try compiled(
             service("match /c/{d} { allow get: if exists(/databases/$(db)/documents/x/y) || true; allow get; }"))
         let reader = FixedReader()
-        reader.failure = .unavailable("the disk is gone")
+        reader.failure = .unavailable("the disk is missing")
         let verdict = ruleset.decide(request(.get, "c/d"), reader, RulesAccess(total: 10))
         #expect(!verdict.isAllowed)
-        #expect(verdict.failure == .unavailable("the disk is gone"))
+        #expect(verdict.failure == .unavailable("the disk is missing"))
     }
 
     @Test func fieldsAreDecodedOnceAndOnlyWhenRead() throws {

@@ -11,7 +11,7 @@ import Testing
         try compiled(service("\(functions) match /c/{d} { allow get: if \(condition); }")).decide(request(.get, "c/d"))
     }
 
-    /// So many conditions one after the other, none of which grants.
+    /// This many conditions in sequence, none of which grants.
     private func verdict(rules: [String]) throws -> RulesVerdict {
         let statements = rules.map { "allow get: if \($0);" }.joined(separator: "\n")
         return try compiled(service("match /c/{d} { \(statements) }")).decide(request(.get, "c/d"))
@@ -26,7 +26,7 @@ import Testing
         #expect(denied.message == "\n\(exhausted) for 'get' @ L3")
     }
 
-    /// How many expressions a condition costs.
+    /// The number of expressions that a condition costs.
     private func cost(_ expression: String, functions: String = "") throws -> Int {
         let ruleset = try compiled(service("\(functions) match /c/{d} { allow get: if \(expression); }"))
         let evaluation = Evaluation(
@@ -44,7 +44,7 @@ import Testing
         ("request.auth != null", 4), ("'a'.size() == 1", 4), ("[1, 2][0] == 1", 7), ("math.abs(1) == 1", 4),
         ("d == d", 3), ("1 in [1]", 4),
     ])
-    func nodesCostWhatIsMeasured(expression: String, expected: Int) throws {
+    func nodesHaveTheMeasuredCost(expression: String, expected: Int) throws {
         #expect(try cost(expression) == expected)
     }
 
@@ -56,8 +56,8 @@ import Testing
         #expect(try cost("g() && g()", functions: functions) == 18)
     }
 
-    @Test func theCountRunsOverAllRulesOfTheRequest() throws {
-        // 49 literals, 48 operators and as many right sides, then `&& false` with its parts: 148.
+    @Test func theCountCoversAllRulesOfTheRequest() throws {
+        // 49 literals, 48 operators and as many right operands, then `&& false` with its parts: 148.
         let rule = "(\(Array(repeating: "true", count: 49).joined(separator: " && "))) && false"
         #expect(try verdict(rules: Array(repeating: rule, count: 6) + ["true"]).isAllowed)
         let denied = try verdict(rules: Array(repeating: rule, count: 7) + ["true"])
@@ -66,7 +66,7 @@ import Testing
         #expect(denied.outcomes.last?.string.hasPrefix(exhausted) ?? false)
     }
 
-    @Test func noOperatorAbsorbsTheEnd() throws {
+    @Test func noOperatorAbsorbsTheEndOfTheEvaluation() throws {
         let list = "[\(Array(repeating: "1", count: 1000).joined(separator: ","))].size() == 1"
         #expect(!(try verdict("\(list) || true").isAllowed))
         #expect(!(try verdict("!(\(list)) || true").isAllowed))
@@ -75,14 +75,14 @@ import Testing
 
     // MARK: Memory and time
 
-    @Test func textsThatDoubleEndTheEvaluation() throws {
+    @Test func stringsThatDoubleEndTheEvaluation() throws {
         let doubles = (1..<10).map { "let a\($0) = a\($0 - 1) + a\($0 - 1);" }.joined(separator: " ")
         let functions = "function f(a0) { \(doubles) return a9 + a9; }"
         #expect(!(try verdict("f(f(f('x'))) != 'y'", functions: functions).isAllowed))
         #expect(try verdict("f('x').size() == 1024", functions: functions).isAllowed)
     }
 
-    @Test func listsThatHoldThemselvesTwiceEndTheEvaluation() throws {
+    @Test func exponentialListsEndTheEvaluation() throws {
         let doubles = (1..<10).map { "let a\($0) = [a\($0 - 1), a\($0 - 1)];" }.joined(separator: " ")
         let functions = "function f(a0) { \(doubles) return [a9, a9]; }"
         #expect(!(try verdict("f(f(f(f(1)))) == f(f(f(f(1))))", functions: functions).isAllowed))
@@ -90,7 +90,7 @@ import Testing
         #expect(try verdict("f(f(f(f(1)))) is list", functions: functions).isAllowed)
     }
 
-    @Test func longTextsOfAClientAreReplacedAFewTimesOnly() throws {
+    @Test func longStringsOfAClientAreReplacedAFewTimesOnly() throws {
         let document = map(("text", .string(String(repeating: "abcdefgh", count: 120_000))))
         func isAllowed(_ count: Int, _ call: String) throws -> Bool {
             let condition = Array(repeating: "resource.data.text.\(call)", count: count).joined(separator: " && ")

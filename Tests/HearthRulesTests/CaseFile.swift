@@ -1,6 +1,6 @@
 import Glibc
 
-/// The lines of a table of cases beside this file.
+/// The lines of a table of cases in this folder.
 enum CaseFile {
     struct Line {
         var number: Int

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthRules
 
-/// Every bound of the Realtime Database's rules, and what lies beyond it.
+/// Every bound of the Realtime Database's rules, and its violation.
 @Suite struct DatabaseBudgetTests {
     private static func refusal(of expression: String) -> String? {
         databaseRefusal(#"{"rules":{".write":"# + quoted(expression) + "}}").map { string in
@@ -14,16 +14,16 @@ import Testing
 
     @Test func documentSize() {
         let frame = #"{"rules":{}}"#
-        let room = TreeRulesLimits.documentSizeBytesMax - frame.utf8.count
-        #expect(databaseRefusal(frame + String(repeating: " ", count: room)) == nil)
+        let capacity = TreeRulesLimits.documentSizeBytesMax - frame.utf8.count
+        #expect(databaseRefusal(frame + String(repeating: " ", count: capacity)) == nil)
         #expect(
-            databaseRefusal(frame + String(repeating: " ", count: room + 1))
+            databaseRefusal(frame + String(repeating: " ", count: capacity + 1))
                 == "1:1: Rules are too large: 262145 bytes of at most 262144.")
     }
 
     @Test func documentDepth() {
         func document(_ depth: Int) -> String {
-            // One level is that around "rules".
+            // One level is the object around "rules".
             #"{"rules":"# + String(repeating: #"{"a":"#, count: depth - 2) + "{}"
                 + String(repeating: "}", count: depth - 1)
         }
@@ -55,7 +55,7 @@ import Testing
         #expect(Self.refusal(of: expression(countMax)) == nil, "\(name)")
         #expect(Self.refusal(of: expression(countMax + 1)) == "Rule expression is nested too deeply.", "\(name)")
         #expect(Self.refusal(of: expression(10_000)) == "Rule expression is nested too deeply.", "\(name)")
-        // What is taken can be judged.
+        // An accepted expression can be evaluated.
         let rules = try databaseRules(#"{"rules":{".write":"# + quoted(expression(countMax)) + "}}")
         _ = try rules.maySet(.root, "1", in: .empty)
     }
@@ -76,12 +76,12 @@ import Testing
         #expect(
             databaseRefusal(document(TreeRulesLimits.patternsMax + 1))?.hasSuffix(
                 "Too many regular expressions: at most 1000 different ones.") == true)
-        // One that is used again counts once.
+        // A pattern that is used again counts once.
         let same = (0..<3000).map { #""\#($0)":{".read":"auth.uid.matches(/a/)"}"# }.joined(separator: ",")
         #expect(databaseRefusal(#"{"rules":{"# + same + "}}") == nil)
     }
 
-    @Test func textsThatGrow() throws {
+    @Test func stringsThatGrow() throws {
         let rules = try databaseRules(
             #"""
             {"rules":{"sum":{".write":"(newData.val() + newData.val() + newData.val() + newData.val()).length > 0"},
@@ -94,7 +94,7 @@ import Testing
         #expect(try !rules.maySet("replace", long, in: .empty))
     }
 
-    @Test func readsThatTakeMoreStepsThanTheyMay() throws {
+    @Test func readsBeyondTheStepLimitAreUndecided() throws {
         let rules = try databaseRules(
             #"{"rules":{"a":{".read":"root.child('long').val().contains('b') == false"},"b":{".read":true}}}"#)
         let data: Node = ["long": Node(.string(String(repeating: "a", count: 100_000)))]
@@ -108,7 +108,7 @@ import Testing
         #expect(try rules.mayRead("a", query: nil, auth: nil, data: data, now: 0))
     }
 
-    /// Data whose values are counted when they are read.
+    /// Data that counts the reads of its values.
     private final class CountedValues: TreeData {
         let root: Node
         private(set) var valuesRead = 0
@@ -127,7 +127,7 @@ import Testing
         func node(at path: TreePath) -> Node { root.node(at: path) }
     }
 
-    @Test func aLongTextIsReadWhenItIsNeededAndTheStepsAreThere() throws {
+    @Test func aLongStringIsReadWhenItIsNeededAndEnoughStepsAreLeft() throws {
         let rules = try databaseRules(
             #"""
             {"rules":{"text":{".read":"root.child('long').val().contains('b') == false"},
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test func decisionsThatNeverEnd() throws {
-        // A long text elsewhere, asked for by every one of many children.
+        // A long string at another location, which the rule of each of many children reads.
         let rules = try databaseRules(
             #"""
             {"rules":{".write":true,"list":{"$k":{".validate":"!root.child('long').val().contains('b')"}}}}
@@ -164,7 +164,7 @@ import Testing
             ).mayWrite(changes)
         }
         let size = 100_000
-        let stepsMax = 100 * size / TreeRulesLimits.textBytesPerStep
+        let stepsMax = 100 * size / TreeRulesLimits.stringBytesPerStep
         let data: Node = ["long": Node(.string(String(repeating: "a", count: size)))]
         let few = Node(children: (0..<10).map { (TreeKey($0), Node(1)) })
         let many = Node(children: (0..<1000).map { (TreeKey($0), Node(1)) })
@@ -175,7 +175,7 @@ import Testing
         }
         #expect(denial.description.hasPrefix("the rules take too long for this write, at /list/"))
         #expect(try judge(many, ["long": "short"], stepsMax: stepsMax).isAllowed)
-        // What is public has a bound, too.
+        // Public data has a bound, too.
         let all = Node(children: (0..<300_000).map { (TreeKey($0), Node(1)) })
         let slow = try databaseRules(
             #"{"rules":{".write":true,"list":{"$k":{".validate":"!root.child('x').exists()"#
@@ -186,7 +186,7 @@ import Testing
     @Test func hostileKeysInPaths() throws {
         let rules = try databaseRules(
             #"{"rules":{".write":"!data.child(newData.child('path').val()).exists()"}}"#)
-        // As deep as it may be is there; deeper, or a longer key, can't be.
+        // A path of the maximum depth may exist; a deeper one, or a longer key, cannot.
         for path in [
             String(repeating: "a/", count: 5_000_000), String(repeating: "k", count: 5_000_000),
             String(repeating: "/", count: 9_000_000), "a\u{0}b", "\u{FFFD}", String(repeating: "../", count: 1_000_000),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthRules
 
-/// Rules as applications have them, each with reads and writes that they allow and deny: see `cases/database`.
+/// Typical rules of applications, each with reads and writes that they allow and deny: see `cases/database`.
 @Suite struct DatabaseCommonRuleTests {
     static let names = [
         "admin-claims", "append-only", "blog", "chat-rooms", "comments-tree", "counters", "devices", "emails-as-keys",
@@ -17,7 +17,7 @@ import Testing
         var string: String
     }
 
-    /// A line: `allow` or `deny`, what is done, and by whom.
+    /// A line: `allow` or `deny`, the operation, and the user.
     private struct Case {
         var isAllowed: Bool
         var action: String

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthRules
 
-/// Who may read and write where.
+/// Decisions on reads and writes.
 @Suite struct DatabaseDecisionTests {
     // MARK: Reading
 
@@ -16,7 +16,7 @@ import Testing
         #expect(try rules.mayRead("a/b", in: .empty, auth: alice))
         #expect(try rules.mayRead("a/b/c/d/e", in: .empty, auth: alice))
         #expect(try !rules.mayRead("a/b", in: .empty))
-        // A deeper grant opens what lies below it only.
+        // A deeper grant only opens the locations below it.
         #expect(try rules.mayRead("a/b/c", in: .empty))
         #expect(try rules.mayRead("a/b/c/x", in: .empty))
         #expect(try !rules.mayRead("d", in: .empty))
@@ -24,7 +24,7 @@ import Testing
         #expect(try !rules.mayRead("nothing/here", in: .empty, auth: alice))
     }
 
-    @Test func anErrorInOneReadLeavesTheOthers() throws {
+    @Test func anErrorInOneReadDoesNotAffectTheOthers() throws {
         let rules = try databaseRules(
             #"{"rules":{".read":"data.child('n').val() > 1","a":{".read":"auth.uid.contains('x')","b":{".read":true}}}}"#
         )
@@ -43,7 +43,7 @@ import Testing
         #expect(try !TreeRuleset.locked.mayRead("a", in: .empty) && !TreeRuleset.locked.maySet("a", "1", in: .empty))
     }
 
-    @Test func aNameWinsOverTheWildcardWhateverItLacks() throws {
+    @Test func aNameOverridesTheWildcardCompletely() throws {
         let rules = try databaseRules(
             #"{"rules":{"$a":{"x":{".read":true},"$b":{".read":"$a == 'p' && $b == 'q'"}},"named":{"y":{".read":true}}}}"#
         )
@@ -52,7 +52,7 @@ import Testing
         #expect(try !rules.mayRead("p/r", in: .empty))
         #expect(try rules.mayRead("named/y", in: .empty))
         #expect(try !rules.mayRead("named/x", in: .empty))
-        // Names are bytes.
+        // Names are compared as bytes.
         let accents = try databaseRules("{\"rules\":{\"\u{e9}\":{\".read\":true}}}")
         #expect(try accents.mayRead("\u{e9}", in: .empty))
         #expect(try !accents.mayRead("e\u{301}", in: .empty))
@@ -80,7 +80,7 @@ import Testing
         #expect(try rules.maySet("c/d", "null", in: tree(#"{"c":{"d":1}}"#)))
     }
 
-    @Test func aWriteShowsTheWholeNewState() throws {
+    @Test func newDataIsTheWholeNewTree() throws {
         let rules = try databaseRules(
             #"{"rules":{".write":"newData.child('owner').val() == auth.uid && data.child('owner').val() != 'bob'"}}"#)
         let data = try tree(#"{"owner":"alice","x":1}"#)
@@ -90,7 +90,7 @@ import Testing
         #expect(try !rules.maySet(.root, #"{"x":2}"#, in: data, auth: databaseUser("alice")))
     }
 
-    @Test func everyValidateOnTheWayAndBelowMustHold() throws {
+    @Test func everyValidateOnThePathAndBelowMustHold() throws {
         let rules = try databaseRules(
             #"""
             {"rules":{".write":true,"room":{
@@ -107,24 +107,24 @@ import Testing
         #expect(try !rules.maySet("room", #"{"name":1}"#, in: room))
         #expect(try !rules.maySet("room", #"{"b":2}"#, in: room))
         #expect(try !rules.maySet(.root, #"{"room":{"b":2}}"#, in: room))
-        // Those above count, for a delete too, as long as they are there.
+        // Rules of ancestors count, for a delete too, while the ancestors exist.
         #expect(try !rules.maySet("room/name", "null", in: room))
         #expect(try rules.maySet("room/a", "null", in: room))
         #expect(try rules.maySet("room", "null", in: room))
         #expect(try rules.maySet("room/name", "null", in: tree(#"{"room":{"name":"n"}}"#)))
         #expect(try !rules.maySet("room/a", "1", in: .empty))
-        // A name shadows the wildcard for validates, too.
+        // A name overrides the wildcard for validates, too.
         #expect(try rules.maySet("room/free", #"{"x":1,"y":"any"}"#, in: room))
         #expect(try !rules.maySet("room/free", #"{"x":2}"#, in: room))
         #expect(try rules.maySet("room/free/y", #""any""#, in: room))
-        // Below a place that no rule names nothing is asked.
+        // Below a location that no rule names nothing is evaluated.
         #expect(try rules.maySet("elsewhere", #"{"name":1}"#, in: room))
         #expect(try !rules.maySet("room/a/deep", "1", in: room))
         #expect(try rules.maySet("room/a/deep", "null", in: room))
         #expect(try rules.maySet("room/a", "{}", in: room))
     }
 
-    @Test func carriedValuesAreValidatedAndSiblingsAreNot() throws {
+    @Test func writtenValuesAreValidatedAndSiblingsAreNot() throws {
         let rules = try databaseRules(
             #"{"rules":{".write":true,"a":{".validate":"newData.isString()"},"b":{}}}"#)
         let data = try tree(#"{"a":1}"#)
@@ -149,7 +149,7 @@ import Testing
         #expect(try !rules.maySet("a", "1", in: .empty))
     }
 
-    @Test func whatIsDeniedIsNamed() throws {
+    @Test func denialsStateTheirReason() throws {
         let rules = try databaseRules(
             "{\"rules\":{\"a\":{\".write\":true,\n\"b\":{\".validate\":false}}}}")
         func denial(_ path: TreePath) throws -> String? {
@@ -183,14 +183,14 @@ import Testing
         #expect(try may("c/b", Node("p"), auth: nil))
         #expect(try !may("c/b", .empty, auth: nil))
         #expect(try !may("d", Node(1)))
-        // A priority alone asks nothing below its node.
+        // A priority alone evaluates nothing below its node.
         let inner = try data.setting("a" as TreePath, to: tree(#"{"x":1}"#))
         let change = TreeChange(path: "a/.priority", node: Node(1))
         #expect(try rules.mayWrite([change], to: inner, auth: alice).isAllowed)
         #expect(try !rules.maySet("a", #"{"x":1,".priority":1}"#, in: inner, auth: alice))
     }
 
-    // MARK: Several places
+    // MARK: Several locations
 
     private static let votes = #"""
         {"rules":{"polls":{"$poll":{"$choice":{".write":"auth != null",
@@ -199,7 +199,7 @@ import Testing
             ".validate":"newData.parent().parent().parent().child('polls').child($poll).child(newData.val()).val() == root.child('polls').child($poll).child(newData.val()).val() + 1"}}}}}
         """#
 
-    @Test func severalPlacesAreJudgedTogether() throws {
+    @Test func severalLocationsAreDecidedTogether() throws {
         let rules = try databaseRules(Self.votes)
         let data = try tree(#"{"polls":{"p":{"yes":3,"no":1}}}"#)
         func may(_ changes: [(TreePath, Node)], as uid: String = "alice") throws -> Bool {
@@ -214,11 +214,11 @@ import Testing
         #expect(try !may([("polls/p/yes", 4)]))
         #expect(try !may([("voted/p/alice", "yes")]))
         #expect(try !may([("polls/p/yes", 4), ("voted/p/bob", "yes")]))
-        // Any failure denies all.
+        // One failure denies all changes.
         #expect(try !may([("polls/p/yes", 4), ("voted/p/alice", "yes"), ("other", 1)]))
     }
 
-    @Test func aGrantAboveCoversAllPlaces() throws {
+    @Test func aGrantAboveCoversAllLocations() throws {
         let rules = try databaseRules(
             #"{"rules":{"a":{".write":true,"n":{".validate":"newData.isNumber()"}},"b":{".write":"auth != null"}}}"#)
         func may(_ changes: [(TreePath, Node)]) throws -> Bool {
@@ -230,8 +230,8 @@ import Testing
         #expect(try may([]))
     }
 
-    @Test func overlappingChangesAreJudgedByTheOutcome() throws {
-        // As when a connection is lost: its writes are one commit.
+    @Test func overlappingChangesAreValidatedByTheirResult() throws {
+        // The writes of a lost connection are one commit.
         let rules = try databaseRules(
             #"{"rules":{".write":true,"a":{".validate":"newData.child('n').isNumber()","n":{".validate":"newData.val() < 5"}}}}"#
         )
@@ -242,7 +242,7 @@ import Testing
         #expect(try !rules.mayWrite(changes.reversed(), to: .empty).isAllowed)
     }
 
-    // MARK: Data that can't be read
+    // MARK: Unreadable data
 
     private struct Broken: TreeData {
         let status = Status(.unavailable, "broken")
@@ -255,7 +255,7 @@ import Testing
         func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] { throw status }
     }
 
-    @Test func dataThatCannotBeReadIsNoDenial() throws {
+    @Test func unreadableDataIsNotADenial() throws {
         let rules = try databaseRules(
             #"{"rules":{"a":{".read":"data.exists()",".write":"!data.exists()"},"b":{".write":true,".validate":"true"}}}"#
         )

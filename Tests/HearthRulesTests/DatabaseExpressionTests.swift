@@ -3,7 +3,7 @@ import Testing
 
 @testable import HearthRules
 
-/// What expressions come to. They stand at /items/$id, where /items/a is written.
+/// The results of expressions. Their location is /items/$id, where /items/a is written.
 @Suite struct DatabaseExpressionTests {
     private static let before = #"""
         {"items":{"a":{"n":5,"s":"hello","t":true,"f":false,"o":{"x":1},"p":{".value":"v",".priority":3},
@@ -80,7 +80,7 @@ import Testing
         ("0.000001 + '' == '0.000001'", .yes), ("1e-7 + '' == '1e-7'", .yes), ("1.25e-9 + '' == '1.25e-9'", .yes),
         ("-0 + '' == '0'", .yes), ("1 + 2 + 'a' == '3a'", .yes), ("'a' + 1 + 2 == 'a12'", .yes),
         ("-1.5e300 + '' == '-1.5e+300'", .yes), ("1e308 * 10 + '' == 'Infinity'", .yes),
-        // Short circuits, from left to right; errors spread.
+        // Short circuits, from left to right; errors propagate.
         ("false && data.child('no').val().length > 1", .no), ("true || data.child('no').val().length > 1", .yes),
         ("data.child('no').val().length > 1 || true", .error), ("data.child('no').val().length > 1 && false", .error),
         ("!(data.child('no').val() < 1)", .error), ("data.child('no').val() < 1 ? true : true", .error),
@@ -128,7 +128,7 @@ import Testing
         ("newData.hasChildren(['l', 'z'])", .yes), ("newData.child('l/1').val() == 'y'", .yes),
         ("newData.child('e').exists()", .yes),
         ("newData.child('s').exists() && !newData.child('t').exists()", .yes), ("data['hasChild']('n')", .yes),
-        // Looks.
+        // Properties of snapshots.
         ("data.child('n').isNumber()", .yes), ("data.child('n').isString()", .no), ("data.child('s').isString()", .yes),
         ("data.child('t').isBoolean()", .yes), ("data.child('f').isBoolean()", .yes),
         ("data.child('z').isNumber()", .no),
@@ -142,7 +142,7 @@ import Testing
         ("newData.getPriority() == 1.5", .yes), ("newData.parent().child('a').getPriority() == 1.5", .yes),
         ("data.getPriority() == null", .yes), ("data.child('a.b').getPriority() == null", .yes),
         ("data.child('a.b').val() == null", .yes), ("data.child('a.b').hasChildren()", .no),
-        // Texts.
+        // Strings.
         ("'hello'.length == 5", .yes), ("newData.child('u').val().length == 4", .yes), ("''.length == 0", .yes),
         ("'hello'.contains('ell')", .yes), ("'hello'.contains('Ell')", .no), ("'hello'.contains('')", .yes),
         ("'aaab'.contains('aab')", .yes), ("'abababc'.contains('ababc')", .yes), ("'abababd'.contains('ababc')", .no),
@@ -174,7 +174,7 @@ import Testing
     ]
 
     @Test(arguments: signedOut)
-    func whenNobodyIsSignedIn(_ string: String, _ outcome: Outcome) throws {
+    func withoutSignIn(_ string: String, _ outcome: Outcome) throws {
         #expect(try Self.outcome(string, auth: nil) == outcome, "\(string)")
     }
 }

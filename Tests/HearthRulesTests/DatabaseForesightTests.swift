@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthRules
 
-/// What rules refuse whatever the data is, found out before there is any.
+/// Decisions that do not depend on the data, before there is any.
 @Suite struct DatabaseForesightTests {
     private let ann = databaseUser("ann", [("admin", true)])
 
@@ -22,7 +22,7 @@ import Testing
         "auth.token.email.matches(/x/) || false", "auth.uid.contains('a')", "root.hasChild(auth.uid)",
         "newData.hasChildren(['a', auth.uid])", "auth == null ? auth.uid == 'ann' : true",
     ])
-    func nobodyIsRefusedWhateverTheData(expression: String) throws {
+    func noWriteIsRejectedThatDataCouldAllow(expression: String) throws {
         let rules = #"{"a":{".write":\#(quoted(expression))}}"#
         #expect(try !mayGrant(rules, .location("a")))
         #expect(try !mayGrant(rules, .location("a/b/c")))
@@ -36,7 +36,7 @@ import Testing
         "newData.exists() ? auth == null : false", "(data.exists() ? 'a' : 'b') == 'a'",
         "!(data.exists() && auth != null)", "root.child('open').val() == true && auth == null",
     ])
-    func whatDependsOnTheDataMayHold(expression: String) throws {
+    func dataDependentExpressionsMayHold(expression: String) throws {
         let rules = #"{"a":{".write":\#(quoted(expression))}}"#
         #expect(try mayGrant(rules, .location("a")))
         #expect(try mayGrant(rules, .location("a/b")))
@@ -45,13 +45,13 @@ import Testing
         #expect(try mayGrant(rules, .child(of: "a")))
         #expect(try mayGrant(rules, .child(of: .root)))
         #expect(try mayGrant(rules, .location("a/.priority")))
-        // Rules grant downward only, and where they stand.
+        // Rules grant at their location and below it.
         #expect(try !mayGrant(rules, .location(.root)))
         #expect(try !mayGrant(rules, .location("b")))
         #expect(try !mayGrant(rules, .below("b")))
     }
 
-    @Test func wildcardsAreKnownOnTheWayAndOpenBelow() throws {
+    @Test func wildcardsAreKnownOnThePathAndOpenBelow() throws {
         let rules = #"{"users":{"$uid":{".write":"$uid == auth.uid"}}}"#
         #expect(try mayGrant(rules, .location("users/ann/x"), as: ann))
         #expect(try !mayGrant(rules, .location("users/bob/x"), as: ann))
@@ -59,12 +59,12 @@ import Testing
         #expect(try mayGrant(rules, .below("users"), as: ann))
         #expect(try mayGrant(rules, .child(of: "users"), as: ann))
         #expect(try !mayGrant(rules, .below("users/bob"), as: ann))
-        // A new key may be any.
+        // A new key may have any value.
         #expect(try !mayGrant(rules, .child(of: .root), as: ann))
         #expect(try mayGrant(rules, .below(.root), as: ann))
     }
 
-    @Test func tooMuchToFindOutMayHold() throws {
+    @Test func undecidedExpressionsMayHold() throws {
         let long = (0..<60).map { "auth.uid == 'u\($0)'" }.joined(separator: "||")
         let members = (0..<100).map { #""k\#($0)":{".write":\#(quoted(long))}"# }.joined(separator: ",")
         #expect(try mayGrant("{\(members)}", .below(.root), as: ann))

@@ -4,8 +4,8 @@ import Testing
 
 @testable import HearthRules
 
-/// Decisions on random trees, rules and changes, compared with those of a judge that does what the documentation says, place by
-/// place, and shares nothing.
+/// Decisions on random trees, rules and changes, compared with those of a simple model, which follows the documentation
+/// location by location and shares nothing.
 @Suite struct DatabaseJudgeModelTests {
     private static let keys = ["a", "b", "0", "x"]
     private static let expressions = [
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    /// Step by step as the documentation has it.
+    /// The steps of the documentation.
     private struct Model {
         let rules: TreeRuleset
         let before: Node
@@ -89,14 +89,14 @@ import Testing
         }
 
         func allows(_ change: TreeChange) throws -> Bool {
-            let place = change.place
-            let way = (0...place.count).map { TreePath(keys: Array(place.keys[..<$0])) }
-            let grants = try way.contains { path in
+            let location = change.place
+            let prefixes = (0...location.count).map { TreePath(keys: Array(location.keys[..<$0])) }
+            let grants = try prefixes.contains { path in
                 guard let rule = rules.root.node(at: path)?.write else { return false }
                 return try holds(rule, at: path)
             }
-            guard grants, try way.allSatisfy({ try isValid($0) }) else { return false }
-            return try change.isPriority || isValid(below: place)
+            guard grants, try prefixes.allSatisfy({ try isValid($0) }) else { return false }
+            return try change.isPriority || isValid(below: location)
         }
     }
 
@@ -116,7 +116,7 @@ import Testing
             let verdict = try rules.mayWrite(changes, to: before, auth: auth)
             #expect(verdict.isAllowed == expected, "seed \(seed), round \(round): \(string) \(changes) \(verdict)")
             if verdict.isAllowed != expected { return }
-            // What may be written is never taken for impossible before its data is known.
+            // A possible write is never rejected before its data is known.
             guard expected else { continue }
             for change in changes {
                 var scopes = [TreeWriteScope.location(change.path), .below(.root)]
@@ -132,7 +132,7 @@ import Testing
     }
 }
 
-/// Numbers that a seed says. SplitMix64.
+/// A generator with a seed. SplitMix64.
 private struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

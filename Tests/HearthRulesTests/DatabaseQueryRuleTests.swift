@@ -5,7 +5,7 @@ import Testing
 
 /// `query` in `.read`, and `.indexOn`.
 @Suite struct DatabaseQueryRuleTests {
-    /// Expressions that hold for a query as REST writes it.
+    /// Queries in REST form, an expression, and whether it holds.
     static let cases: [([(String, String)], String, Bool)] = [
         (
             [("orderBy", #""owner""#), ("equalTo", #""alice""#)],
@@ -50,7 +50,7 @@ import Testing
         #expect(try rules.mayRead("list", in: .empty, auth: databaseUser("alice"), query: query) == isAllowed)
     }
 
-    @Test func withoutAQueryNothingIsAskedFor() throws {
+    @Test func withoutAQueryItsMembersAreEmpty() throws {
         let rules = try databaseRules(
             #"""
             {"rules":{"list":{".read":"query.orderByChild == null && query.limitToFirst == null && query.limitToLast == null
@@ -63,7 +63,7 @@ import Testing
         #expect(try rules.mayRead("list/a", in: .empty, query: TreeQuery(rest: [("orderBy", #""$key""#)])))
     }
 
-    @Test func rulesOfChildrenAreNotAskedForAQuery() throws {
+    @Test func rulesOfChildrenAreNotEvaluatedForAQuery() throws {
         let rules = try databaseRules(
             #"{"rules":{"list":{"$x":{".read":true}},"open":{".read":true,"$x":{".read":false}}}}"#)
         let query = try TreeQuery(rest: [("orderBy", #""$key""#)])

@@ -3,9 +3,9 @@ import Testing
 
 @testable import HearthRules
 
-/// What a deployment is refused for, in the service's words.
+/// The errors of a deployment, in the service's wording.
 @Suite struct DatabaseRefusalTests {
-    /// Expressions in a `.write` below `$id`; the column is that in the expression.
+    /// Expressions in a `.write` below `$id`; the column is relative to the expression.
     static let expressions: [(String, Int, String)] = [
         ("foo == 1", 1, "Unknown variable 'foo'."),
         ("$other == 'x'", 1, "Unknown variable '$other'."),
@@ -124,7 +124,7 @@ import Testing
 
     @Test(arguments: expressions)
     func expression(_ string: String, _ column: Int, _ message: String) {
-        // Escapes in JSON would move what follows them.
+        // Escapes in JSON would shift the columns after them.
         let prefix = #"{"rules":{"a":{"$sibling":{}},"b":{"$id":{".write":""#
         let json = prefix + quoted(string).dropFirst() + "}}}}"
         let escapes = string.utf8.prefix(max(column - 1, 0)).count { $0 == UInt8(ascii: "\\") }
@@ -203,21 +203,21 @@ import Testing
         #expect(databaseRefusal(string) == refusal)
     }
 
-    @Test func errorsInExpressionsStandWhereTheyAreInTheDocument() {
-        // Over lines, behind escapes and characters of several bytes, which are one column each.
+    @Test func errorsInExpressionsHavePositionsInTheDocument() {
+        // Several lines, escapes and multi-byte characters, which are one column each.
         let string = "// rules\n{ \"rules\": {\n  \".read\": \"auth != null\n    && 'ä\\u00e4\\\"' != foo\"\n} }"
         #expect(databaseRefusal(string) == "4:23: Unknown variable 'foo'.")
         #expect(databaseRefusal("{\"rules\":{\".read\":\"\\\"\\\\n\\\" == foo\"}}") == "1:31: Unknown variable 'foo'.")
     }
 
-    @Test func textThatIsNotUTF8() {
+    @Test func invalidUTF8() {
         let bytes = Array(#"{"rules":{"a"#.utf8) + [0xFF] + Array(#"":{}}}"#.utf8)
         #expect(throws: TreeRulesError(line: 1, column: 1, message: "Parse error: the rules are not valid UTF-8.")) {
             try TreeRuleset.compile(bytes)
         }
     }
 
-    /// Odd, and right all the same.
+    /// Unusual, but valid.
     static let accepted: [String] = [
         "data.hasChildren([])", "data.hasChildren()", "auth.foo == 1", "auth.uid + 1 > 'x'",
         "'a'.contains(data.val())", "data.child('..').exists()", "1 == 1", "auth.token['x'] == 1",
@@ -237,7 +237,7 @@ import Testing
         #expect(databaseRefusal(#"{"rules":{"$id":{".write":"# + quoted(expression) + "}}}") == nil)
     }
 
-    @Test func documentsAreToldFromSourcesOfFirestore() {
+    @Test func documentsAreDistinguishedFromSourcesOfFirestore() {
         for string in ["{", " // x\n/* { */ {}", "\u{FEFF}{\"rules\":{}}"] {
             #expect(TreeRuleset.isDocument(Array(string.utf8)), "\(string)")
         }

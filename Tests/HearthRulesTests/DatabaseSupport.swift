@@ -9,7 +9,7 @@ func tree(_ json: String) throws -> Node {
     try TreeJSON.node(Array(json.utf8))
 }
 
-/// Compiles rules of the Realtime Database that must be right.
+/// Compiles valid rules of the Realtime Database.
 func databaseRules(_ string: String, sourceLocation: SourceLocation = #_sourceLocation) throws -> TreeRuleset {
     do {
         return try TreeRuleset.compile(Array(string.utf8))
@@ -19,7 +19,7 @@ func databaseRules(_ string: String, sourceLocation: SourceLocation = #_sourceLo
     }
 }
 
-/// Why rules are refused, as a deployment is told; nil if they aren't.
+/// The error for invalid rules, in the form that a deployment reports; nil for valid ones.
 func databaseRefusal(_ string: String) -> String? {
     do throws(TreeRulesError) {
         _ = try TreeRuleset.compile(Array(string.utf8))
@@ -29,14 +29,14 @@ func databaseRefusal(_ string: String) -> String? {
     }
 }
 
-/// A text as a string of JSON.
+/// A string as a JSON string.
 func quoted(_ string: String) -> String {
     var bytes: [UInt8] = []
     TreeJSON.appendString(string, to: &bytes)
     return String(decoding: bytes, as: UTF8.self)
 }
 
-/// `auth` of somebody who has signed in.
+/// `auth` of a signed-in user.
 func databaseUser(_ uid: String, _ claims: [(String, JSONValue)] = []) -> TreeAuth {
     .object([
         ("uid", .string(uid)), ("provider", "custom"),

@@ -5,7 +5,7 @@ import Testing
 
 /// Tables of expressions: `allow | expression`, `deny | expression` for false, `error | expression => string`.
 @Suite struct ExpressionCaseTests {
-    /// The document that the expressions of the tables are about.
+    /// The document that the expressions of the tables read.
     static let document = map(
         ("owner", .string("alice")), ("n", .integer(5)), ("f", .double(2)), ("flag", .boolean(true)), ("z", .null),
         ("y", .bytes(Array("hi".utf8))), ("t", .timestamp(requestTime)),
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [("operators.txt", 260), ("access.txt", 180), ("methods.txt", 360), ("choices.txt", 24)])
-    func expressionsComeToWhatTheTableSays(file: String, countMinimum: Int) throws {
+    func expressionsHaveTheResultsOfTheTable(file: String, countMinimum: Int) throws {
         let cases = try Self.cases(file)
         #expect(cases.count >= countMinimum)
         for test in cases {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HearthRules
 
-/// A short run of the fuzzer's entry point over the tables, changed at random.
+/// A short run of the fuzzer's entry point over randomly mutated tables.
 @Suite struct FuzzingTests {
     private struct Generator: RandomNumberGenerator {
         var state: UInt64
@@ -23,7 +23,7 @@ import Testing
         "request", "resource.data", "get(", "9223372036854775807", "1.5", ",", ";", "match /x/{y=**} {", "b'\\xff'",
     ]
 
-    @Test func changedExpressionsBreakNoPromise() throws {
+    @Test func mutatedExpressionsKeepTheInvariants() throws {
         let seed: UInt64 = 20_240_229
         var generator = Generator(state: seed)
         let files = ["operators.txt", "access.txt", "methods.txt", "choices.txt"]
@@ -46,20 +46,20 @@ import Testing
         }
     }
 
-    /// The seeds of the fuzzer, with what it once found (Tests/Fuzz).
+    /// The seeds of the fuzzer, and inputs with which it has found errors (Tests/Fuzz).
     @Test(arguments: [
         "source", "version1", "logic", "slices", "paths", "texts", "times", "sets", "numbers", "found-path-member",
     ])
-    func seedsBreakNoPromise(name: String) throws {
+    func seedsKeepTheInvariants(name: String) throws {
         let lines = try CaseFile.lines("../../Fuzz/rules/seeds/" + name)
         RulesFuzzing.fuzz(Array(lines.map(\.string).joined(separator: "\n").utf8))
     }
 
-    /// Those of rules of the Realtime Database.
+    /// The same for rules of the Realtime Database.
     @Test(arguments: [
         "document", "nested", "query", "texts", "members", "arithmetic", "snapshots", "pattern", "bare-pattern", "path",
     ])
-    func databaseSeedsBreakNoPromise(name: String) throws {
+    func databaseSeedsKeepTheInvariants(name: String) throws {
         let lines = try CaseFile.lines("../../Fuzz/databaserules/seeds/" + name)
         TreeRulesFuzzing.fuzz(Array(lines.map(\.string).joined(separator: "\n").utf8))
     }

@@ -33,7 +33,7 @@ import Testing
         #expect(count > 160)
     }
 
-    @Test func errorsLeaveNoRulesetAndWarningsDo() {
+    @Test func aSourceWithErrorsHasNoRuleset() {
         #expect(Ruleset.compile(service("match /c/{d} { allow get: if 1 +; }")).ruleset == nil)
         let warned = Ruleset.compile(service("match /c/{d} { allow get: if nope; }"))
         #expect(warned.ruleset != nil)
@@ -47,7 +47,7 @@ import Testing
         #expect(Ruleset.compile(head + String(repeating: "x", count: padding)).ruleset == nil)
     }
 
-    @Test func aSourceOfErrorsNamesABoundedNumber() {
+    @Test func theNumberOfReportedErrorsIsBounded() {
         let found = issues(String(repeating: "x ;\n", count: 1000))
         #expect(found.count <= RulesLimits.issuesMax + 1)
         let warnings = issues(
@@ -84,7 +84,7 @@ import Testing
         #expect(!condition(String(repeating: opening, count: 100_000 / opening.utf8.count)))
     }
 
-    @Test func matchesNestTwelveDeepNoMore() {
+    @Test func matchesNestAtMostTwelveDeep() {
         func nested(_ count: Int) -> String {
             "rules_version = '2'; service cloud.firestore { " + String(repeating: "match /a { ", count: count)
                 + "allow get;" + String(repeating: "}", count: count + 1)
@@ -140,8 +140,8 @@ import Testing
         #expect(!chain(3000).isEmpty)
     }
 
-    @Test func manyFunctionsThatCallManyAreCheckedInTime() {
-        // Each calls all behind it: the paths through them are beyond counting.
+    @Test func manyFunctionsWithManyCallsAreCheckedFast() {
+        // Each function calls all later ones: the number of paths is exponential.
         let functions = (0..<200).map { number in
             let calls = ((number + 1)..<min(number + 20, 200)).map { "f\($0)()" } + ["true"]
             return "function f\(number)() { return \(calls.joined(separator: " && ")); }"

@@ -14,7 +14,7 @@ struct LeakTests {
         }
         """
 
-    /// Rules are compiled again whenever their file changes: nothing of a compilation may stay behind.
+    /// Rules are compiled again whenever their file changes: no memory of a compilation may leak.
     @Test func aCompilationLeavesNothingBehind() {
         var (file, issues) = Parser.parse(Array(Self.source.utf8))
         #expect(!issues.hasErrors)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HearthRules
 
-/// Lists under rules that may not take what a query doesn't filter for absent.
+/// Lists under rules in which unfiltered fields must not count as absent.
 @Suite struct PartialListTests {
     private func judge(
         _ condition: String, _ constraints: [RulesQuery.Constraint], isComplete: Bool = false
@@ -15,7 +15,7 @@ import Testing
         return ruleset.decide(request, FixedReader(), RulesAccess(total: 10)).isAllowed
     }
 
-    /// Conditions that hold for documents without a field, and that an emulator takes to hold for all.
+    /// Conditions that hold for documents without a field, and that an emulator evaluates to true for all.
     static let absences = [
         "!('secret' in resource.data)", "resource.data.get('private', false) == false",
         "resource.data.get('private', false) != true", "resource.data.keys().hasOnly(['a'])",
@@ -27,13 +27,13 @@ import Testing
         "!('id' in resource)", "!('secret' in resource.data) || false", "'secret' in resource.data ? false : true",
     ]
 
-    @Test(arguments: absences) func whatIsNotFilteredIsNotAbsent(_ condition: String) throws {
+    @Test(arguments: absences) func unfilteredFieldsAreNotAbsent(_ condition: String) throws {
         #expect(try !judge(condition, []))
-        // A condition that only fails when it can't be proved must not be proved by its negation either.
+        // A condition that cannot be proved must not be proved by its negation either.
         #expect(try !judge("!(\(condition))", []))
     }
 
-    @Test func theEmulatorsReadingIsThereToo() throws {
+    @Test func theEmulatorsModeIsSupported() throws {
         for condition in Self.absences where !condition.contains("{'a': 1}") {
             #expect(try judge(condition, [], isComplete: true), "\(condition)")
         }
@@ -45,12 +45,12 @@ import Testing
         "'a' in resource.data || 'b' in resource.data", "resource.data is map", "!(resource.data == null)",
         "resource.data != {'a': 2}", "request.query.limit == null || true",
     ])
-    func whatIsFilteredIsKnown(_ condition: String) throws {
+    func filteredFieldsAreKnown(_ condition: String) throws {
         let filter = RulesQuery.Constraint(FieldPath(segments: ["a"]), .equal, .integer(1))
         #expect(try judge(condition, [filter]))
     }
 
-    /// What two fields are filtered by doesn't tell whether they are the same.
+    /// The filters of two fields do not show whether the fields are equal.
     @Test func aFieldThatIsPartlyFilteredIsNotCompared() throws {
         let one = MapValue([MapValue.Field(name: "b", value: .integer(1))])
         let member = RulesQuery.Constraint(FieldPath(segments: ["c", "b"]), .equal, .integer(1))
@@ -62,8 +62,8 @@ import Testing
         #expect(try judge("resource.data.tags.hasAny([{'b': 1}])", [contained, member]))
     }
 
-    /// U+1F600 comes behind U+FF5E in a filter, and before it in a rule.
-    @Test func whatFiltersAndRulesOrderDifferentlyIsNotProved() throws {
+    /// U+1F600 sorts after U+FF5E in a filter, and before it in a rule.
+    @Test func differentOrdersOfFiltersAndRulesProveNothing() throws {
         func filter(_ string: String) -> RulesQuery.Constraint {
             RulesQuery.Constraint(FieldPath(segments: ["a"]), .greaterThanOrEqual, .string(string))
         }
@@ -75,18 +75,18 @@ import Testing
         }
     }
 
-    /// A range knows some of a field: what it doesn't decide must not come out as no.
+    /// A range is partial knowledge of a field: an undecided test must not evaluate to false.
     @Test(arguments: [
         "!(resource.data.a in [7])", "![resource.data.a].hasAny([7])", "!(resource.data.a is string)",
         "{'k': resource.data.a} != {'k': 7}", "[resource.data.a] != [7]", "resource.data.a != 7",
         "resource.data.get(['a', 'b'], 0) == 0",
     ])
-    func whatARangeLeavesOpenIsNotNo(_ condition: String) throws {
+    func anUndecidedRangeIsNotFalse(_ condition: String) throws {
         let filter = RulesQuery.Constraint(FieldPath(segments: ["a"]), .greaterThan, .integer(1))
         #expect(try !judge(condition, [filter]))
     }
 
-    @Test func theCheckNamesThem() {
+    @Test func theCompilerWarnsOfThem() {
         func count(_ condition: String, methods: String = "read") -> Int {
             Ruleset.listWarnings(
                 service(
@@ -177,7 +177,7 @@ import Testing
             FieldPath(segments: path), comparisons.randomElement(using: &random) ?? .equal, value)
     }
 
-    /// Whether a query finds a document; the constants of the filters here are whole numbers.
+    /// Whether a query finds a document; the constants of the filters are whole numbers here.
     private static func matches(_ fields: MapValue, _ constraint: RulesQuery.Constraint) -> Bool {
         guard case .field(let comparison, .integer(let wanted)) = constraint.test else { return false }
         var value: Value? = .map(fields)
@@ -201,13 +201,13 @@ import Testing
         }
     }
 
-    /// Whatever a list is allowed to find may be got.
-    @Test(arguments: 0..<8) func whatAListFindsMayBeGot(_ part: Int) throws {
+    /// Every document in an allowed list may be got.
+    @Test(arguments: 0..<8) func everyListedDocumentMayBeGot(_ part: Int) throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = Mixed(state: seed)
         var allowed = 0
         var tried = 0
-        // Few lists are allowed, so they are what is counted.
+        // Few lists are allowed, so the loop counts those.
         while allowed < 60, tried < 30_000 {
             tried += 1
             let condition = Self.condition(&random, depth: 3)

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: ["operators.txt", "access.txt", "methods.txt", "choices.txt"])
-    func whatIsPrintedMeansTheSame(file: String) throws {
+    func printedExpressionsHaveTheSameMeaning(file: String) throws {
         for test in try ExpressionCaseTests.cases(file) {
             expectRoundTrip(service("match /c/{d} { allow get: if \(test.expression); }"))
         }

@@ -25,7 +25,7 @@ import Testing
         #expect(coverage.string.contains("3:30  true ×1, false ×2  d == 'x' || request.auth.uid == 'bob'"))
     }
 
-    @Test func coverageNamesWhatWasNeverEvaluated() throws {
+    @Test func coverageListsExpressionsThatWereNeverEvaluated() throws {
         let ruleset = try compiled(source)
         let coverage = RulesCoverage(ruleset)
         _ = ruleset.decide(request(.get, "c/x"), FixedReader(), RulesAccess(total: 10), observer: coverage)
@@ -75,7 +75,7 @@ import Testing
                 """)
     }
 
-    @Test func debugTellsTheObserver() throws {
+    @Test func debugNotifiesTheObserver() throws {
         final class Listener: RulesObserver {
             var strings: [String] = []
             func didEvaluate(_ expression: RulesExpression, _ result: RulesResult) {}

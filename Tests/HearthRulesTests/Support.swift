@@ -26,14 +26,14 @@ final class FixedReader: DocumentReader {
     }
 }
 
-/// Compiles rules that must be right.
+/// Compiles valid rules.
 func compiled(_ source: String, sourceLocation: SourceLocation = #_sourceLocation) throws -> Ruleset {
     let compilation = Ruleset.compile(source)
     let errors = compilation.issues.filter { $0.severity == .error }
     return try #require(compilation.ruleset, "\(errors)", sourceLocation: sourceLocation)
 }
 
-/// The issues of a source as Google's CLI prints them.
+/// The issues of a source in the format of Google's CLI.
 func issues(_ source: String) -> [String] {
     Ruleset.compile(source).issues.map {
         "[\($0.severity == .error ? "E" : "W")] \($0.line):\($0.column) - \($0.description)"
@@ -71,13 +71,13 @@ func request(
 }
 
 extension Ruleset {
-    /// A decision with an access budget of its own.
+    /// A decision with its own access budget.
     func decide(_ request: RulesRequest, _ documents: [String: MapValue] = [:], total: Int = 10) -> RulesVerdict {
         decide(request, FixedReader(documents), RulesAccess(total: total))
     }
 }
 
-/// The fields of a document, written as a map of the rules language.
+/// The fields of a document from a map in the rules language.
 func fields(_ string: String) throws -> MapValue {
     let ruleset = try compiled(service("match /x/{d} { allow get: if debug(\(string)) == null; }"))
     let observer = Catcher()
@@ -88,7 +88,7 @@ func fields(_ string: String) throws -> MapValue {
     return value
 }
 
-/// Keeps the operand of `debug`.
+/// Stores the operand of `debug`.
 private final class Catcher: RulesObserver {
     var value: RuleValue?
 
@@ -97,7 +97,7 @@ private final class Catcher: RulesObserver {
     }
 }
 
-/// A value of rules as it would be stored.
+/// A value of rules in its stored form.
 func stored(_ value: RuleValue) -> Value? {
     switch value {
     case .null: .null
@@ -108,7 +108,7 @@ func stored(_ value: RuleValue) -> Value? {
     case .bytes(let value): .bytes(value)
     case .timestamp(let time):
         Timestamp(seconds: time.seconds, nanoseconds: Int64(time.nanoseconds)).map { .timestamp($0) }
-    case .latlng(let place): .geoPoint(place.point)
+    case .latlng(let point): .geoPoint(point.point)
     case .path(let path): .reference("projects/p" + path.string)
     case .list(let list): .array(list.elements.compactMap(stored))
     case .map(.built(let map)):

@@ -5,7 +5,7 @@ import Testing
 
 /// Tables of whole rulesets, documents and requests. A block ends at an empty line:
 ///
-///     # what it shows
+///     # the behaviour that it shows
 ///     rule match /c/{d} { allow read; }     (a line of the ruleset; with `version 1` it is of that version)
 ///     doc c/d {'a': 1}                      (a stored document; `after` for one as it will be)
 ///     get c/d => allow
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: [("matching.txt", 60), ("queries.txt", 70), ("access-calls.txt", 20)])
-    func requestsAreJudgedAsTheTableSays(file: String, countMinimum: Int) throws {
+    func requestsHaveTheVerdictsOfTheTable(file: String, countMinimum: Int) throws {
         var count = 0
         for block in try Self.blocks(file) {
             let source = service(block.rules.joined(separator: "\n"), version: block.version)
@@ -40,16 +40,16 @@ import Testing
         #expect(count >= countMinimum)
     }
 
-    private func judge(_ check: CaseFile.Line, _ ruleset: Ruleset, _ reader: FixedReader, _ place: String) throws {
+    private func judge(_ check: CaseFile.Line, _ ruleset: Ruleset, _ reader: FixedReader, _ location: String) throws {
         let halves = check.string.split(separator: " => ", maxSplits: 1).map(String.init)
-        try #require(halves.count == 2, "\(place): no case: \(check.string)")
+        try #require(halves.count == 2, "\(location): no case: \(check.string)")
         let request = try Self.request(halves[0], reader)
         let verdict = ruleset.decide(request, reader, RulesAccess(total: 10))
         let expected = halves[1].split(separator: ": ", maxSplits: 1).map(String.init)
         #expect(
             verdict.isAllowed == (expected[0] == "allow"),
-            "\(place): \(check.string) (\(verdict.message.trimmed))")
-        if expected.count > 1 { #expect(verdict.message.trimmed == expected[1], "\(place)") }
+            "\(location): \(check.string) (\(verdict.message.trimmed))")
+        if expected.count > 1 { #expect(verdict.message.trimmed == expected[1], "\(location)") }
     }
 
     // MARK: Reading
@@ -144,7 +144,7 @@ import Testing
 extension String {
     var trimmed: String { first == "\n" ? String(dropFirst()) : self }
 
-    /// What stands before and behind the first occurrence, which may be at the beginning without its space.
+    /// The parts before and after the first occurrence, which may be at the beginning without its space.
     func halves(_ separator: String) -> (String, String)? {
         let parts = (" " + self).components(separator)
         return parts.count == 2 ? (parts[0], parts[1]) : nil

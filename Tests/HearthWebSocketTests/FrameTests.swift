@@ -34,9 +34,9 @@ import Testing
         "c1 07 f2 48 cd c9 c9 07 00",
         // In two frames.
         "41 03 f2 48 cd 80 04 c9 c9 07 00",
-        // A block that isn't compressed.
+        // An uncompressed block.
         "c1 0b 00 05 00 fa ff 48 65 6c 6c 6f 00",
-        // A final block, with and without what should stand behind it.
+        // A final block, with and without the following tail.
         "c1 08 f3 48 cd c9 c9 07 00 00",
         "c1 07 f3 48 cd c9 c9 07 00",
         // Two blocks.
@@ -58,7 +58,7 @@ import Testing
         #expect(throws: WebSocketFailure.self) { try forgetting.receive(second) }
     }
 
-    @Test func controlFramesStandBetweenFragments() throws {
+    @Test func controlFramesAreAllowedBetweenFragments() throws {
         let server = WebSocketConnection(role: .server)
         let input =
             frame(1, bytes("a"), isFinal: false) + frame(9, bytes("p")) + frame(0, isFinal: false) + frame(10)
@@ -86,7 +86,7 @@ import Testing
             try client.receive(sent) == [.close(.policyViolation, reason: "a" + String(repeating: "😀", count: 30))])
     }
 
-    @Test func aSharedMessageIsWhatEachWouldHaveSent() throws {
+    @Test func aSharedMessageEqualsSeparateMessages() throws {
         for count in [0, 5, 125, 126, 70_000] {
             let string = [UInt8](repeating: 65, count: count)
             let shared = SharedWebSocketMessage(string: string)

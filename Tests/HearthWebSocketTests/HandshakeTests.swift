@@ -13,7 +13,7 @@ import Testing
         { name in fields.filter { $0.name == name }.map(\.value) }
     }
 
-    /// With some fields replaced; an empty value takes the field out.
+    /// With some fields replaced; an empty value removes the field.
     private static func request(
         _ changes: Fields = [], method: String = "GET", isHTTP1_1: Bool = true
     ) throws(WebSocketHandshakeFailure) -> WebSocketUpgradeRequest {
@@ -70,7 +70,7 @@ import Testing
     static let negotiations: [(offer: String, without: String?, with: String?)] = [
         ("x-webkit-deflate-frame", nil, nil),
         ("permessage-deflate", none, "permessage-deflate"),
-        // What browsers send.
+        // The offers of browsers.
         ("permessage-deflate; client_max_window_bits", none, "permessage-deflate"),
         ("foo, Permessage-Deflate", none, "permessage-deflate"),
         (
@@ -84,7 +84,7 @@ import Testing
         ),
         ("permessage-deflate; server_max_window_bits=15", none, "permessage-deflate"),
         ("permessage-deflate; client_max_window_bits=8", none, "permessage-deflate"),
-        // Offers that can't be taken, and the next one.
+        // Unacceptable offers, followed by another one.
         ("permessage-deflate; server_max_window_bits=8", nil, nil),
         ("permessage-deflate; server_max_window_bits=8, permessage-deflate", none, "permessage-deflate"),
         ("permessage-deflate; server_max_window_bits=16", nil, nil),
@@ -135,7 +135,7 @@ import Testing
         [("sec-websocket-extensions", "a;")],
     ]
 
-    @Test(arguments: badAnswers.indices) func aClientRefusesWhatItDidNotAskFor(_ index: Int) throws {
+    @Test(arguments: badAnswers.indices) func aClientRejectsUnrequestedOptions(_ index: Int) throws {
         let offer = WebSocketUpgradeOffer(offersCompression: true)
         let request = try WebSocketUpgradeRequest(
             method: "GET", isHTTP1_1: true, values: HandshakeTests.values(offer.fields))

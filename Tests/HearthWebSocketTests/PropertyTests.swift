@@ -2,7 +2,7 @@ import HearthWebSocket
 import Testing
 
 @Suite struct PropertyTests {
-    /// Frames of every kind, and some that break the rules.
+    /// Frames of every kind, including violations.
     private static let scripts: [[UInt8]] = [
         frame(1, bytes("aä€😀")) + frame(9, bytes("ping")) + frame(2, [1, 2, 3]) + frame(8, [0x03, 0xE8] + bytes("ok")),
         frame(1, bytes("a"), isFinal: false) + frame(10, [9]) + frame(0, bytes("b")) + frame(0),
@@ -12,7 +12,7 @@ import Testing
         frame(1, bytes("abc")) + [0x83],
     ]
 
-    @Test(arguments: scripts.indices) func everySplitSaysTheSame(_ index: Int) {
+    @Test(arguments: scripts.indices) func everySplitGivesTheSameEvents(_ index: Int) {
         let input = PropertyTests.scripts[index]
         func reading(_ cuts: [Int]) -> Reading {
             Reading(
@@ -29,8 +29,8 @@ import Testing
         }
     }
 
-    /// Random messages, both ways, through random cuts, under each agreement on compression.
-    @Test(arguments: [UInt64](0..<30)) func whatIsSentArrives(_ seed: UInt64) throws {
+    /// Random messages, both ways, randomly split, under each agreement on compression.
+    @Test(arguments: [UInt64](0..<30)) func sentMessagesArrive(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let deflate: WebSocketDeflate? =
             seed % 5 == 0
@@ -67,7 +67,7 @@ import Testing
     }
 
     private static func randomEvent(_ generator: inout SeededGenerator) -> Event {
-        // Long ones are few: this has to be quick.
+        // Few are long, so that the test is fast.
         let lengths = [0, 1, 7, 8, 9, 125, 126, 127, 300, 1_000]
         let isLong = Int.random(in: 0..<20, using: &generator) == 0
         let length = (isLong ? [65_535, 65_536, 100_000] : lengths).randomElement(using: &generator) ?? 0
@@ -89,13 +89,13 @@ import Testing
         }
     }
 
-    /// Noise may be anything, but never trap nor be read differently when it is cut.
-    @Test(arguments: [UInt64](0..<300)) func noiseIsReadAlikeHoweverCut(_ seed: UInt64) {
+    /// Noise never traps, and every split gives the same result.
+    @Test(arguments: [UInt64](0..<300)) func noiseIsReadTheSameForEverySplit(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var input = PropertyTests.scripts.randomElement(using: &generator) ?? []
         for _ in 0..<Int.random(in: 1...6, using: &generator) {
-            let place = Int.random(in: 0..<input.count, using: &generator)
-            input[place] = UInt8.random(in: 0...255, using: &generator)
+            let position = Int.random(in: 0..<input.count, using: &generator)
+            input[position] = UInt8.random(in: 0...255, using: &generator)
         }
         let role: WebSocketConnection.Role = seed & 1 == 0 ? .server : .client
         func reading(_ cuts: [Int]) -> Reading {

@@ -2,7 +2,7 @@ import HearthWebSocket
 
 typealias Event = WebSocketConnection.Event
 
-/// What a failed test prints and a repetition begins with.
+/// A generator with a printed seed for repetition.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -22,7 +22,7 @@ func bytes(_ string: String) -> [UInt8] { Array(string.utf8) }
 /// `81 05 48`
 func hex(_ string: String) -> [UInt8] { string.split(separator: " ").compactMap { UInt8($0, radix: 16) } }
 
-/// A frame written by hand, for what no proper end would send.
+/// A hand-written frame, for input that no correct peer sends.
 func frame(
     _ opcode: UInt8, _ payload: [UInt8] = [], isFinal: Bool = true, reserved: UInt8 = 0, mask: [UInt8]? = [1, 2, 3, 4]
 ) -> [UInt8] {
@@ -40,12 +40,12 @@ func frame(
     return frame + mask + payload.enumerated().map { $1 ^ mask[$0 & 3] }
 }
 
-/// A frame as a server sends it.
+/// A frame from a server.
 func serverFrame(_ opcode: UInt8, _ payload: [UInt8] = [], isFinal: Bool = true, reserved: UInt8 = 0) -> [UInt8] {
     frame(opcode, payload, isFinal: isFinal, reserved: reserved, mask: nil)
 }
 
-/// The code with which a server (or a client) would close after these bytes; nil: it has nothing against them.
+/// The code with which a server (or a client) would close after these bytes; nil when they are valid.
 func failureCode(
     _ input: [UInt8], role: WebSocketConnection.Role = .server, limits: WebSocketLimits = WebSocketLimits(),
     deflate: WebSocketDeflate? = nil
@@ -57,7 +57,7 @@ func failureCode(
     } catch { return error.code }
 }
 
-/// All that a connection says of some input which comes in pieces.
+/// The complete output of a connection for input in pieces.
 struct Reading: Equatable {
     var events: [Event] = []
     var failure: WebSocketFailure?

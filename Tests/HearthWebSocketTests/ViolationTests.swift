@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999])
-    func takesGoodCloseCodes(_ code: Int) {
+    func acceptsValidCloseCodes(_ code: Int) {
         #expect(failureCode(frame(8, [UInt8(code >> 8), UInt8(code & 255)])) == nil)
     }
 
@@ -54,7 +54,7 @@ import Testing
         "f0 8f bf bf", "f4 90 80 80", "f5 80 80 80", "fe", "ff", "41 42 43 44 45 46 47 48 49 ff", "f0 9f 98",
         "e2 28 a1",
     ])
-    func closesWith1007ForWhatIsNotUTF8(_ input: String) {
+    func closesWith1007ForInvalidUTF8(_ input: String) {
         let string = hex(input)
         #expect(failureCode(frame(1, string)) == .invalidPayload)
         #expect(failureCode(frame(2, string)) == nil)
@@ -74,11 +74,11 @@ import Testing
         }
     }
 
-    @Test func anInvalidTextIsRefusedBeforeItsEnd() {
+    @Test func anInvalidTextMessageIsRejectedBeforeItsEnd() {
         #expect(failureCode(frame(1, [0xFF], isFinal: false)) == .invalidPayload)
     }
 
-    @Test func aFailureStaysAndFreesWhatWasKept() {
+    @Test func aFailureIsPermanentAndFreesBuffers() {
         let server = WebSocketConnection(role: .server)
         for _ in 0..<3 {
             #expect(throws: WebSocketFailure.self) {
@@ -93,26 +93,26 @@ import Testing
 @Suite struct LimitTests {
     private let limits = WebSocketLimits(messageBytesMax: 1_000, fragmentsMax: 10, compressionThresholdBytes: 0)
 
-    @Test func aMessageHasABound() throws {
+    @Test func messagesAreBounded() throws {
         let fits = [UInt8](repeating: 65, count: 1_000)
         #expect(failureCode(frame(1, fits), limits: limits) == nil)
         #expect(failureCode(frame(1, fits + [65]), limits: limits) == .messageTooBig)
-        // Known from the header, before a byte of it has come.
+        // Detected in the header, before any payload arrives.
         #expect(failureCode([0x82, 0xFE, 0x03, 0xE9, 0, 0, 0, 0], limits: limits) == .messageTooBig)
         #expect(failureCode([0x82, 0xFF, 0x7F] + [UInt8](repeating: 255, count: 11), limits: limits) == .messageTooBig)
         #expect(failureCode(frame(1, fits, isFinal: false) + frame(0, [65]), limits: limits) == .messageTooBig)
         #expect(failureCode(frame(1, fits, isFinal: false) + frame(9, [65]) + frame(0), limits: limits) == nil)
     }
 
-    @Test func fragmentsHaveABound() {
+    @Test func fragmentsAreBounded() {
         let nine = (0..<9).flatMap { _ in frame(0, isFinal: false) }
         #expect(failureCode(frame(1, isFinal: false) + nine, limits: limits) == nil)
         #expect(failureCode(frame(1, isFinal: false) + nine + frame(0), limits: limits) == .policyViolation)
-        // It counts anew for each message.
+        // The count restarts for each message.
         #expect(failureCode((0..<100).flatMap { _ in frame(1) }, limits: limits) == nil)
     }
 
-    @Test func theBoundIsOfTheInflatedMessage() throws {
+    @Test func theLimitAppliesToTheInflatedMessage() throws {
         for (count, code) in [(1_000, nil), (1_001, WebSocketCloseCode.messageTooBig), (50 << 20, .messageTooBig)] {
             let client = WebSocketConnection(
                 role: .client, limits: WebSocketLimits(compressionThresholdBytes: 0), deflate: WebSocketDeflate())
@@ -122,8 +122,8 @@ import Testing
         }
     }
 
-    /// Empty blocks: much comes and nothing comes out.
-    @Test func aCompressedMessageThatSaysNothingHasABound() {
+    /// Empty blocks: much input without output.
+    @Test func aCompressedMessageWithoutOutputIsBounded() {
         let empty = (0..<400).flatMap { _ in hex("00 00 00 ff ff") }
         let limits = WebSocketLimits(messageBytesMax: 1_000, fragmentsMax: 1_000)
         let input = frame(1, empty, isFinal: false, reserved: 4) + frame(0, empty)
@@ -135,7 +135,7 @@ import Testing
         #expect(failureCode(frame(1, hex(input), reserved: 4), deflate: WebSocketDeflate()) == .invalidPayload)
     }
 
-    @Test func aDecompressorThatFailedIsNotLentAgain() throws {
+    @Test func aFailedDecompressorIsNotReused() throws {
         let codecs = DeflateCodecs()
         let broken = WebSocketConnection(role: .server, deflate: WebSocketDeflate(), codecs: codecs)
         #expect(throws: WebSocketFailure.self) { try broken.receive(frame(1, hex("f2 48 ff ff ff"), reserved: 4)) }
@@ -144,12 +144,12 @@ import Testing
         #expect(try next.receive(hello) == [.string(bytes("Hello"))])
     }
 
-    @Test func shortMessagesGoAsTheyAre() {
+    @Test func shortMessagesAreNotCompressed() {
         let limits = WebSocketLimits(compressionThresholdBytes: 100)
         let server = WebSocketConnection(role: .server, limits: limits, deflate: WebSocketDeflate())
         #expect(server.send(string: [UInt8](repeating: 65, count: 99)).count == 101)
         #expect(server.send(string: [UInt8](repeating: 65, count: 100)).count < 20)
-        // Nor what doesn't get smaller.
+        // Incompressible messages are not compressed either.
         var generator = SeededGenerator(seed: 1)
         let noise = (0..<200).map { _ in UInt8.random(in: 0...255, using: &generator) }
         #expect(server.send(binary: noise) == serverFrame(2, noise))

@@ -2,10 +2,10 @@ import HearthModel
 import HearthWire
 import Testing
 
-/// The public vectors, as far as they are about what travels: values, requests, queries, Listen responses, bundles.
+/// The public vectors that concern the wire form: values, requests, queries, Listen responses, bundles.
 struct ConformanceTests {
     @Test func valuesKeepTheirOrderThroughBothForms() throws {
-        // The file is JSON around proto3 JSON; a Struct reads the outside.
+        // The file is JSON around proto3 JSON; a Struct reads the outer part.
         let file = try StructMessage(json: TestData.vector("value-ordering/groups.json"))
         var previous: [Value] = []
         for group in file.list("groups") {
@@ -79,7 +79,7 @@ struct ConformanceTests {
         #expect(names.prefix(4) == ["metadata", "query", "query", "documentMetadata"])
     }
 
-    /// JSON to the message, to the binary form and back: the same JSON, but for the order of its members.
+    /// JSON to the message, to the binary form and back: the same JSON, except for the order of its members.
     private func roundTrip<M: WireMessage>(_ type: M.Type, _ object: StructMessage, _ name: String) throws -> M {
         let message = try M(json: object.json())
         let again = try StructMessage(json: try M(protobuf: message.protobuf()).json())
@@ -95,8 +95,8 @@ extension StructMessage {
         return elements.compactMap { if case .object(let object) = $0 { object } else { nil } }
     }
 
-    /// The same with the members of all objects in order, and without empty lists and maps of fields: the vectors have
-    /// some of these, which mean the same as none.
+    /// The same with the members of all objects sorted, and without empty lists and maps of fields: the vectors contain
+    /// some of these, which have no meaning.
     fileprivate var normalized: StructMessage {
         let kept = fields.filter { field in
             switch field.value {

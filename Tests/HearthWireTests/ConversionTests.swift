@@ -134,7 +134,7 @@ private let documents = "projects/p/databases/(default)/documents"
                 == "cannot have more than 500 field transforms on a single document")
     }
 
-    @Test func modelWritesTravelBack() throws {
+    @Test func modelWritesSurviveTheRoundTrip() throws {
         for json in [
             #"{"update":{"name":"$/c/x","fields":{"a":{"integerValue":"1"}}},"updateMask":{"fieldPaths":["a","`b c`.d"]},"currentDocument":{"exists":false}}"#,
             #"{"verify":"$/c/x","currentDocument":{"updateTime":"2024-01-01T00:00:00.000001Z"}}"#,
@@ -183,7 +183,7 @@ private let documents = "projects/p/databases/(default)/documents"
                 == [])
     }
 
-    @Test func anANDWithoutMembersIsNoFilter() throws {
+    @Test func anEmptyANDIsNoFilter() throws {
         #expect(try query(#"{"from":[{"collectionId":"c"}],"where":{"compositeFilter":{"op":"AND"}}}"#).filter == nil)
     }
 
@@ -261,7 +261,7 @@ private let documents = "projects/p/databases/(default)/documents"
         #expect(refusal { () throws(Status) in try query(json) } == message)
     }
 
-    @Test func keysOfQueriesMayBePositionsOnly() throws {
+    @Test func queryKeysMayBePurePositions() throws {
         let json = Self.field(
             "__name__", "GREATER_THAN_OR_EQUAL", #"{"referenceValue":"$/c\u0000/__id-9223372036854775808__"}"#)
         guard case .field(_, .greaterThanOrEqual, .reference)? = try query(json).filter else {
@@ -281,7 +281,7 @@ private let documents = "projects/p/databases/(default)/documents"
                 && nearest.threshold == nil)
     }
 
-    @Test func modelQueriesTravelBack() throws {
+    @Test func modelQueriesSurviveTheRoundTrip() throws {
         for json in [
             #"{"from":[{"collectionId":"c","allDescendants":true}],"where":{"compositeFilter":{"op":"OR","filters":[{"fieldFilter":{"field":{"fieldPath":"`a b`"},"op":"NOT_IN","value":{"arrayValue":{"values":[{"integerValue":"1"}]}}}},{"unaryFilter":{"op":"IS_NOT_NAN","field":{"fieldPath":"b"}}}]}},"orderBy":[{"field":{"fieldPath":"a"},"direction":"DESCENDING"}],"startAt":{"values":[{"integerValue":"1"}],"before":true},"endAt":{},"offset":2,"limit":3,"select":{"fields":[{"fieldPath":"__name__"}]}}"#,
             Self.nearest(#","where":{"unaryFilter":{"op":"IS_NULL","field":{"fieldPath":"a"}}}"#), "{}",
@@ -327,7 +327,7 @@ private let documents = "projects/p/databases/(default)/documents"
             ("a desc desc", nil), ("desc", ["desc"]),
             ("a,", nil), ("1a", nil), ("`a\\``", ["`a\\``"]),
         ] as [(String, [String]?)])
-    func textsOfOrdersAreRead(_ order: String, _ expected: [String]?) throws {
+    func orderByStringsAreParsed(_ order: String, _ expected: [String]?) throws {
         if let expected {
             #expect(try OrderByString.parse(order).map { ($0.descending ? "-" : "") + $0.field.string } == expected)
         } else {
@@ -337,7 +337,7 @@ private let documents = "projects/p/databases/(default)/documents"
         }
     }
 
-    @Test func masksOfReadsLeaveTheNameOut() throws {
+    @Test func masksOfReadsOmitTheName() throws {
         #expect(try DocumentMaskMessage(fieldPaths: ["a", "__name__"]).readPaths() == [FieldPath("a")])
         #expect(
             refusal { () throws(Status) in try DocumentMaskMessage(fieldPaths: ["a..b"]).readPaths() }?.contains(

@@ -88,8 +88,8 @@ import Testing
         }
     }
 
-    /// A mask of many paths costs a document what its own fields cost.
-    @Test(arguments: [10, 1000, 100_000]) func aFieldIsFoundAmongManyPathsByLeaps(count: Int) {
+    /// A mask of many paths costs a document only O(its own fields).
+    @Test(arguments: [10, 1000, 100_000]) func aFieldIsFoundAmongManyPathsInGrowingSteps(count: Int) {
         for wanted in [0, 1, 7, count / 2, count - 1, count] {
             for start in [0, wanted / 2, wanted] {
                 var visited = 0
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private var document: EncodedDocument {
         EncodedDocument(
@@ -186,7 +186,7 @@ import Testing
         both.expect(WriteResponse(streamToken: [2]))
     }
 
-    /// An answer in both forms. What it holds must equal a message's, member by member: JSON may order them otherwise.
+    /// A response in both forms. It must equal a message, member by member: the order of JSON members may differ.
     private struct Both {
         var binary = ProtobufWriter()
         var json = JSONWriter()

@@ -3,7 +3,7 @@ import HearthWire
 import Testing
 
 @Suite struct JSONTests {
-    @Test func bothSpellingsOfNamesAreTaken() throws {
+    @Test func bothSpellingsOfNamesAreAccepted() throws {
         for string in [
             #"{"structuredQuery":{"orderBy":[{"field":{"fieldPath":"a"},"direction":"DESCENDING"}]}}"#,
             #"{"structured_query":{"order_by":[{"field":{"field_path":"a"},"direction":2}]}}"#,
@@ -58,11 +58,11 @@ import Testing
         (#"{"transaction":"*"}"#, #"Invalid value at 'transaction' (TYPE_BYTES), Base64 decoding failed for "*""#),
         (#"{"explainOptions":{"analyze":"true"}}"#, #"Invalid value at 'explain_options.analyze' (TYPE_BOOL), "true""#),
     ])
-    func wrongMembersAreNamedWithTheirPlace(_ string: String, _ message: String) {
+    func errorsStateTheMemberAndItsPath(_ string: String, _ message: String) {
         #expect(refusal { () throws(Status) in try RunQueryRequest(json: string) } == message)
     }
 
-    @Test func placesBeginWhereTheTextStands() {
+    @Test func errorPathsBeginAtTheGivenPath() {
         let string = #"{"fields":{"a":{"arrayValue":{"values":[{"nullValue":null},{"integerValue":"1.5"}]}}}}"#
         #expect(
             refusal { () throws(Status) in try DocumentMessage(json: string, at: "document") }
@@ -90,7 +90,7 @@ import Testing
         "{\"structuredQuery\":{\"offset\":\"\"}}",
         "{\"parent\":\"a\"}\u{0}", "\u{feff}{}", "{/**/}", "{\"structuredQuery\":{\"offset\":[1]}}", "{\"parent\":\"\\",
     ])
-    func whatIsntJSONIsRefused(_ string: String) {
+    func malformedJSONIsRejected(_ string: String) {
         #expect(refusal { () throws(Status) in try RunQueryRequest(json: string) } != nil)
     }
 
@@ -183,10 +183,10 @@ import Testing
         )
     }
 
-    @Test func enumerationsCanLeaveAsNumbers() throws {
+    @Test func enumerationsCanBeWrittenAsNumbers() throws {
         let change = TargetChangeMessage(targetChangeType: .current, targetIds: [1])
         #expect(string(change.json(JSONOptions(enumsAsNumbers: true))) == #"{"targetChangeType":3,"targetIds":[1]}"#)
-        // What the proto doesn't name stays a number.
+        // A value that the proto does not declare stays a number.
         #expect(
             string(TargetChangeMessage(targetChangeType: .init(rawValue: 99)).json()) == #"{"targetChangeType":99}"#)
         #expect(try TargetChangeMessage(json: #"{"targetChangeType":99}"#).targetChangeType.rawValue == 99)
@@ -217,7 +217,7 @@ import Testing
                 == "Invalid value at 'page_size' (TYPE_INT32), \"many\"")
     }
 
-    @Test func anyNamesItsType() throws {
+    @Test func anyStatesItsType() throws {
         let details = BadRequestMessage(fieldViolations: [.init(field: "f", description: "d")])
         let status = StatusMessage(
             code: 3, message: "m",

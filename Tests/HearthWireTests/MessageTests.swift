@@ -22,7 +22,7 @@ import Testing
         #expect(response.missing == nil && response.found != nil)
         let other = try BatchGetDocumentsResponse(protobuf: [0x0a, 0, 0x12, 1, 0x78])
         #expect(other.missing == "x" && other.found == nil)
-        // transaction, then read_time, beside a query_type that has to stay
+        // transaction, then read_time, with a query_type that must be kept
         let request = try RunQueryRequest(protobuf: [0x12, 0, 0x2a, 1, 7, 0x3a, 0])
         #expect(request.structuredQuery != nil && request.transaction == nil && request.readTime != nil)
     }
@@ -31,7 +31,7 @@ import Testing
         // update_mask twice, with a path each
         let write = try WriteMessage(protobuf: [0x1a, 3, 0x0a, 1, 0x61, 0x1a, 3, 0x0a, 1, 0x62])
         #expect(write.updateMask?.fieldPaths == ["a", "b"])
-        // A merged message's oneof still holds one member: current_document { exists }, then { update_time }
+        // A merged message's oneof still has one member: current_document { exists }, then { update_time }
         let merged = try WriteMessage(protobuf: [0x22, 2, 0x08, 1, 0x22, 2, 0x12, 0])
         #expect(merged.currentDocument?.exists == nil && merged.currentDocument?.updateTime != nil)
     }
@@ -119,7 +119,7 @@ import Testing
         #expect(string(RunQueryResponse(skippedResults: 0).json()) == "{}")
     }
 
-    @Test func longLengthsAreMovedIntoPlace() throws {
+    @Test func contentMovesForLongLengths() throws {
         for count in [126, 127, 128, 129, 16_383, 16_384, 2_100_000] {
             let request = BatchGetDocumentsRequest(
                 mask: DocumentMaskMessage(fieldPaths: [String(repeating: "x", count: count)]))

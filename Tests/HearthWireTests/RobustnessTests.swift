@@ -3,7 +3,7 @@ import HearthModel
 import HearthWire
 import Testing
 
-/// Whatever arrives is answered or refused. The fuzz target runs the same functions without end.
+/// Any input is read or rejected. The fuzz target runs the same functions in a loop.
 @Suite struct RobustnessTests {
     @Test(arguments: TestData.goldenMessages.indices)
     func everyTruncationIsAnsweredOrRefused(_ index: Int) throws {
@@ -45,9 +45,9 @@ import Testing
         }
     }
 
-    /// Input that would cost more than its size, if a decoder walked something twice.
+    /// Input that would cost more than its size, if a decoder read something twice.
     @Test func hostileShapesCostTheirSize() throws {
-        // Entries with the value first and unknown fields behind it, nested: reading a value again at each level would
+        // Entries with the value first and unknown fields after it, nested: reading a value again at each level would
         // double the work thirty times.
         var value: [UInt8] = [0x10, 1]
         for _ in 0..<30 {
@@ -64,7 +64,8 @@ import Testing
         cursor.lengthDelimited(value)
         #expect(try CursorMessage(protobuf: cursor.bytes).values.count == 1)
 
-        // A map in falling order, with another field between any two entries: sorting at each would cost the square.
+        // A map in descending order, with another field between any two entries: sorting at each entry would take
+        // quadratic time.
         var document: [UInt8] = []
         for index in (0..<20_000).reversed() {
             let digits = Array(String(index + 100_000).utf8)
@@ -80,7 +81,7 @@ import Testing
             refusal { () throws(Status) in try ListenRequest(protobuf: request) } == "There are more than 1000 labels.")
     }
 
-    /// Some bytes changed, removed, doubled, or moved.
+    /// Some bytes are changed, removed, duplicated, or moved.
     private func mutate(_ input: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
         var output = input
         for _ in 0...Int.random(in: 0...3, using: &random) where !output.isEmpty {

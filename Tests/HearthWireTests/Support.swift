@@ -1,7 +1,7 @@
 import HearthModel
 import HearthWire
 
-/// A generator that a printed seed replays (SplitMix64).
+/// A generator with a printed seed for repetition (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -18,7 +18,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// Random values of every type, with the edges of each more often than chance would give them.
+/// Random values of every type; limit values are more frequent than by chance.
 struct ValueGenerator {
     var random: SeededGenerator
 
@@ -81,7 +81,7 @@ struct ValueGenerator {
     }
 }
 
-/// The message of the INVALID_ARGUMENT that a body throws; nil when it doesn't.
+/// The message of the `INVALID_ARGUMENT` that a body throws; nil when it does not throw.
 func refusal<T>(_ body: () throws(Status) -> T) -> String? {
     do throws(Status) {
         _ = try body()
@@ -102,7 +102,7 @@ func hex(_ bytes: [UInt8]) -> String {
 
 func string(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-/// The types that stand in golden data, by name.
+/// The types in golden data, by name.
 let messageTypes: [String: any WireMessage.Type] = [
     "DocumentMessage": DocumentMessage.self, "CommitRequest": CommitRequest.self, "CommitResponse": CommitResponse.self,
     "RunQueryRequest": RunQueryRequest.self, "RunQueryResponse": RunQueryResponse.self,

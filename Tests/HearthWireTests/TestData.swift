@@ -2,7 +2,7 @@ import Foundation
 import HearthModel
 import HearthWire
 
-/// Files beside the tests, and the outside vectors of `Tests/Vectors`.
+/// Files in the test folder, and the outside vectors of `Tests/Vectors`.
 enum TestData {
     struct Golden: Sendable {
         var type: String
@@ -12,7 +12,7 @@ enum TestData {
 
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
 
-    /// Messages as Google's library writes them; the file says which.
+    /// Messages from Google's library; the file names the version.
     static let goldenMessages: [Golden] = {
         guard let string = try? String(contentsOf: folder.appending(path: "Golden/messages.txt"), encoding: .utf8)
         else {

@@ -26,7 +26,7 @@ import Testing
         let shuffled =
             #"{"fields":{"b":{"mapValue":{"fields":{"y":{"integerValue":"1"},"x":{"nullValue":null}}}},"a":{"doubleValue":"NaN"}}}"#
         #expect(try DocumentMessage(json: sorted).protobuf() == DocumentMessage(json: shuffled).protobuf())
-        // A NaN with a payload, and an entry whose value stands before its key.
+        // A NaN with a payload, and an entry whose value precedes its key.
         let odd: [UInt8] = [0x12, 14, 0x12, 9, 0x19, 1, 0, 0, 0, 0, 0, 0xf8, 0xff, 0x0a, 1, 0x61]
         #expect(
             try DocumentMessage(protobuf: odd).protobuf()
@@ -49,7 +49,7 @@ import Testing
                 == "Cannot convert firestore.v1.Value with type unset.")
     }
 
-    @Test func namesThatOnlyLookTheSameStayApart() throws {
+    @Test func namesThatOnlyLookEqualAreDistinct() throws {
         let fields = MapValue([.init(name: "é", value: .integer(1)), .init(name: "e\u{301}", value: .integer(2))])
         #expect(fields.count == 2)
         #expect(try FieldsCodec.decode(FieldsCodec.encode(fields)) == fields)

@@ -1,16 +1,16 @@
 import HearthModel
 
-/// Reads a message's fields from the binary form: each line of the list takes the field at hand if it is its own.
+/// Reads a message's fields from the binary form: each line of `visit` takes the current field if the numbers match.
 package struct BinaryFieldDecoder: FieldVisitor {
     package var reader: ProtobufReader
-    /// The field at hand as it stands on the wire; 0 when a line has taken it, which no line matches.
+    /// The tag of the current field; 0 after a line has taken it, which no line matches.
     var tag: UInt32 = 0
     private var fieldTag: UInt32 = 0
-    /// Levels of messages around the fields at hand.
+    /// Levels of messages around the current field.
     private(set) var depth = 0
 
-    // A oneof of which a second member arrives has to drop the first. The lines see only their own property, hence the
-    // list is walked a second time with `clearsSiblings` set, and the lines of the group clear theirs.
+    // When a second member of a oneof arrives, the first must be dropped. A line only has access to its own property.
+    // So `visit` runs a second time with `clearsSiblings` set, and each line of the group clears its property.
     private var oneofMembersSeen = 0
     private var clearedGroup: StaticString = ""
     private var keptNumber: UInt32 = 0
@@ -25,7 +25,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
         try reader.skip(tag, depth: depth)
     }
 
-    // MARK: The field at hand
+    // MARK: The current field
 
     @inline(__always)
     private mutating func takes(_ number: UInt32, _ wireType: UInt32) -> Bool {
@@ -34,7 +34,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
         return true
     }
 
-    /// As `takes`, for a member of a oneof; a call in the clearing walk clears the value.
+    /// Like `takes`, for a member of a oneof; in the clearing walk it clears the value.
     @inline(__always)
     private mutating func takes<T>(
         _ number: UInt32, _ wireType: UInt32, _ group: StaticString, _ value: inout T?
@@ -60,7 +60,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
 
     @inline(never)
     private func shouldClear(_ number: UInt32, _ group: StaticString) -> Bool {
-        number != keptNumber && group.hasSameText(as: clearedGroup)
+        number != keptNumber && group.hasSameBytes(as: clearedGroup)
     }
 
     // MARK: Scalars
@@ -171,7 +171,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
         if takes(number, 0, group, &value) { value = E(rawValue: Int32(truncatingIfNeeded: try readVarint())) }
     }
 
-    // The lists of fields are long: only the comparison of the tag is written out at each line, the reading is called.
+    // The lists of fields are long: only the comparison of the tag is inlined, the reading is a call.
 
     @inline(never)
     private mutating func readString() throws(Status) -> String { try reader.readString() }
@@ -208,7 +208,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
         if takes(number, 2) { try element(&values) }
     }
 
-    /// Reads a length and merges the message in it into `value`.
+    /// Reads a length, and merges the message of that length into `value`.
     @inline(never)
     private mutating func nested<M: WireMessage>(_ value: inout M?) throws(Status) {
         let outer = try begin(isMerged: value != nil)
@@ -226,7 +226,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
         end(outer)
     }
 
-    /// What has to be as it was when a nested message is done.
+    /// The state to restore after a nested message.
     private struct Outer {
         var end: Int
         var oneofMembersSeen: Int
@@ -235,9 +235,9 @@ package struct BinaryFieldDecoder: FieldVisitor {
         var keptNumber: UInt32
     }
 
-    /// Reads a length and makes the reader end there.
-    /// - Parameter isMerged: whether the message holds something already; that counts as seen, as another member of a
-    ///   oneof may replace it.
+    /// Reads a length, and sets the reader's end accordingly.
+    /// - Parameter isMerged: whether the message has fields already; then they count as seen, because another member of
+    ///   a oneof may replace them.
     private mutating func begin(isMerged: Bool) throws(Status) -> Outer {
         let range = try reader.readRange()
         let outer = Outer(
@@ -386,9 +386,10 @@ package struct BinaryFieldDecoder: FieldVisitor {
         value = fields.take()
     }
 
-    /// Reads entries of a map under `number` until another field comes, which is at hand then; false at the end.
+    /// Reads entries of a map under `number` until another field comes, which is the current one then; false at the
+    /// end.
     ///
-    /// A message with a large map decodes itself by this, so that the map is sorted once and not at each entry.
+    /// A message with a large map calls this in its own `decode`, so that the map is sorted once and not at each entry.
     mutating func readFields(_ number: UInt32, into fields: inout MapBuilder) throws(Status) -> Bool {
         var previousKey = UnsafeRawBufferPointer(start: nil, count: 0)
         while !reader.isAtEnd {
@@ -403,7 +404,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
         return false
     }
 
-    /// Skips the field at hand if no line took it.
+    /// Skips the current field if no line took it.
     mutating func endField() throws(Status) {
         if tag != 0 { try skip(fieldTag) }
     }

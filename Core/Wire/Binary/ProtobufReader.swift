@@ -1,9 +1,9 @@
 import HearthModel
 
-/// Walks the fields of a protobuf message in borrowed memory. Source: the protobuf encoding document.
+/// Reads the fields of a protobuf message in borrowed memory. Source: "Encoding", Protocol Buffers documentation.
 ///
-/// A reader never reads outside of `position..<end`, whatever the bytes are: every failure is an INVALID_ARGUMENT. It
-/// holds a borrowed pointer and so must not outlive the `withUnsafeBytes` call that it was made in.
+/// A reader never reads outside of `position..<end`, whatever the bytes are: every failure is an `INVALID_ARGUMENT`. It
+/// holds a borrowed pointer and must not outlive the `withUnsafeBytes` call that created it.
 package struct ProtobufReader {
     /// The low three bits of a tag.
     package enum WireType {
@@ -15,10 +15,10 @@ package struct ProtobufReader {
         package static let fixed32: UInt32 = 5
     }
 
-    /// The whole buffer; positions count from its start.
+    /// The whole buffer; positions are relative to its start.
     package let bytes: UnsafeRawBufferPointer
     package var position: Int
-    /// Where the message at hand ends; a nested message is read by moving this end.
+    /// The end of the current message; a nested message is read by moving this end.
     package var end: Int
 
     @inline(__always)
@@ -41,7 +41,7 @@ package struct ProtobufReader {
 
     // MARK: Scalars
 
-    /// The next field's number and wire type as they stand on the wire: `number << 3 | wireType`.
+    /// The next field's number and wire type in wire form: `number << 3 | wireType`.
     @inline(__always)
     package mutating func readTag() throws(Status) -> UInt32 {
         if position < end {
@@ -90,7 +90,7 @@ package struct ProtobufReader {
         while position < end {
             let byte = bytes[position]
             position += 1
-            // The tenth byte holds the highest bit; what it has beyond is dropped, as other readers do.
+            // The tenth byte holds the highest bit; its other bits are ignored, as in other implementations.
             value |= UInt64(byte & 0x7f) &<< shift
             if byte < 0x80 { return value }
             shift += 7
@@ -117,18 +117,18 @@ package struct ProtobufReader {
 
     // MARK: Lengths
 
-    /// The range of a length-delimited field's content; the position moves behind it.
+    /// The range of a length-delimited field's content; the position moves past it.
     @inline(__always)
     package mutating func readRange() throws(Status) -> Range<Int> {
         let length = try readVarint()
-        // The position never passes the end, so that the difference is no negative number.
+        // The position never passes the end, so that the difference is not negative.
         guard length <= UInt64(truncatingIfNeeded: end &- position) else { throw Self.truncated() }
         let start = position
         position = start &+ Int(truncatingIfNeeded: length)
         return Range(uncheckedBounds: (start, position))
     }
 
-    /// The bytes of a range that this reader gave.
+    /// The bytes of a range that this reader returned.
     @inline(__always)
     func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer {
         Self.slice(bytes, range)

@@ -1,7 +1,7 @@
-/// Appends protobuf fields to a buffer. Source: the protobuf encoding document.
+/// Appends protobuf fields to a buffer. Source: "Encoding", Protocol Buffers documentation.
 ///
-/// A nested message's length is written after its content: one byte is left for it, and the content moves only when the
-/// length needs more, which is rare.
+/// A nested message's length is written after its content: one byte is reserved for it, and the content moves only when
+/// the length needs more bytes, which is rare.
 package struct ProtobufWriter {
     package var bytes: [UInt8]
 
@@ -10,7 +10,7 @@ package struct ProtobufWriter {
         self.bytes = bytes
     }
 
-    /// Makes room for `count` more bytes; the buffer grows by doubling, so that many small calls stay linear.
+    /// Reserves capacity for `count` more bytes; the buffer grows by doubling, so that many small calls stay linear.
     @inlinable
     package mutating func reserve(_ count: Int) {
         let needed = bytes.count + count
@@ -60,7 +60,7 @@ package struct ProtobufWriter {
         raw(string)
     }
 
-    /// The text's bytes without a length.
+    /// The string's bytes without a length.
     @inlinable
     package mutating func raw(_ string: String) {
         let done: Void? = string.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
@@ -73,7 +73,7 @@ package struct ProtobufWriter {
         bytes.append(contentsOf: content)
     }
 
-    /// Leaves room for a length and says where the content starts; `endLength` takes that.
+    /// Reserves a byte for a length and returns the start of the content, which `endLength` takes.
     @inlinable
     @inline(__always)
     package mutating func beginLength() -> Int {
@@ -81,7 +81,7 @@ package struct ProtobufWriter {
         return bytes.count
     }
 
-    /// Writes the length of all that was appended since `beginLength`.
+    /// Writes the length of everything appended since `beginLength`.
     @inlinable
     @inline(__always)
     package mutating func endLength(_ start: Int) {
@@ -112,7 +112,7 @@ package struct ProtobufWriter {
         }
     }
 
-    /// The bytes that a varint takes: 1 to 10.
+    /// The size of a varint: 1 to 10 bytes.
     @inlinable
     @inline(__always)
     package static func varintSize(_ value: UInt64) -> Int {

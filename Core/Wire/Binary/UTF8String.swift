@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Texts from borrowed bytes: what isn't UTF-8 is refused, never repaired.
+/// Strings from borrowed bytes: invalid UTF-8 is an error, and is never repaired.
 enum UTF8String {
     /// - Throws: INVALID_ARGUMENT when the bytes are not valid UTF-8.
     @inline(__always)
@@ -19,7 +19,7 @@ enum UTF8String {
         return ascii == bytes.count || isValid(bytes, from: ascii)
     }
 
-    /// The position of the first byte at or after `start` that isn't ASCII.
+    /// The position of the first non-ASCII byte at or after `start`.
     @inline(__always)
     private static func asciiPrefix(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
         var index = start

@@ -1,15 +1,15 @@
 import HearthModel
 
-/// Aggregation queries as they arrive, checked and turned into the model's.
+/// Validates received aggregation queries and converts them to the model.
 extension StructuredAggregationQueryMessage {
-    /// The query over whose results is aggregated.
+    /// The query whose results are aggregated.
     /// - Throws: INVALID_ARGUMENT in the service's wording.
     package func query(parent: ResourceName) throws(Status) -> HearthModel.Query {
         guard let structuredQuery else { throw .invalidArgument("An aggregation query must have a structured query.") }
         return try structuredQuery.query(parent: parent)
     }
 
-    /// The figures, each with its alias: those without one are called `field_1`, `field_2`, … in order.
+    /// The aggregations, each with its alias: those without one are named `field_1`, `field_2`, … in order.
     /// - Throws: INVALID_ARGUMENT in the service's wording.
     package func modelAggregations() throws(Status) -> [HearthModel.Aggregation] {
         if aggregations.isEmpty { throw .invalidArgument("Aggregations can not be empty.") }

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// The model's writes and queries as messages: what a client sends, and what a bundle holds.
+/// The model's writes and queries as messages, for clients and for bundles.
 extension WriteMessage {
     package init(_ write: Write) {
         self.init()
@@ -32,7 +32,7 @@ extension DocumentTransformMessage.FieldTransform {
 }
 
 extension StructuredQueryMessage {
-    /// The query without its parent, which travels beside it.
+    /// The query without its parent, which is a separate field of a request.
     package init(_ query: HearthModel.Query) {
         self.init()
         switch query.scope {
@@ -61,7 +61,7 @@ extension StructuredQueryMessage.FieldReference {
 }
 
 extension StructuredQueryMessage.Projection {
-    /// An empty list would mean all fields: names only are asked for by the name.
+    /// An empty list would mean all fields: a names-only query selects `__name__`.
     package init(_ paths: [FieldPath]) {
         self.init(fields: (paths.isEmpty ? [.documentName] : paths).map { StructuredQueryMessage.FieldReference($0) })
     }

@@ -2,7 +2,8 @@ import HearthModel
 
 /// The `orderBy` of ListDocuments: `a, b desc, __name__`.
 package enum OrderByString {
-    /// - Throws: INVALID_ARGUMENT `Invalid order by clause "…"` when the text is none; an empty one is no order.
+    /// - Throws: `INVALID_ARGUMENT` `Invalid order by clause "…"` when the string is malformed; an empty string means
+    ///   no order.
     package static func parse(_ string: String) throws(Status) -> [Query.Order] {
         if string.utf8.allSatisfy({ isSpace($0) }) { return [] }
         var orders: [Query.Order] = []
@@ -11,7 +12,7 @@ package enum OrderByString {
         return orders
     }
 
-    /// The pieces between commas; a comma in backquotes belongs to a name.
+    /// The parts between commas; a comma in backquotes belongs to a name.
     private static func clauses(_ string: String) -> [[UInt8]] {
         var clauses: [[UInt8]] = [[]]
         var isQuoted = false
@@ -32,18 +33,18 @@ package enum OrderByString {
         return clauses
     }
 
-    /// One path, then perhaps a direction.
+    /// One path, optionally followed by a direction.
     private static func order(_ clause: [UInt8], in string: String) throws(Status) -> Query.Order {
         var path = clause.drop { isSpace($0) }
         while let last = path.last, isSpace(last) { path.removeLast() }
         var descending = false
-        // A direction is the last word, when one stands before it; quoted names cannot end with a letter.
+        // A direction is the last word, when another word precedes it; quoted names cannot end with a letter.
         if let space = path.lastIndex(where: { isSpace($0) }) {
             switch path[(space + 1)...].map({ $0 | 0x20 }) {
             case Array("desc".utf8): descending = true
             case Array("asc".utf8): break
             default:
-                // The space may stand inside of backquotes; the path's parser decides.
+                // The space may be inside backquotes; the path's parser decides.
                 return Query.Order(field: try field(path, in: string), descending: false)
             }
             path = path[..<space]

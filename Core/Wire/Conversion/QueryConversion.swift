@@ -1,8 +1,8 @@
 import HearthModel
 
-/// Structured queries as they arrive, checked and turned into the model's.
+/// Validates received structured queries and converts them to the model.
 ///
-/// What can be judged by the query's parts is judged here. Rules on the query as a whole, such as the number of
+/// Rules that need only parts of the query are checked here. Rules on the query as a whole, such as the number of
 /// disjunctions, belong to the planner, which has the normal form.
 extension StructuredQueryMessage {
     /// - Parameter parent: the database's root or a document.
@@ -44,7 +44,7 @@ extension StructuredQueryMessage {
         return orders
     }
 
-    /// nil for all fields: a projection without fields is none. The document's name is always answered.
+    /// nil for all fields; a projection without fields counts as nil. The document's name is always returned.
     private func projection() throws(Status) -> [FieldPath]? {
         guard let select, !select.fields.isEmpty else { return nil }
         var paths: [FieldPath] = []
@@ -66,7 +66,7 @@ extension StructuredQueryMessage.FieldReference {
 }
 
 extension HearthModel.Query.Order {
-    /// Checks the orders that a query names.
+    /// Checks the explicit orders of a query.
     static func validate(_ orders: [Self]) throws(Status) {
         var seen: Set<FieldPath> = []
         for (index, order) in orders.enumerated() {
@@ -81,7 +81,7 @@ extension HearthModel.Query.Order {
 }
 
 extension HearthModel.Query {
-    /// Over documents of several collections only names can be filtered and ordered by.
+    /// Queries over several collections can only filter and order by name.
     fileprivate func validateKindless() throws(Status) {
         switch scope {
         case .collection, .collectionGroup: return
@@ -113,7 +113,7 @@ extension HearthModel.Filter {
 // MARK: Filters
 
 extension StructuredQueryMessage.Filter {
-    /// nil for an AND without members, which is no filter.
+    /// nil for an AND without members, which filters nothing.
     fileprivate func topLevelFilter(in database: DatabaseName) throws(Status) -> HearthModel.Filter? {
         let filter = try filter(in: database, depth: 1)
         if case .and(let members) = filter, members.isEmpty { return nil }
@@ -199,7 +199,7 @@ extension StructuredQueryMessage.FieldFilter {
 }
 
 extension HearthModel.Filter.Operator {
-    /// How many values the operand lists at most; nil for operators whose operand is one value.
+    /// The maximum number of values in the operand; nil for operators whose operand is one value.
     fileprivate var operandCountMax: Int? {
         switch self {
         case .in, .arrayContainsAny: Limits.inValuesMax
@@ -241,7 +241,7 @@ extension StructuredQueryMessage.FindNearest {
 
     private func vector() throws(Status) -> [Double] {
         guard let queryVector else { throw ValueError.unset() }
-        // A map that only resembles a vector has its own message for each way in which it does.
+        // A map that only resembles a vector has a specific message for each difference.
         try ValueValidation.validate(queryVector, of: "query_vector")
         guard case .vector(let elements) = queryVector else {
             throw .invalidArgument("FindNearest.query_vector must be a vector.")

@@ -1,15 +1,16 @@
 import HearthModel
 
 extension WireMessage {
-    /// Sets a field from a parameter of a request's URL: `mask.fieldPaths=a`, `pageSize=10`. A list takes one element
-    /// a call.
-    /// - Parameter path: names joined by dots, in camel or snake case.
-    /// - Parameter value: the text, percent-decoded.
-    /// - Throws: INVALID_ARGUMENT in Google's wording when there is no such field or the value isn't one of its type.
+    /// Sets a field from a parameter of a request's URL: `mask.fieldPaths=a`, `pageSize=10`. Each call adds one element
+    /// to a list.
+    /// - Parameters:
+    ///   - path: names joined by dots, in camel or snake case.
+    ///   - value: the string, percent-decoded.
+    /// - Throws: `INVALID_ARGUMENT` in Google's wording when the field does not exist or the value has the wrong type.
     package mutating func set(parameter path: String, _ value: String) throws(Status) {
         let names = path.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         if names.count > Self.parameterDepthMax { throw Self.unbindable(path) }
-        // A parameter is a JSON object that holds nothing else.
+        // A parameter is treated as a JSON object with one member.
         var writer = JSONWriter()
         for name in names {
             writer.byte(UInt8(ascii: "{"))
@@ -30,7 +31,7 @@ extension WireMessage {
         }
     }
 
-    /// More names than any message nests.
+    /// More levels than any message has.
     private static var parameterDepthMax: Int { 10 }
 
     private static func unbindable(_ path: String) -> Status {

@@ -1,8 +1,8 @@
 import HearthModel
 
-/// Writes as they arrive, checked and turned into the model's. Wordings are the service's, where they are known.
+/// Validates received writes and converts them to the model. Messages have the service's wording, where it is known.
 extension WriteMessage {
-    /// - Parameter database: the request's; every name must lie in it.
+    /// - Parameter database: the request's database, which must contain every name.
     /// - Throws: INVALID_ARGUMENT for a malformed name, value, mask, transform or precondition.
     package func write(database: DatabaseName) throws(Status) -> Write {
         let operations = [update != nil, delete != nil, verify != nil, transform != nil].count { $0 }
@@ -59,7 +59,7 @@ extension WriteMessage {
             document: try ResourceName(document: name, in: database), operation: .verify, precondition: precondition)
     }
 
-    /// The older form of transforms: an update that touches no field, and the transforms.
+    /// The older form of transforms: an update that changes no field, and the transforms.
     private func write(_ transform: DocumentTransformMessage, in database: DatabaseName) throws(Status) -> Write {
         try refuseUpdateParts("transform")
         let document = try ResourceName(document: transform.document, in: database)
@@ -104,13 +104,13 @@ extension PreconditionMessage {
 }
 
 extension DocumentMaskMessage {
-    /// The paths of an update mask, in which the document's name has no place.
+    /// The paths of an update mask, which must not contain the document's name.
     /// - Throws: INVALID_ARGUMENT for a malformed or reserved path.
     package func writePaths() throws(Status) -> [FieldPath] {
         try fieldPaths.mapPaths { string throws(Status) in try FieldPath(writable: string) }
     }
 
-    /// The paths of a mask that limits an answer. The document's name is always answered and not among them.
+    /// The paths of a mask that limits a response. The document's name is always returned and is not one of them.
     /// - Throws: INVALID_ARGUMENT for a malformed or reserved path.
     package func readPaths() throws(Status) -> [FieldPath] {
         try fieldPaths.mapPaths { string throws(Status) in try FieldPath(parsing: string) }.filter {
@@ -118,7 +118,7 @@ extension DocumentMaskMessage {
         }
     }
 
-    /// What the mask leaves of stored fields.
+    /// The projection of stored fields by this mask.
     package func projection() throws(Status) -> Projection { Projection(try readPaths()) }
 }
 
@@ -133,7 +133,7 @@ extension DocumentTransformMessage {
         return transforms
     }
 
-    /// Sorted, a path stands right before those below it.
+    /// After sorting, a path directly precedes its descendants.
     private static func refuseNested(_ paths: [FieldPath]) throws(Status) {
         let sorted = paths.sorted()
         for (path, next) in zip(sorted, sorted.dropFirst())
@@ -172,7 +172,7 @@ extension DocumentTransformMessage.FieldTransform {
         }
     }
 
-    /// The operand becomes part of an array, so it obeys the rules of an array's elements.
+    /// The operand becomes part of an array, so the rules of array elements apply to it.
     private static func elements(_ operand: [Value], of path: FieldPath) throws(Status) -> [Value] {
         try ValueValidation.validate(.array(operand), of: path.string)
         return operand
@@ -214,7 +214,7 @@ extension ResourceName {
 }
 
 extension FieldPath {
-    /// Parses a path to a field that is written: the document's name isn't one.
+    /// Parses a path to a field that is written; the document's name is not allowed.
     init(writable string: String) throws(Status) {
         try self.init(parsing: string)
         if isDocumentName { throw .invalidArgument("Invalid reserved name in field path \(self.string)") }

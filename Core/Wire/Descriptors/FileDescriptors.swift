@@ -20,11 +20,10 @@ package struct MethodDescription: Sendable {
     }
 }
 
-/// The descriptions of services and of all messages that they name, as google.protobuf.FileDescriptorProto: what gRPC
-/// server reflection hands out. Source: google/protobuf/descriptor.proto.
+/// The descriptions of services and of all messages that they name, as google.protobuf.FileDescriptorProto, for gRPC
+/// server reflection. Source: google/protobuf/descriptor.proto.
 ///
-/// Messages of one package stand in one file of our own making; those of google.protobuf in the files where everybody
-/// has them.
+/// Messages of one package are in one file that we define; those of google.protobuf are in their standard files.
 package struct FileDescriptors: Sendable {
     /// The serialized FileDescriptorProto by file name.
     private var files: [String: [UInt8]] = [:]
@@ -62,7 +61,7 @@ package struct FileDescriptors: Sendable {
         open(type)
     }
 
-    /// A file and those that it depends on, each once; nil when there is none of that name.
+    /// A file and its dependencies, each once; nil when no file has that name.
     package func file(named name: String) -> [[UInt8]]? {
         guard files[name] != nil else { return nil }
         var order: [String] = []
@@ -109,7 +108,7 @@ package struct FileDescriptors: Sendable {
     }
 }
 
-/// Gathers what stands in one file, and writes it.
+/// Collects the declarations of one file, and writes them.
 private struct FileBuilder {
     var messages: [String] = []
     var enums: [String] = []

@@ -1,9 +1,9 @@
 import HearthModel
 
-/// What the messages declare, gathered by going through their fields as a codec would.
+/// The declarations of messages, collected by visiting their fields as a codec would.
 ///
-/// The one list of fields that serves every codec serves the description of the protos too: what reflection tells can't
-/// differ from what is read and written.
+/// One list of fields serves every codec and the description of the protos, so that reflection cannot differ from what
+/// is read and written.
 struct SchemaCollector: FieldVisitor {
     typealias Failure = Never
 
@@ -46,7 +46,7 @@ struct SchemaCollector: FieldVisitor {
         return name
     }
 
-    /// Adds a message and all that its fields name.
+    /// Adds a message and all types that its fields name.
     mutating func add<M: WireMessage>(_ type: M.Type) {
         if messages[M.typeName] != nil { return }
         messages[M.typeName] = []
@@ -73,7 +73,7 @@ struct SchemaCollector: FieldVisitor {
 
     // MARK: Types that codecs write by hand
 
-    /// Their declarations stand here, because their `visit` is empty or they have no struct of their own.
+    /// The declarations of types whose `visit` is empty or that have no struct.
     static let known: [String: [Field]] = [
         "google.firestore.v1.Value": [
             Field(number: 11, name: "null_value", type: .enumeration("google.protobuf.NullValue"), oneof: "value_type"),
@@ -223,7 +223,7 @@ struct SchemaCollector: FieldVisitor {
         add(number, name, .message(entry), isRepeated: true)
     }
     mutating func presence(_ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool) {
-        // Present or not is all that is kept of such a message; its members are not told.
+        // Only the presence of such a message is stored; its members are not described.
         add(EmptyMessage.self)
         add(number, name, .message(EmptyMessage.typeName), oneof: group)
     }

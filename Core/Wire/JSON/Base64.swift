@@ -1,4 +1,4 @@
-/// Base64. Source: RFC 4648; readers of proto3 JSON take both alphabets, with or without padding.
+/// Base64. Source: RFC 4648; readers of proto3 JSON accept both alphabets, with or without padding.
 package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let urlSafeAlphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
@@ -23,7 +23,7 @@ package enum Base64 {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// The URL-safe alphabet without padding, as page tokens and JSON web tokens have it.
+    /// The URL-safe alphabet without padding, for page tokens and JSON web tokens.
     package static func encodeURLSafe(_ content: [UInt8]) -> String {
         var result: [UInt8] = []
         content.withUnsafeBytes { encode($0, urlSafeAlphabet, isPadded: false, into: &result) }
@@ -53,8 +53,8 @@ package enum Base64 {
         }
     }
 
-    /// Reads either alphabet, with or without padding; nil when it is neither. Bits left over at the end are dropped, as
-    /// Google's parsers do.
+    /// Reads either alphabet, with or without padding; nil when it is neither. Remaining bits at the end are ignored,
+    /// as Google's parsers do.
     package static func decode(_ string: UnsafeRawBufferPointer) -> [UInt8]? {
         var count = string.count
         if count > 0, string[count - 1] == UInt8(ascii: "=") {

@@ -1,19 +1,19 @@
 import HearthModel
 
-/// What is wrong with a member of a JSON request, and where. The place is collected while the error travels outwards,
-/// so that well-formed requests pay nothing for it.
+/// The reason and the location of an error in a JSON request. The path is collected while the error propagates
+/// outwards, so that well-formed requests pay nothing for it.
 struct JSONFailure {
     enum Kind {
-        /// A member that shouldn't be there: its name and why.
+        /// A member that is not allowed: its name and the reason.
         case name(String, String)
-        /// A value of a wrong kind: the kind that was expected and the value's text, or why it is wrong.
+        /// A value of a wrong kind: the expected kind, and the value as a string or the reason.
         case value(String, String)
     }
 
     var kind: Kind
     /// Names (`where`) and positions (`[2]`), innermost first.
     private var path: [String] = []
-    /// Whether the innermost name is the failing member itself, which stands in the message and not in the path.
+    /// Whether the innermost name is the failing member itself, which is part of the message and not of the path.
     private var namesParent: Bool
 
     init(_ kind: Kind, namesParent: Bool = false) {
@@ -33,20 +33,20 @@ struct JSONFailure {
         }
     }
 
-    /// The error in the words of Google's front end.
+    /// The error in the wording of Google's front end.
     func status(at prefix: String) -> Status {
-        var place = prefix
+        var location = prefix
         for element in path.reversed() {
-            if !place.isEmpty, element.utf8.first != UInt8(ascii: "[") { place += "." }
-            place += element
+            if !location.isEmpty, element.utf8.first != UInt8(ascii: "[") { location += "." }
+            location += element
         }
         switch kind {
         case .name(let name, let reason):
-            let location = place.isEmpty ? "" : " at '\(place)'"
-            return JSONReader.syntax("Unknown name \"\(name)\"\(location): \(reason)")
+            let suffix = location.isEmpty ? "" : " at '\(location)'"
+            return JSONReader.syntax("Unknown name \"\(name)\"\(suffix): \(reason)")
         case .value(let type, let string):
-            let location = place.isEmpty ? "" : " at '\(place)'"
-            return .invalidArgument("Invalid value\(location) (\(type)), \(string)")
+            let suffix = location.isEmpty ? "" : " at '\(location)'"
+            return .invalidArgument("Invalid value\(suffix) (\(type)), \(string)")
         }
     }
 }

@@ -1,41 +1,41 @@
 import HearthModel
 
-/// Reads a message's fields from proto3 JSON: each line of the list takes the member at hand if its name is the line's.
+/// Reads a message's fields from proto3 JSON: each line of `visit` takes the current member if the names match.
 ///
-/// Of a singular member that comes twice the later counts, and a message is merged; repeated keys of a map are refused.
-/// That is what Google's front end does.
+/// Of duplicate singular members the last one counts, and messages are merged; repeated keys of a map are errors.
+/// Google's front end does the same.
 package struct JSONFieldDecoder: FieldVisitor {
     package var reader: JSONReader
-    /// The names of the oneofs of the message at hand of which a member came already.
+    /// The names of the current message's oneofs of which a member has arrived.
     var oneofsSeen: [StaticString] = []
-    /// Takes numbers and Booleans in quotes and single elements for lists, as in URL query parameters.
+    /// Accepts numbers and Booleans in quotes and single elements for lists, as in URL query parameters.
     var isLenient = false
-    /// Takes times and wrapped numbers as objects, too, as some builders of bundles write them.
+    /// Accepts times and wrapped numbers also as objects, because some builders of bundles write them.
     var takesObjectForms = false
 
-    private var key = JSONReader.Text(range: 0..<0, hasEscapes: false)
+    private var key = JSONReader.StringToken(range: 0..<0, hasEscapes: false)
     private var unescapedKey: [UInt8] = []
-    /// The key's first byte, by which nearly all lines see at once that the member isn't theirs. Two numbers that are no
-    /// bytes mean an empty key, and a member that a line has taken.
+    /// The key's first byte, by which nearly all lines reject the member at once. Two values that are not bytes mark an
+    /// empty key, and a member that a line has taken.
     private(set) var keyStart = Self.takenKey
     private static let emptyKey: UInt16 = 0x100
     private static let takenKey: UInt16 = 0x101
     private var isFirst = true
     private var failure: JSONFailure?
 
-    /// - Throws: INVALID_ARGUMENT when the text is not valid UTF-8.
+    /// - Throws: `INVALID_ARGUMENT` when the input is not valid UTF-8.
     package init(_ string: UnsafeRawBufferPointer) throws(Status) {
         reader = try JSONReader(string)
     }
 
     // MARK: Failures
 
-    /// The error to answer with, after `error` came out of the decoder.
+    /// The error to return, after the decoder has thrown `error`.
     func status(_ error: Status, at path: String) -> Status {
         failure?.status(at: path) ?? error
     }
 
-    /// Whether it failed on a member that the message doesn't have.
+    /// Whether the error is a member that the message does not have.
     var failedOnName: Bool { failure?.isUnknownName ?? false }
 
     @inline(never)
@@ -45,7 +45,7 @@ package struct JSONFieldDecoder: FieldVisitor {
         return failure.status(at: "")
     }
 
-    /// The value at the position isn't what the field takes.
+    /// The error for a value that the field does not accept.
     @inline(never)
     mutating func invalidValue(_ type: String) throws(Status) -> Status {
         switch reader.peek() {
@@ -59,12 +59,12 @@ package struct JSONFieldDecoder: FieldVisitor {
         }
     }
 
-    /// A piece of the input for a message, cut where it would be too long.
+    /// A part of the input for an error message, truncated when it is too long.
     func string(_ range: Range<Int>) -> String {
         String(decoding: UnsafeRawBufferPointer(rebasing: reader.bytes[range.prefix(200)]), as: UTF8.self)
     }
 
-    /// The key of the member at hand, for a message.
+    /// The key of the current member, for an error message.
     private var keyString: String {
         String(decoding: key.hasEscapes ? unescapedKey : Array(reader.bytes[key.range]), as: UTF8.self)
     }
@@ -96,14 +96,14 @@ package struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    mutating func setKey(_ key: JSONReader.Text) throws(Status) {
+    mutating func setKey(_ key: JSONReader.StringToken) throws(Status) {
         self.key = key
         if key.hasEscapes { unescapedKey = try reader.unescaped(key) }
         let first = key.hasEscapes ? unescapedKey.first : reader.bytes[key.range].first
         keyStart = first.map { UInt16($0) } ?? Self.emptyKey
     }
 
-    /// Whether a line has taken the member at hand.
+    /// Whether a line has taken the current member.
     private var isTaken: Bool {
         get { keyStart == Self.takenKey }
         set { if newValue { keyStart = Self.takenKey } }
@@ -117,7 +117,7 @@ package struct JSONFieldDecoder: FieldVisitor {
     @inline(never)
     mutating func unknownName() -> Status { fail(.name(keyString, "Cannot find field.")) }
 
-    /// Whether the member at hand has this name, in the proto's or in JSON's spelling.
+    /// Whether the current member has this name, in the proto's or in JSON's spelling.
     @inline(__always)
     func matches(_ name: StaticString) -> Bool {
         keyStart == UInt16(name.utf8Start[0]) && keyMatches(name)
@@ -151,7 +151,7 @@ package struct JSONFieldDecoder: FieldVisitor {
         return index == key.count
     }
 
-    /// Takes the member at hand if it has this name; its value is at the position then.
+    /// Takes the current member if it has this name; its value is at the position then.
     @inline(__always)
     private mutating func takes(_ name: StaticString) -> Bool {
         guard matches(name) else { return false }
@@ -159,7 +159,7 @@ package struct JSONFieldDecoder: FieldVisitor {
         return true
     }
 
-    /// As `takes`, for a member of a oneof. A null leaves the oneof as it is and counts as taken.
+    /// Like `takes`, for a member of a oneof. A null does not change the oneof and counts as taken.
     private mutating func takes(_ name: StaticString, _ group: StaticString) throws(Status) -> Bool {
         guard takes(name) else { return false }
         if try reader.takeNull() { return false }
@@ -168,20 +168,20 @@ package struct JSONFieldDecoder: FieldVisitor {
     }
 
     mutating func noteOneof(_ group: StaticString) throws(Status) {
-        if oneofsSeen.contains(where: { $0.hasSameText(as: group) }) {
+        if oneofsSeen.contains(where: { $0.hasSameBytes(as: group) }) {
             throw fail(.value("oneof", "oneof field '\(group)' is already set. Cannot set '\(keyString)'"))
         }
         oneofsSeen.append(group)
     }
 
-    /// Takes the member at hand if it has this name and isn't null.
+    /// Takes the current member if it has this name and is not null.
     @inline(__always)
     private mutating func takesValue(_ name: StaticString) throws(Status) -> Bool {
         guard takes(name) else { return false }
         return try !reader.takeNull()
     }
 
-    /// Reads what follows, and notes where it stands if that fails.
+    /// Reads a value, and adds its location to the error if that fails.
     @inline(__always)
     mutating func reading<T>(
         _ name: StaticString, _ body: (inout JSONFieldDecoder) throws(Status) -> T
@@ -200,7 +200,7 @@ package struct JSONFieldDecoder: FieldVisitor {
     ) throws(Status) {
         do throws(Status) {
             guard reader.peek() == UInt8(ascii: "[") else {
-                // Google's front end takes a single element for a list of one.
+                // Google's front end accepts a single element for a list of one.
                 return try element(&self)
             }
             try reader.openContainer(UInt8(ascii: "["))

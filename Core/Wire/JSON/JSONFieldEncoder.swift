@@ -7,7 +7,7 @@ package struct JSONFieldEncoder: FieldVisitor {
     package var writer: JSONWriter
     private let options: JSONOptions
     private var needsComma = false
-    /// Levels of google.protobuf.Any around the fields at hand.
+    /// Levels of google.protobuf.Any around the current field.
     var anyDepth = 0
 
     package init(options: JSONOptions = JSONOptions(), writer: JSONWriter = JSONWriter()) {

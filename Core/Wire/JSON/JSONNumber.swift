@@ -1,6 +1,6 @@
-/// Numbers from their JSON texts.
+/// Numbers from their JSON form.
 enum JSONNumber {
-    /// Whether all of the text is one number by JSON's grammar.
+    /// Whether the whole string is one number by JSON's grammar.
     static func isNumber(_ string: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         let count = string.count
@@ -25,8 +25,7 @@ enum JSONNumber {
         return index == count
     }
 
-    /// The integer that the text of a number means, `1e3` and `2.0` among them; nil when it has a fraction or is out of
-    /// range.
+    /// The integer value of a JSON number, including `1e3` and `2.0`; nil when it has a fraction or is out of range.
     static func int64(_ string: UnsafeRawBufferPointer) -> Int64? {
         let isNegative = string.first == UInt8(ascii: "-")
         guard let magnitude = magnitude(string, from: isNegative ? 1 : 0) else { return nil }
@@ -65,7 +64,7 @@ enum JSONNumber {
         1e21, 1e22,
     ]
 
-    /// The double nearest to the text of a number; nil when it is beyond the finite ones.
+    /// The double nearest to a JSON number; nil when it is beyond the finite range.
     static func double(_ string: UnsafeRawBufferPointer) -> Double? {
         if let exact = shortDouble(string) { return exact }
         guard let number = Double(String(decoding: string, as: UTF8.self)), number.isFinite else { return nil }
@@ -87,7 +86,7 @@ enum JSONNumber {
                 isFraction = true
             } else {
                 let digit = byte &- UInt8(ascii: "0")
-                // An exponent, or more digits than surely fit.
+                // An exponent, or more digits than certainly fit.
                 if digit >= 10 || count >= 18 { return nil }
                 digits = digits * 10 + UInt64(digit)
                 count += 1

@@ -1,8 +1,9 @@
 import HearthModel
 
-/// Well-known types spelled as the objects that their protos declare, which proto3 JSON doesn't have but bundles do.
+/// Well-known types in the form of the objects that their protos declare. Proto3 JSON does not allow it, but bundles
+/// contain it.
 extension JSONFieldDecoder {
-    /// `{"seconds": "1714557610", "nanos": 5}`: each member may be missing, and be a number in quotes or not.
+    /// `{"seconds": "1714557610", "nanos": 5}`: each member is optional, and a number with or without quotes.
     mutating func readTimestampObject() throws(Status) -> TimestampMessage {
         var time = TimestampMessage()
         try readObject("google.protobuf.Timestamp") { decoder throws(Status) in
@@ -21,7 +22,7 @@ extension JSONFieldDecoder {
         return time
     }
 
-    /// A number, or `{"value": 2}` where such forms are taken.
+    /// A number, or `{"value": 2}` where such forms are accepted.
     mutating func readWrappedInt32() throws(Status) -> Int32 {
         guard takesObjectForms, reader.peek() == UInt8(ascii: "{") else { return try readInt32() }
         var number: Int32 = 0

@@ -1,26 +1,26 @@
 import HearthModel
 
-/// Walks a JSON text in borrowed memory, token by token. Strict: RFC 8259 and nothing beyond it.
+/// Reads a JSON document in borrowed memory, token by token. Strict: RFC 8259 and nothing beyond it.
 ///
-/// The whole text is checked to be UTF-8 once, at the start; afterwards strings are taken without looking again. A
-/// reader holds a borrowed pointer and must not outlive the `withUnsafeBytes` call that it was made in.
+/// The initializer checks once that the whole document is UTF-8; afterwards strings need no check. A reader holds a
+/// borrowed pointer and must not outlive the `withUnsafeBytes` call that created it.
 package struct JSONReader {
     package let bytes: UnsafeRawBufferPointer
     package private(set) var position = 0
-    /// Objects and arrays that are open.
+    /// The number of open objects and arrays.
     private var depth = 0
 
     /// A string token: its content's range between the quotes.
-    package struct Text {
+    package struct StringToken {
         package var range: Range<Int>
-        /// Whether the content has escapes, and so isn't itself the text.
+        /// Whether the content has escapes, and so differs from the string.
         package var hasEscapes: Bool
     }
 
-    /// - Throws: INVALID_ARGUMENT when the text is not valid UTF-8.
+    /// - Throws: `INVALID_ARGUMENT` when the document is not valid UTF-8.
     package init(_ bytes: UnsafeRawBufferPointer) throws(Status) {
         self.bytes = bytes
-        guard UTF8String.isValid(bytes) else { throw Self.syntax("The text is not valid UTF-8.") }
+        guard UTF8String.isValid(bytes) else { throw Self.syntax("The document is not valid UTF-8.") }
     }
 
     // MARK: Structure
@@ -37,7 +37,7 @@ package struct JSONReader {
         return nil
     }
 
-    /// Takes a byte of structure.
+    /// Takes a structural byte.
     @inline(__always)
     package mutating func expect(_ byte: UInt8) throws(Status) {
         guard peek() == byte else { throw unexpected() }
@@ -49,21 +49,21 @@ package struct JSONReader {
     package mutating func openContainer(_ byte: UInt8) throws(Status) {
         try expect(byte)
         depth += 1
-        // Each level of messages opens at most one container, so the same bound serves both forms.
+        // Each level of messages opens at most one container, so the same limit serves both forms.
         if depth > Limits.messageDepthMax { throw ProtobufReader.tooDeep() }
     }
 
-    /// Whether an object has one more member; its key and colon have been taken then, else the closing brace.
+    /// Whether an object has one more member; takes its key and colon if so, else the closing brace.
     @inline(__always)
-    package mutating func nextMember(_ isFirst: inout Bool) throws(Status) -> Text? {
+    package mutating func nextMember(_ isFirst: inout Bool) throws(Status) -> StringToken? {
         guard try nextItem(&isFirst, closing: UInt8(ascii: "}")) else { return nil }
         guard peek() == UInt8(ascii: "\"") else { throw unexpected() }
-        let key = try readText()
+        let key = try readStringToken()
         try expect(UInt8(ascii: ":"))
         return key
     }
 
-    /// Whether an array has one more element, which stands at the position then.
+    /// Whether an array has one more element; the position is at the element if so.
     @inline(__always)
     package mutating func nextElement(_ isFirst: inout Bool) throws(Status) -> Bool {
         try nextItem(&isFirst, closing: UInt8(ascii: "]"))
@@ -124,7 +124,7 @@ package struct JSONReader {
 
     // MARK: Numbers
 
-    /// Takes a number's token and gives its range. The grammar of RFC 8259: no plus sign, no leading zeros, digits on
+    /// Takes a number's token and returns its range. The grammar of RFC 8259: no plus sign, no leading zeros, digits on
     /// both sides of a point.
     package mutating func readNumber() throws(Status) -> Range<Int> {
         _ = peek()
@@ -164,7 +164,7 @@ package struct JSONReader {
     // MARK: Strings
 
     /// Takes a string's token.
-    package mutating func readText() throws(Status) -> Text {
+    package mutating func readStringToken() throws(Status) -> StringToken {
         try expect(UInt8(ascii: "\""))
         let start = position
         var index = start
@@ -177,28 +177,28 @@ package struct JSONReader {
             }
             if bytes[index] == UInt8(ascii: "\"") {
                 position = index &+ 1
-                return Text(range: Range(uncheckedBounds: (start, index)), hasEscapes: hasEscapes)
+                return StringToken(range: Range(uncheckedBounds: (start, index)), hasEscapes: hasEscapes)
             }
-            // The byte behind a backslash cannot end the string; what it means is checked when the text is taken.
+            // The byte after a backslash cannot end the string; its meaning is checked when the string is decoded.
             hasEscapes = true
             index &+= 2
         }
     }
 
     package mutating func readString() throws(Status) -> String {
-        try string(try readText())
+        try string(try readStringToken())
     }
 
-    /// The text of a string token.
+    /// The string of a token.
     @inline(__always)
-    package func string(_ string: Text) throws(Status) -> String {
+    package func string(_ string: StringToken) throws(Status) -> String {
         if string.hasEscapes { return String(decoding: try unescaped(string), as: UTF8.self) }
         return String(decoding: ProtobufReader.slice(bytes, string.range), as: UTF8.self)
     }
 
     /// The UTF-8 bytes of a string token with escapes.
     @inline(never)
-    package func unescaped(_ string: Text) throws(Status) -> [UInt8] {
+    package func unescaped(_ string: StringToken) throws(Status) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(string.range.count)
         var index = string.range.lowerBound
@@ -259,7 +259,7 @@ package struct JSONReader {
 
     // MARK: Values as a whole
 
-    /// Skips a value, whatever it is, and gives its range.
+    /// Skips any value, and returns its range.
     @discardableResult
     package mutating func skipValue() throws(Status) -> Range<Int> {
         guard let byte = peek() else { throw unexpected() }
@@ -277,7 +277,7 @@ package struct JSONReader {
             var isFirst = true
             while try nextElement(&isFirst) { try skipValue() }
         case UInt8(ascii: "\""):
-            let string = try readText()
+            let string = try readStringToken()
             if string.hasEscapes { _ = try unescaped(string) }
         case UInt8(ascii: "t"), UInt8(ascii: "f"): _ = try takeBool()
         case UInt8(ascii: "n"): _ = try takeNull()
@@ -286,7 +286,7 @@ package struct JSONReader {
         return start..<position
     }
 
-    /// Goes back to an earlier position at the same level.
+    /// Returns to an earlier position at the same level.
     mutating func rewind(to position: Int) {
         self.position = position
     }
@@ -296,7 +296,7 @@ package struct JSONReader {
     @inline(never)
     func unexpected() -> Status {
         Self.syntax(
-            position < bytes.count ? "Unexpected token at byte \(position)." : "Unexpected end of the text.")
+            position < bytes.count ? "Unexpected token at byte \(position)." : "Unexpected end of the document.")
     }
 
     @inline(never)

@@ -10,7 +10,7 @@ extension JSONFieldDecoder {
     mutating func readBytes() throws(Status) -> [UInt8] {
         guard reader.peek() == UInt8(ascii: "\"") else { throw try invalidValue("TYPE_BYTES") }
         let start = reader.position
-        let token = try reader.readText()
+        let token = try reader.readStringToken()
         let content: [UInt8]?
         if token.hasEscapes {
             let unescaped = try reader.unescaped(token)
@@ -77,7 +77,7 @@ extension JSONFieldDecoder {
         let byte = reader.peek()
         let start = reader.position
         if byte == UInt8(ascii: "\"") {
-            let token = try reader.readText()
+            let token = try reader.readStringToken()
             let string = UnsafeRawBufferPointer(rebasing: reader.bytes[token.range])
             if JSONNumber.isNumber(string), let number = parse(string) { return number }
         } else if byte == UInt8(ascii: "-") || (byte.map { $0 &- UInt8(ascii: "0") < 10 } ?? false) {
@@ -98,7 +98,7 @@ extension JSONFieldDecoder {
                 return E(rawValue: known.number)
             }
             reader.rewind(to: start)
-            // A number in quotes is a number, as everywhere.
+            // A number in quotes is a number, as for numeric fields.
             if Int32(name) == nil { throw try invalidValue("type.googleapis.com/\(E.typeName)") }
         }
         guard byte != UInt8(ascii: "{"), byte != UInt8(ascii: "["), byte != UInt8(ascii: "t"), byte != UInt8(ascii: "f")
@@ -107,7 +107,7 @@ extension JSONFieldDecoder {
     }
 }
 
-/// Texts of google.protobuf.FieldMask: paths joined by commas, in camel case.
+/// Strings of google.protobuf.FieldMask: paths joined by commas, in camel case.
 enum FieldMaskString {
     static func paths(_ string: String) -> [String] {
         if string.isEmpty { return [] }

@@ -1,17 +1,17 @@
 import HearthModel
 
-/// Appends JSON to a buffer. Structure (commas, braces) is the caller's; this writes the tokens.
+/// Appends JSON to a buffer. The caller writes the structure (commas, braces); this type writes the tokens.
 package struct JSONWriter {
     package var bytes: [UInt8]
-    /// Writes empty maps and arrays of stored fields with their empty member (`{"mapValue":{"fields":{}}}`), which proto3
-    /// JSON leaves out: some readers of bundles ask for it.
+    /// Writes empty maps and arrays of stored fields with their empty member (`{"mapValue":{"fields":{}}}`), which
+    /// proto3 JSON omits: some readers of bundles require it.
     package var writesEmptyMembers = false
 
     package init(_ bytes: [UInt8] = []) {
         self.bytes = bytes
     }
 
-    /// Makes room for `count` more bytes; the buffer grows by doubling.
+    /// Reserves capacity for `count` more bytes; the buffer grows by doubling.
     package mutating func reserve(_ count: Int) {
         let needed = bytes.count + count
         if bytes.capacity < needed { bytes.reserveCapacity(max(needed, 2 * bytes.capacity)) }
@@ -27,7 +27,7 @@ package struct JSONWriter {
         bytes.append(byte)
     }
 
-    /// Appends a text that needs no escapes, without quotes.
+    /// Appends a string that needs no escapes, without quotes.
     package mutating func raw(_ string: String) {
         let done: Void? = string.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
         if done == nil { bytes.append(contentsOf: string.utf8) }
@@ -87,7 +87,7 @@ package struct JSONWriter {
     }
 
     package mutating func unsigned(_ value: UInt64) {
-        // Twenty digits hold every 64-bit number; they come out last first.
+        // Twenty digits hold every 64-bit number; the last digit is produced first.
         var digits: (UInt64, UInt64, UInt64) = (0, 0, 0)
         withUnsafeMutableBytes(of: &digits) { buffer in
             var rest = value
@@ -101,14 +101,14 @@ package struct JSONWriter {
         }
     }
 
-    /// A 64-bit number as proto3 JSON has it: in quotes, as JavaScript's numbers lose the low bits.
+    /// A 64-bit number in quotes, as proto3 JSON requires: JavaScript's numbers lose the low bits.
     package mutating func quotedInteger(_ value: Int64) {
         bytes.append(UInt8(ascii: "\""))
         integer(value)
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// The shortest text that gives the same double; NaN and the infinities as strings.
+    /// The shortest form that parses to the same double; NaN and the infinities as strings.
     package mutating func double(_ value: Double) {
         if value.isFinite {
             raw(value.description)

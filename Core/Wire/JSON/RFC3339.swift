@@ -1,4 +1,5 @@
-/// Texts of google.protobuf.Timestamp. Source: RFC 3339 and the proto3 JSON mapping.
+/// The string form of google.protobuf.Timestamp. Source: RFC 3339 and "ProtoJSON Format", Protocol Buffers
+/// documentation.
 package enum RFC3339 {
     /// Seconds since 1970 and the nanoseconds within that second.
     package struct Instant: Equatable, Sendable {
@@ -13,8 +14,8 @@ package enum RFC3339 {
 
     // MARK: Parsing
 
-    /// Parses `2024-02-29T12:30:00.123456789+01:00`: nil when the text is no such instant, or lies outside of the years
-    /// 1 to 9999 in UTC. Fractions have up to nine digits; a 60th second is refused, as Google's parsers do.
+    /// Parses `2024-02-29T12:30:00.123456789+01:00`: nil when the string is malformed, or the instant is outside of the
+    /// years 1 to 9999 in UTC. Fractions have up to nine digits; a 60th second is an error, as in Google's parsers.
     package static func parse(_ string: UnsafeRawBufferPointer) -> Instant? {
         var cursor = Cursor(string: string)
         guard let year = cursor.digits(4), cursor.take("-"), let month = cursor.digits(2), cursor.take("-"),
@@ -109,8 +110,8 @@ package enum RFC3339 {
 
     // MARK: Formatting
 
-    /// Appends the instant in UTC with 0, 3, 6 or 9 fraction digits. RFC 3339 has four digits for a year: an instant out
-    /// of range, which a peer may send in the binary form, becomes the nearest one that it can say.
+    /// Appends the instant in UTC with 0, 3, 6 or 9 fraction digits. RFC 3339 has four digits for a year: an instant
+    /// out of range, which a peer may send in the binary form, becomes the nearest valid one.
     package static func append(seconds: Int64, nanoseconds: Int32, to result: inout [UInt8]) {
         let seconds = min(max(seconds, secondsMin), secondsMax)
         var days = seconds / 86_400
@@ -141,7 +142,7 @@ package enum RFC3339 {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// Appends a point and 3, 6 or 9 digits, or nothing for zero. What is out of range is cut off.
+    /// Appends a point and 3, 6 or 9 digits, or nothing for zero. Values out of range are clamped.
     static func appendFraction(_ nanoseconds: Int32, to result: inout [UInt8]) {
         let number = min(max(Int(nanoseconds), 0), 999_999_999)
         if number == 0 { return }

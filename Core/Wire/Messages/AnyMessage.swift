@@ -1,6 +1,6 @@
 import HearthModel
 
-/// google.protobuf.Any: a message of a type that is named beside it.
+/// google.protobuf.Any: a message with the name of its type.
 package struct AnyMessage: WireMessage {
     /// `type.googleapis.com/` and the type's full name.
     package var typeURL: String
@@ -20,7 +20,7 @@ package struct AnyMessage: WireMessage {
         self.init(typeURL: Self.prefix + M.typeName, value: message.protobuf())
     }
 
-    /// The message inside, when it is of this type.
+    /// The contained message, when it has this type.
     package func unpacked<M: WireMessage>(_ type: M.Type) throws(Status) -> M? {
         guard UTF8Order.equal(typeURL, Self.prefix + M.typeName) else { return nil }
         return try M(protobuf: value)
@@ -37,7 +37,7 @@ package struct AnyMessage: WireMessage {
 
     // MARK: JSON
 
-    /// The types that JSON can spell out; what isn't here travels as base64.
+    /// The types with a JSON form here; others are base64.
     private static let knownTypes: [any WireMessage.Type] = [
         ErrorInfoMessage.self, RetryInfoMessage.self, BadRequestMessage.self, HelpMessage.self,
         LocalizedMessage.self, StatusMessage.self, EmptyMessage.self, StructMessage.self, DatabaseMessage.self,
@@ -51,7 +51,7 @@ package struct AnyMessage: WireMessage {
         knownTypes.first { UTF8Order.equal(typeURL, prefix + $0.typeName) }
     }
 
-    /// `{"@type": …}` with the message's members beside it, whatever their order.
+    /// `{"@type": …}` with the message's members in the same object, in any order.
     package mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
         let object = try decoder.reader.skipValue()
         var members = try JSONObject(decoder.reader.bytes, object)
@@ -67,8 +67,8 @@ package struct AnyMessage: WireMessage {
             value = bytes
             return
         }
-        let text = known == StructMessage.self ? try members.take("value")?.bytes ?? Array("{}".utf8) : members.text
-        value = try known.init(json: text).protobuf()
+        let json = known == StructMessage.self ? try members.take("value")?.bytes ?? Array("{}".utf8) : members.json
+        value = try known.init(json: json).protobuf()
     }
 
     package func encode(_ encoder: inout JSONFieldEncoder) {
@@ -91,8 +91,8 @@ package struct AnyMessage: WireMessage {
         encoder.endObject()
     }
 
-    /// The message inside, if JSON can spell it out. Otherwise it stays bytes: its type may be newer than we are, its
-    /// bytes damaged, or one such message inside of another beyond measure.
+    /// The contained message, if JSON can represent it. Otherwise it stays bytes: its type may be newer than this
+    /// program, its bytes damaged, or messages nested too deep.
     private func knownMessage(_ encoder: JSONFieldEncoder) -> (any WireMessage)? {
         guard encoder.anyDepth < Self.depthMax, let type = Self.knownType(typeURL) else { return nil }
         do throws(Status) {
@@ -102,7 +102,7 @@ package struct AnyMessage: WireMessage {
         }
     }
 
-    /// Levels of messages in messages that JSON spells out.
+    /// Levels of nested messages with a JSON form.
     private static let depthMax = 10
 }
 
@@ -113,7 +113,7 @@ extension WireMessage {
     }
 }
 
-/// The members of a JSON object as pieces of text, for a message whose type stands among its members.
+/// The members of a JSON object as byte strings, for a message whose type is one of its members.
 private struct JSONObject {
     struct Piece {
         var bytes: [UInt8]
@@ -152,8 +152,8 @@ private struct JSONObject {
         return members.remove(at: index).value
     }
 
-    /// The members that are left, as an object.
-    var text: [UInt8] {
+    /// The remaining members, as an object.
+    var json: [UInt8] {
         var writer = JSONWriter()
         writer.byte(UInt8(ascii: "{"))
         for (index, member) in members.enumerated() {

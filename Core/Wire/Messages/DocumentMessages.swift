@@ -31,7 +31,8 @@ package struct DocumentMessage: WireMessage {
     }
 
     package mutating func decode(_ decoder: inout BinaryFieldDecoder) throws(Status) {
-        // One builder for the whole message: however a sender mixes entries with other fields, they are sorted once.
+        // One builder for the whole message: in whatever order the entries and other fields arrive, they are sorted
+        // once.
         var builder = MapBuilder(fields)
         fields = MapValue()
         while try decoder.readFields(2, into: &builder) {

@@ -22,7 +22,7 @@ package struct StructMessage: WireMessage {
         }
     }
 
-    /// In the order given; a name stands once.
+    /// In the given order; each name occurs once.
     package var fields: [Field]
 
     package init() {
@@ -143,9 +143,9 @@ package struct StructMessage: WireMessage {
         case .number(let number):
             writer.tag(2, 1)
             writer.fixed64(number.bitPattern)
-        case .string(let text):
+        case .string(let string):
             writer.tag(3, 2)
-            writer.string(text)
+            writer.string(string)
         case .bool(let flag):
             writer.tag(4, 0)
             writer.varint(flag ? 1 : 0)
@@ -205,7 +205,7 @@ package struct StructMessage: WireMessage {
         switch member {
         case .null: writer.raw("null")
         case .number(let number): writer.double(number)
-        case .string(let text): writer.string(text)
+        case .string(let string): writer.string(string)
         case .bool(let flag): writer.bool(flag)
         case .object(let object):
             writer.byte(UInt8(ascii: "{"))

@@ -1,9 +1,10 @@
 import HearthModel
 
-/// google.protobuf.Timestamp as it travels: in nanoseconds, and perhaps out of range.
+/// google.protobuf.Timestamp in wire form: in nanoseconds, and possibly out of range.
 ///
-/// Messages keep this form because some requests must be refused for a time finer than a microsecond, which
-/// `HearthModel.Timestamp` cannot hold: take `preciseTimestamp()` there, and `timestamp()` where a time is floored.
+/// Messages use this form because some requests must fail for a time finer than a microsecond, which
+/// `HearthModel.Timestamp` cannot represent: use `preciseTimestamp()` for those, and `timestamp()` where a time is
+/// rounded down.
 package struct TimestampMessage: WireMessage, Hashable {
     package var seconds: Int64
     package var nanos: Int32
@@ -41,7 +42,7 @@ package struct TimestampMessage: WireMessage, Hashable {
     /// Whether the time has a part below a microsecond.
     package var isFinerThanMicroseconds: Bool { nanos % 1000 != 0 }
 
-    /// The time in whole microseconds, floored.
+    /// The time in whole microseconds, rounded down.
     /// - Throws: INVALID_ARGUMENT outside of years 1 to 9999.
     package func timestamp() throws(Status) -> Timestamp {
         guard let timestamp = Timestamp(seconds: seconds, nanoseconds: Int64(nanos)) else { throw Self.outOfRange() }
@@ -49,7 +50,7 @@ package struct TimestampMessage: WireMessage, Hashable {
     }
 
     /// The time, which must be in whole microseconds.
-    /// - Throws: INVALID_ARGUMENT when it is finer, or outside of years 1 to 9999.
+    /// - Throws: `INVALID_ARGUMENT` when it is finer, or outside of years 1 to 9999.
     package func preciseTimestamp() throws(Status) -> Timestamp {
         if isFinerThanMicroseconds {
             throw .invalidArgument("timestamp cannot have more than microseconds precision")
@@ -92,11 +93,11 @@ package struct DurationMessage: WireMessage, Hashable {
     }
 
     package func encode(_ encoder: inout JSONFieldEncoder) {
-        encoder.writer.string(text)
+        encoder.writer.string(string)
     }
 
     /// `1.5s`, with 0, 3, 6 or 9 fraction digits.
-    package var text: String {
+    package var string: String {
         var result: [UInt8] = seconds < 0 || nanos < 0 ? [UInt8(ascii: "-")] : []
         result.append(contentsOf: String(seconds.magnitude).utf8)
         RFC3339.appendFraction(Int32(clamping: nanos.magnitude), to: &result)
@@ -105,8 +106,8 @@ package struct DurationMessage: WireMessage, Hashable {
     }
 
     /// Parses `1.5s`: up to nine fraction digits, at most 10,000 years.
-    package init?(parsing text: String) {
-        var rest = Substring(text)
+    package init?(parsing string: String) {
+        var rest = Substring(string)
         guard rest.utf8.last == UInt8(ascii: "s") else { return nil }
         rest.removeLast()
         let isNegative = rest.utf8.first == UInt8(ascii: "-")
@@ -125,8 +126,8 @@ package struct DurationMessage: WireMessage, Hashable {
         self.init(seconds: isNegative ? -seconds : seconds, nanos: isNegative ? -nanos : nanos)
     }
 
-    private static func isDigits(_ text: Substring.UTF8View) -> Bool {
-        !text.isEmpty && text.allSatisfy { $0 &- UInt8(ascii: "0") < 10 }
+    private static func isDigits(_ digits: Substring.UTF8View) -> Bool {
+        !digits.isEmpty && digits.allSatisfy { $0 &- UInt8(ascii: "0") < 10 }
     }
 }
 

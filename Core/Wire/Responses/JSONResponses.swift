@@ -1,11 +1,12 @@
 import HearthModel
 
-/// Whole answers as JSON, straight from stored documents and the model's results: what `ProtobufResponses` is for gRPC.
+/// Complete responses as JSON, directly from stored documents and the model's results. The counterpart of
+/// `ProtobufResponses`.
 extension JSONWriter {
     // MARK: Documents
 
     /// Appends a google.firestore.v1.Document.
-    /// - Throws: DATA_LOSS when the stored bytes are no fields.
+    /// - Throws: `DATA_LOSS` when the stored bytes are malformed.
     package mutating func document(_ document: EncodedDocument) throws(Status) {
         byte(UInt8(ascii: "{"))
         var isFirst = true
@@ -94,7 +95,7 @@ extension JSONWriter {
         byte(UInt8(ascii: "}"))
     }
 
-    /// ListenResponse with a document change, as WebChannel carries it.
+    /// ListenResponse with a document change, for WebChannel.
     package mutating func documentChangeResponse(
         _ document: EncodedDocument, targetIDs: [Int32], removedTargetIDs: [Int32] = []
     ) throws(Status) {
@@ -206,7 +207,7 @@ extension StatusMessage {
         self.init(code: Int32(status.code.rawValue), message: status.message)
     }
 
-    /// The status; a code that isn't a canonical one is UNKNOWN.
+    /// The status; an unknown code becomes `UNKNOWN`.
     package var status: Status {
         Status(Status.Code(rawValue: Int(code)) ?? .unknown, message)
     }

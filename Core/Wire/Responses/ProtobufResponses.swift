@@ -1,8 +1,8 @@
 import HearthModel
 
-/// Whole answers in the binary form, straight from stored documents and the model's results.
+/// Complete responses in the binary form, directly from stored documents and the model's results.
 ///
-/// Lengths are computed before they are written: the parts' lengths are at hand, and nothing has to move.
+/// Lengths are computed before they are written: the lengths of the parts are known, and no bytes need to move.
 extension ProtobufWriter {
     // MARK: Documents
 
@@ -18,8 +18,8 @@ extension ProtobufWriter {
             + Self.timeSize(document.createTime) + Self.timeSize(document.updateTime)
     }
 
-    /// Appends a document as a field, and what else the answer holds.
-    /// - Parameter restSizeMax: room for what `rest` writes.
+    /// Appends a document as a field, and the other fields of the response.
+    /// - Parameter restSizeMax: the capacity for the output of `rest`.
     @inline(__always)
     private mutating func document(
         _ tag: UInt8, _ document: EncodedDocument, restSizeMax: Int, _ rest: (inout ValueCursor) -> Void
@@ -149,17 +149,17 @@ extension ProtobufWriter {
         return 1 + Self.lengthDelimitedSize(numbers.reduce(0) { $0 + Self.varintSize(UInt64(bitPattern: Int64($1))) })
     }
 
-    /// Room for a time and a transaction.
+    /// The maximum size of a time and a transaction.
     private static func tailSizeMax(_ transaction: [UInt8]) -> Int {
         ValueCursor.scalarSizeMax + ValueCursor.headSizeMax + transaction.count
     }
 
-    /// The length of a length and its content.
+    /// The size of a length and its content.
     private static func lengthDelimitedSize(_ count: Int) -> Int {
         varintSize(UInt64(count)) + count
     }
 
-    /// The length of a time as a field.
+    /// The size of a time as a field.
     private static func timeSize(_ time: Timestamp?) -> Int {
         guard let time else { return 0 }
         let seconds = time.seconds

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// A document at rest: its fields stay in wire form and are spliced into answers as they are.
+/// A stored document: its fields stay in wire form and are copied into responses unchanged.
 package struct EncodedDocument: Sendable {
     /// The full name.
     package var name: String
@@ -29,7 +29,7 @@ package struct EncodedDocument: Sendable {
     }
 
     /// The document as a value tree.
-    /// - Throws: DATA_LOSS when the bytes are no fields.
+    /// - Throws: `DATA_LOSS` when the bytes are malformed.
     package func document() throws(Status) -> Document {
         Document(name: name, fields: try FieldsCodec.decode(fields), createTime: createTime, updateTime: updateTime)
     }
@@ -43,7 +43,7 @@ package struct EncodedDocument: Sendable {
     }
 
     /// google.firestore.v1.Document as JSON.
-    /// - Throws: DATA_LOSS when the bytes are no fields.
+    /// - Throws: `DATA_LOSS` when the bytes are malformed.
     package func json() throws(Status) -> [UInt8] {
         var writer = JSONWriter()
         try writer.document(self)
@@ -58,7 +58,7 @@ extension DocumentMessage {
             updateTime: document.updateTime.map { TimestampMessage($0) })
     }
 
-    /// The document as the model has it; times are floored to microseconds.
+    /// The document in the model's form; times are rounded down to microseconds.
     /// - Throws: INVALID_ARGUMENT when a time is out of range.
     package func document() throws(Status) -> Document {
         Document(

@@ -1,10 +1,10 @@
 import HearthModel
 
-/// The fields of a document in the form in which they are stored and sent: the entries of Document.fields, one after the
-/// other, each with its tag (field 2), sorted by the UTF-8 bytes of their names.
+/// The fields of a document in the form in which they are stored and sent: the entries of Document.fields, in sequence,
+/// each with its tag (field 2), sorted by the UTF-8 bytes of their names.
 ///
-/// The form is canonical: equal fields have equal bytes. A document with these bytes spliced between its name and its
-/// times is a valid google.firestore.v1.Document.
+/// The form is canonical: equal fields have equal bytes. These bytes between a document's name and its times form a
+/// valid google.firestore.v1.Document.
 package enum FieldsCodec {
     /// The tag of an entry of Document.fields.
     static let entryTag: UInt8 = 2 << 3 | 2
@@ -15,7 +15,7 @@ package enum FieldsCodec {
         return writer.bytes
     }
 
-    /// - Throws: DATA_LOSS when the bytes are no fields.
+    /// - Throws: `DATA_LOSS` when the bytes are malformed.
     package static func decode(_ bytes: [UInt8]) throws(Status) -> MapValue {
         try bytes.withBytes { buffer throws(Status) in try decode(buffer) }
     }
@@ -31,7 +31,7 @@ package enum FieldsCodec {
         }
     }
 
-    /// Stored bytes that cannot be read: not the caller's fault.
+    /// The error for stored bytes that cannot be read: the caller is not at fault.
     static func damaged(_ error: Status) -> Status {
         Status(.dataLoss, "A stored document is damaged. \(error.message)")
     }

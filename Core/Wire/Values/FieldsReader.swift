@@ -1,9 +1,9 @@
 import HearthModel
 
-/// Looks into stored fields without decoding them: one value, one type, one range of bytes.
+/// Reads parts of stored fields without decoding them: one value, one type, one range of bytes.
 ///
-/// Names are sorted, so a search for one stops at the first name behind it. All ranges are positions in `bytes`.
-/// Damaged bytes are DATA_LOSS, never a crash.
+/// Names are sorted, so a search stops at the first greater name. All ranges are positions in `bytes`. Damaged bytes
+/// are a `DATA_LOSS` error, never a crash.
 package struct FieldsReader {
     /// One field: its name and its value (the content of the Value message), as ranges.
     package struct Entry {
@@ -26,7 +26,7 @@ package struct FieldsReader {
 
     // MARK: Search
 
-    /// Decodes the value at a path; nil when there is none. Paths walk maps only, never into arrays or vectors.
+    /// Decodes the value at a path; nil when there is none. Paths only lead through maps, never into arrays or vectors.
     package func value(at path: FieldPath) throws(Status) -> Value? {
         try reading { buffer throws(Status) in
             guard let range = try Self.locate(path, in: buffer) else { return nil }
@@ -38,12 +38,12 @@ package struct FieldsReader {
     package enum Part {
         /// - sizeBytes: in wire form.
         case value(Value, sizeBytes: Int)
-        /// A map that wasn't decoded.
+        /// A map that was not decoded.
         case largeMap
     }
 
-    /// The same, but that maps which take more bytes in wire form aren't decoded.
-    /// - Returns: also how many names were looked at.
+    /// The same, but maps whose wire form is larger than the limit are not decoded.
+    /// - Returns: also the number of names that were read.
     package func part(at path: FieldPath, mapSizeBytesMax: Int) throws(Status) -> (part: Part?, namesSeen: Int) {
         try reading { buffer throws(Status) in
             var namesSeen = 0
@@ -70,12 +70,12 @@ package struct FieldsReader {
         }
     }
 
-    /// The type of a value at a range that `locate` or `entries` gave.
+    /// The type of a value at a range from `locate` or `entries`.
     package func typeClass(of value: Range<Int>) throws(Status) -> ValueOrder.TypeClass {
         try reading { buffer throws(Status) in try Self.typeClass(buffer, value) }
     }
 
-    /// Decodes a value at a range that `locate` or `entries` gave.
+    /// Decodes a value at a range from `locate` or `entries`.
     package func value(_ range: Range<Int>) throws(Status) -> Value {
         try reading { buffer throws(Status) in
             var reader = ProtobufReader(buffer, range)
@@ -98,7 +98,7 @@ package struct FieldsReader {
         }
     }
 
-    /// The entries of the map that a value is; none for other values and for vectors.
+    /// The entries of a map value; none for other values and for vectors.
     package func entries(ofMap value: Range<Int>) throws(Status) -> [Entry] {
         try reading { buffer throws(Status) in
             guard let range = try Self.mapEntries(buffer, value) else { return [] }
@@ -159,7 +159,7 @@ package struct FieldsReader {
         }
     }
 
-    /// The range of the entries of the map that a value is; nil for other values and for vectors.
+    /// The range of the entries of a map value; nil for other values and for vectors.
     static func mapEntries(_ buffer: UnsafeRawBufferPointer, _ value: Range<Int>) throws(Status) -> Range<Int>? {
         var reader = ProtobufReader(buffer, value)
         guard try reader.readTag() == ProtobufReader.ValueTag.map else { return nil }
@@ -167,7 +167,7 @@ package struct FieldsReader {
         return try isVector(buffer, entries) ? nil : entries
     }
 
-    /// Whether the entries of a map spell a vector. Validation lets no other map have a first key `__type__`.
+    /// Whether the entries of a map represent a vector. Validation allows no other map with a first key `__type__`.
     static func isVector(_ buffer: UnsafeRawBufferPointer, _ entries: Range<Int>) throws(Status) -> Bool {
         var reader = ProtobufReader(buffer, entries)
         guard let first = try reader.nextEntry(tag: ProtobufReader.mapEntryTag) else { return false }

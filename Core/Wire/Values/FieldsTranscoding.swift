@@ -1,9 +1,9 @@
 import HearthModel
 
-/// Stored fields to JSON, token by token, without a value tree in between.
+/// Stored fields to JSON, token by token, without an intermediate value tree.
 extension JSONWriter {
     /// Appends stored fields as an object: `{"a":{"integerValue":"1"}}`.
-    /// - Throws: DATA_LOSS when the bytes are no fields.
+    /// - Throws: `DATA_LOSS` when the bytes are malformed.
     package mutating func fields(encoded bytes: [UInt8]) throws(Status) {
         // Names in quotes and the values' member names make JSON about twice as long.
         reserve(2 * bytes.count + 64)

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Collects a map's fields in the order in which they arrive; nearly always that is their sorted order already.
+/// Collects a map's fields in the order of arrival, which nearly always is their sorted order.
 struct MapBuilder {
     private var fields: [MapValue.Field] = []
     private var isSorted = true
@@ -14,9 +14,9 @@ struct MapBuilder {
     @inline(__always)
     var isEmpty: Bool { fields.isEmpty }
 
-    /// Fields so far, those with a name twice included.
+    /// The number of fields so far, duplicates included.
     var count: Int { fields.count }
-    /// A name that came twice; known after `take`.
+    /// A duplicate name; known after `take`.
     private(set) var firstDuplicate: String?
 
     @inline(__always)
@@ -26,14 +26,14 @@ struct MapBuilder {
         fields.append(MapValue.Field(name: name, value: value))
     }
 
-    /// As `append`, when the caller knows whether the name stands behind the last one.
+    /// Like `append`, when the caller knows whether the name sorts after the last one.
     @inline(__always)
     mutating func append(_ name: String, _ value: Value, isBehindLast: Bool) {
         if !isBehindLast { isSorted = false }
         fields.append(MapValue.Field(name: name, value: value))
     }
 
-    /// Makes room for fields that are about to come.
+    /// Reserves capacity for fields that follow.
     @inline(__always)
     mutating func reserve(_ count: Int) {
         fields.reserveCapacity(fields.count &+ count)
@@ -45,8 +45,8 @@ struct MapBuilder {
         return MapValue(sorted: fields)
     }
 
-    /// The map, or the vector that it spells: exactly `__type__` = `__vector__` and `value` = an array of doubles only.
-    /// What resembles a vector stays a map; that, and a vector without elements, is refused by validation where it
+    /// The map, or the vector that it represents: exactly `__type__` = `__vector__` and `value` = an array of doubles
+    /// only. Maps that resemble a vector stay maps; validation rejects those, and vectors without elements, where it
     /// matters.
     mutating func takeValue() -> Value {
         let map = take()
@@ -69,7 +69,7 @@ struct MapBuilder {
     }
 
     private mutating func sort() {
-        // Positions keep the sort stable, so that the last of equal names is known.
+        // Positions keep the sort stable, so that the last of equal names wins.
         let order = fields.indices.sorted { left, right in
             let names = UTF8Order.compare(fields[left].name, fields[right].name)
             return names != 0 ? names < 0 : left < right
@@ -89,7 +89,7 @@ struct MapBuilder {
     }
 }
 
-/// The members of the map that spells a vector.
+/// The members of the map that represents a vector.
 enum VectorForm {
     static let typeKey = "__type__"
     static let valueKey = "value"

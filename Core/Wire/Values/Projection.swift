@@ -1,10 +1,10 @@
 import HearthModel
 
-/// A document mask or a query's projection, made ready to cut stored fields without decoding them.
+/// A document mask or a query's projection, prepared for cutting stored fields without decoding them.
 ///
-/// Paths become a tree of names, sorted as the fields are, so that both are walked together once. A path below another
-/// one of the mask is part of it. A map on the way to a path is kept with what the paths find in it; where they find
-/// nothing, in a missing map, a map without the name, an array or a vector, nothing is left of it.
+/// Paths become a tree of names, sorted like the fields, so that one walk handles both. A path below another path of
+/// the mask is part of it. A map on the path is kept with the members that the paths select. It is omitted when they
+/// select nothing: the map is missing or lacks the name, or the value is an array or a vector.
 package struct Projection: Sendable {
     private indirect enum Node: Sendable {
         case whole
@@ -13,12 +13,12 @@ package struct Projection: Sendable {
 
     private let members: [(name: [UInt8], node: Node)]
 
-    /// - Parameter paths: an empty list leaves no field.
+    /// - Parameter paths: an empty list selects no field.
     package init(_ paths: [FieldPath]) {
         members = Self.members(paths.sorted().map { $0.segments[...] })
     }
 
-    /// - Parameter paths: sorted, so that paths with one first segment stand together, the shortest first.
+    /// - Parameter paths: sorted, so that paths with one first segment are adjacent, the shortest first.
     private static func members(_ paths: [ArraySlice<String>]) -> [(name: [UInt8], node: Node)] {
         var result: [(name: [UInt8], node: Node)] = []
         var index = 0
@@ -38,7 +38,7 @@ package struct Projection: Sendable {
     }
 
     /// The fields that the paths name.
-    /// - Throws: DATA_LOSS when the bytes are no fields.
+    /// - Throws: `DATA_LOSS` when the bytes are malformed.
     package func apply(to fields: [UInt8]) throws(Status) -> [UInt8] {
         if members.isEmpty || fields.isEmpty { return [] }
         var writer = ProtobufWriter()
@@ -71,8 +71,8 @@ package struct Projection: Sendable {
         }
     }
 
-    /// Leaps over what a document doesn't have, farther and farther: so a mask of thousands of paths costs a small document what
-    /// its own fields cost.
+    /// Skips names that a document does not have, in growing steps: a mask of thousands of paths costs a small document
+    /// only O(its own fields).
     package static func firstIndex(from start: Int, count: Int, isBefore: (Int) -> Bool) -> Int {
         var low = start
         var high = start
@@ -90,7 +90,7 @@ package struct Projection: Sendable {
         return low
     }
 
-    /// Appends an entry with what is left of its map; nothing when nothing is left.
+    /// Appends an entry with the selected part of its map; nothing when that part is empty.
     private static func project(
         _ bytes: UnsafeRawBufferPointer, _ entry: FieldsReader.Entry, _ tag: UInt32,
         _ members: [(name: [UInt8], node: Node)], _ writer: inout ProtobufWriter
@@ -123,7 +123,7 @@ package struct Projection: Sendable {
 }
 
 extension FieldsCodec {
-    /// The fields that the paths name: see `Projection`, which is cheaper for many documents.
+    /// The fields that the paths name. For many documents, `Projection` is faster.
     package static func project(_ fields: [UInt8], paths: [FieldPath]) throws(Status) -> [UInt8] {
         try Projection(paths).apply(to: fields)
     }

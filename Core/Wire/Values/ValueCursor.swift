@@ -2,19 +2,20 @@ import HearthModel
 
 /// Writes values into memory that is known to be large enough, without a check at each byte.
 ///
-/// The way in is `ProtobufWriter.value` and `fields`, which make room for `bound` first. The bound is summed over the
-/// value tree once, generously: what a value's content can't be larger than, and ten bytes for each length.
+/// The entry points are `ProtobufWriter.value` and `fields`, which reserve `bound` bytes first. The bound is a generous
+/// sum over the value tree: the maximum size of each value's content, and ten bytes for each length.
 ///
 /// The form is canonical: fields sorted by the UTF-8 bytes of their names, every entry with key and value, one NaN. The
-/// same value tree always gives the same bytes, so that stored documents can be compared as bytes.
+/// same value tree always has the same bytes, so that stored documents can be compared as bytes.
 struct ValueCursor {
     var position: UnsafeMutableRawPointer
 
     // MARK: Bounds
 
-    /// Room for a tag and for any content but texts, bytes, arrays and maps: two messages of two numbers at most.
+    /// The maximum size of a tag and any content except strings, bytes, arrays and maps: two messages of two numbers at
+    /// most.
     static let scalarSizeMax = 40
-    /// Room for a tag and a length.
+    /// The maximum size of a tag and a length.
     static let headSizeMax = 12
 
     static func bound(_ value: Value) -> Int {
@@ -121,7 +122,7 @@ struct ValueCursor {
         }
     }
 
-    /// Writes the entries of the map that spells a vector.
+    /// Writes the entries of the map that represents a vector.
     private mutating func vector(_ elements: [Double]) {
         Self.vectorType.withUnsafeBytes { copy($0) }
         byte(0x0a)
@@ -221,14 +222,14 @@ struct ValueCursor {
         position += content.count
     }
 
-    /// Leaves one byte for a length and says where the content starts.
+    /// Reserves one byte for a length and returns the start of the content.
     @inline(__always)
     private mutating func beginLength() -> UnsafeMutableRawPointer {
         position += 1
         return position
     }
 
-    /// Writes the length of all that came since `beginLength`; the content moves when its length takes more than a byte.
+    /// Writes the length of everything since `beginLength`; the content moves when its length takes more than a byte.
     @inline(__always)
     private mutating func endLength(_ start: UnsafeMutableRawPointer) {
         let length = position - start

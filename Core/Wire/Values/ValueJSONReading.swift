@@ -8,7 +8,7 @@ extension JSONFieldDecoder {
         case unsupported(StaticString)
     }
 
-    /// Which member of Value the key at hand is. The first letter leaves one or two candidates.
+    /// The member of Value that the current key names. The first letter leaves one or two candidates.
     private func member() -> (member: Member, name: StaticString)? {
         func candidate(_ name: StaticString, _ member: Member) -> (Member, StaticString)? {
             keyMatches(name) ? (member, name) : nil
@@ -62,7 +62,7 @@ extension JSONFieldDecoder {
         return value
     }
 
-    /// Takes a null that stands for a member which isn't there; `nullValue` alone means it.
+    /// Takes a null that means an absent member; only for `nullValue` it is a value.
     private mutating func takeNull(_ member: Member) throws(Status) -> Bool {
         if case .null = member { return false }
         return try reader.takeNull()
@@ -104,8 +104,8 @@ extension JSONFieldDecoder {
             throw try invalidValue("type.googleapis.com/google.protobuf.Timestamp")
         }
         let start = reader.position
-        let token = try reader.readText()
-        // An instant has no character that must be escaped, but may have escapes.
+        let token = try reader.readStringToken()
+        // An instant contains no character that must be escaped, but may be written with escapes.
         let unescaped = token.hasEscapes ? try reader.unescaped(token) : []
         let instant =
             token.hasEscapes
@@ -209,7 +209,7 @@ extension JSONFieldDecoder {
         }
     }
 
-    /// The collected map; a key that came twice is refused.
+    /// The collected map; a duplicate key is an error.
     mutating func takeUnique(_ fields: inout MapBuilder) throws(Status) -> MapValue {
         let count = fields.count
         let map = fields.take()
@@ -220,7 +220,7 @@ extension JSONFieldDecoder {
         return map
     }
 
-    /// Reads an object member by member; the body reads the value of the key at hand.
+    /// Reads an object member by member; the body reads the value of the current key.
     mutating func readObject(
         _ typeName: String, _ body: (inout JSONFieldDecoder) throws(Status) -> Void
     ) throws(Status) {
@@ -234,7 +234,7 @@ extension JSONFieldDecoder {
     }
 }
 
-/// Texts of the well-known types.
+/// Strings of the well-known types.
 extension JSONFieldDecoder {
     mutating func readDuration() throws(Status) -> DurationMessage {
         guard reader.peek() == UInt8(ascii: "\"") else {

@@ -76,14 +76,14 @@ extension JSONWriter {
         byte(UInt8(ascii: "}"))
     }
 
-    /// The map that spells a vector; without elements its ArrayValue is `{}`, as any is.
+    /// The map that represents a vector; without elements its ArrayValue is `{}`, as usual.
     private mutating func vector(_ elements: [Double]) {
         raw("{\"mapValue\":{\"fields\":{\"__type__\":{\"stringValue\":\"__vector__\"},\"value\":{\"arrayValue\":")
         arrayValue(elements.map { .double($0) })
         raw("}}}}")
     }
 
-    /// A google.type.LatLng; a zero is left out, a negative zero isn't.
+    /// A google.type.LatLng; a zero is omitted, a negative zero is not.
     mutating func geoPoint(_ latitude: Double, _ longitude: Double) {
         byte(UInt8(ascii: "{"))
         if latitude.bitPattern != 0 {

@@ -20,7 +20,7 @@ extension ProtobufReader {
         static let pipeline: UInt32 = 21 << 3 | 2
         static let variableReference: UInt32 = 22 << 3 | 2
 
-        /// The member's name when it may stand in pipelines only.
+        /// The member's name when only pipelines allow it.
         static func unsupportedName(_ tag: UInt32) -> StaticString? {
             switch tag {
             case fieldReference: "FIELD_REFERENCE_VALUE"
@@ -153,7 +153,7 @@ extension ProtobufReader {
     }
 
     /// Reads one entry of map<string, Value>: its length, the key and the value.
-    /// - Parameter previousKey: the key of the entry before, empty for the first; becomes this entry's key.
+    /// - Parameter previousKey: the key of the previous entry, empty for the first; becomes this entry's key.
     @inline(__always)
     mutating func readMapEntry(
         depth: Int, after previousKey: inout UnsafeRawBufferPointer, into fields: inout MapBuilder
@@ -163,7 +163,7 @@ extension ProtobufReader {
         position = entry.lowerBound
         end = entry.upperBound
         if depth > Limits.messageDepthMax { throw Self.tooDeep() }
-        // Writers put the key first and the value behind it; what else there may be goes the long way.
+        // Writers put the key first, followed by the value; other forms take the slow path.
         if !isAtEnd, try readTag() == 1 << 3 | 2 {
             let key = slice(try readRange())
             let afterKey = position
@@ -171,7 +171,7 @@ extension ProtobufReader {
                 let value = try readNestedValue(depth: depth + 1)
                 let name = try UTF8String.string(key)
                 if isAtEnd {
-                    // Comparing the keys where they lie is cheaper than comparing strings.
+                    // Comparing the keys in the buffer is cheaper than comparing strings.
                     let isBehind =
                         previousKey.baseAddress == nil ? fields.isEmpty : UTF8Order.compare(previousKey, key) < 0
                     fields.append(name, value, isBehindLast: isBehind)
@@ -192,7 +192,7 @@ extension ProtobufReader {
         end = outer
     }
 
-    /// The rest of an entry with its parts in another order, with parts missing, or with unknown fields.
+    /// The slow path: an entry with its parts in another order, with missing parts, or with unknown fields.
     @inline(never)
     private mutating func readMapEntry(
         _ firstName: String, _ firstValue: Value?, depth: Int, into fields: inout MapBuilder
@@ -208,12 +208,12 @@ extension ProtobufReader {
             }
         }
         guard let value else { throw ValueError.unset() }
-        // Where it stands among the others isn't worth a look: the map gets sorted.
+        // Its order relative to the others is not worth a comparison: the map is sorted.
         fields.append(name, value, isBehindLast: false)
     }
 
-    /// How many fields with a tag follow one another up to the end: room to make at once. What isn't well-formed ends the
-    /// count, and so does a bound, as an empty field costs its sender two bytes but many here.
+    /// The number of consecutive fields with a tag up to the end: the capacity to reserve. Malformed bytes end the
+    /// count, and so does a limit, because an empty field costs its sender two bytes but many here.
     @inline(__always)
     private func countFields(_ tag: UInt32) -> Int {
         var position = position
@@ -222,7 +222,7 @@ extension ProtobufReader {
             var length = Int(bytes[position &+ 1])
             position &+= 2
             if length >= 0x80 {
-                // Two bytes are enough of a length here: what is longer ends the count.
+                // Only one-byte lengths are read here: a longer one ends the count.
                 guard position < end, bytes[position] < 0x80 else { return count &+ 1 }
                 length = length & 0x7f | Int(bytes[position]) << 7
                 position &+= 1
@@ -277,7 +277,7 @@ extension ProtobufReader {
     }
 }
 
-/// What is wrong with a Value, in the service's words.
+/// The errors of a Value, in the service's wording.
 enum ValueError {
     @inline(never)
     static func unset() -> Status { .invalidArgument("Cannot convert firestore.v1.Value with type unset.") }

@@ -24,7 +24,7 @@ extension ProtobufWriter {
         append(bound: ValueCursor.bound(map)) { $0.fields(map, tag: tag) }
     }
 
-    /// Appends what `body` writes, at most `bound` bytes.
+    /// Appends the output of `body`, at most `bound` bytes.
     @inline(__always)
     mutating func append(bound: Int, _ body: (inout ValueCursor) -> Void) {
         if bound == 0 { return }

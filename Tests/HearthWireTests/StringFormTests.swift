@@ -2,7 +2,7 @@ import HearthModel
 import HearthWire
 import Testing
 
-@Suite struct TextTests {
+@Suite struct StringFormTests {
     @Test(
         arguments: [
             ([], ""), ([0], "AA=="), ([0, 0], "AAA="), ([251, 255, 191], "+/+/"), (Array("foobar".utf8), "Zm9vYmFy"),
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: ["A", "AAAAA", "A===", "AA=", "=", "====", "A=AA", "AA A", "AA\n=", "é===", "AAA*"])
-    func whatIsntBase64IsRefused(_ form: String) {
+    func malformedBase64IsRejected(_ form: String) {
         #expect(Base64.decode(form) == nil)
     }
 
@@ -48,7 +48,7 @@ import Testing
         "2024-01-01T00:00:00ZZ", "2024-01-01 00:00:00Z", "0000-01-01T00:00:00Z", "0001-01-01T00:00:00+00:01",
         "9999-12-31T23:59:59-00:01", "10000-01-01T00:00:00Z", "２024-01-01T00:00:00Z", "-001-01-01T00:00:00Z",
     ])
-    func whatIsntATimeIsRefused(_ string: String) {
+    func malformedTimesAreRejected(_ string: String) {
         #expect(RFC3339.parse(string) == nil)
     }
 
@@ -60,13 +60,13 @@ import Testing
                 RFC3339.format(seconds: 1_704_067_199, nanoseconds: Int32(nanoseconds))
                     == "2023-12-31T23:59:59\(fraction)Z")
         }
-        // Beyond the range stands the nearest time that four digits can say.
+        // Out of range, the result is the nearest time with a four-digit year.
         #expect(RFC3339.format(seconds: .min, nanoseconds: -1) == "0001-01-01T00:00:00Z")
         #expect(RFC3339.format(seconds: .max, nanoseconds: .max) == "9999-12-31T23:59:59.999999999Z")
     }
 
     @Test func everyDayIsReadAsWritten() {
-        // Each day of the calendar once would take a while; a step that is prime to weeks and years meets all kinds.
+        // Testing each day would take long; a step that is coprime to weeks and years covers all kinds.
         for day in stride(from: Timestamp.secondsMin, through: Timestamp.secondsMax, by: 86_400 * 13 + 3607) {
             let string = RFC3339.format(seconds: day, nanoseconds: 0)
             #expect(RFC3339.parse(string)?.seconds == day)
@@ -80,7 +80,7 @@ import Testing
         ] {
             let duration = DurationMessage(parsing: string)
             #expect(duration == DurationMessage(seconds: Int64(seconds), nanos: Int32(nanos)))
-            #expect(duration?.text == string)
+            #expect(duration?.string == string)
         }
         #expect(DurationMessage(parsing: "1.5s")?.nanos == 500_000_000)
         for string in [

@@ -1,4 +1,4 @@
-/// Digits of bytes.
+/// Hexadecimal digits of bytes.
 enum Hexadecimal {
     static func digits(_ byte: UInt8, uppercase: Bool) -> String {
         let string = String(byte, radix: 16, uppercase: uppercase)
@@ -10,9 +10,9 @@ enum Hexadecimal {
     }
 }
 
-/// Texts of floating-point numbers.
+/// Decimal strings of floating-point numbers.
 enum Decimal {
-    /// The shortest digits that mean this number, and the exponent: value = 0.digits × 10^exponent.
+    /// The shortest digits that represent this number, and the exponent: value = 0.digits × 10^exponent.
     private static func parts(_ value: Double) -> (digits: [Character], exponent: Int) {
         let string = value.magnitude.description
         let halves = string.split(separator: "e", maxSplits: 1)
@@ -29,7 +29,7 @@ enum Decimal {
         return digits.isEmpty ? (["0"], 1) : (digits, exponent)
     }
 
-    /// Without an exponent, as literals of rules are written.
+    /// Without an exponent, like literals in rules.
     static func expanded(_ value: Double) -> String {
         let (digits, exponent) = parts(value)
         let sign = value.sign == .minus ? "-" : ""
@@ -44,7 +44,7 @@ enum Decimal {
         return String(digits[..<exponent]) + "." + String(digits[exponent...])
     }
 
-    /// As Java writes it, which is what `string(float)` gives: from 10^7 and below 10^-3 with an exponent.
+    /// The form of Java and of `string(float)`: with an exponent from 10^7 and below 10^-3.
     static func java(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         let sign = value.sign == .minus ? "-" : ""
@@ -55,7 +55,7 @@ enum Decimal {
         return sign + "\(digits[0]).\(fraction)E\(exponent - 1)"
     }
 
-    /// As JavaScript writes it: from 10^21 and below 10^-6 with an exponent, whole numbers without a point.
+    /// The form of JavaScript: with an exponent from 10^21 and below 10^-6, whole numbers without a point.
     static func javaScript(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value == 0 { return "0" }
