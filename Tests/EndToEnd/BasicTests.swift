@@ -2,7 +2,7 @@ import Foundation
 import HearthFirestore
 import Testing
 
-/// Reads and writes of one program, seen by another.
+/// Reads and writes of one program that another program observes.
 @Suite(.timeLimit(.minutes(5))) struct BasicTests {
     @Test func writesReachTheServerAndOthers() async throws {
         let backend = try Backend()
@@ -74,7 +74,7 @@ import Testing
         await #expect { try await device.db.document("c/none").updateData(["n": 1]) } throws: { error in
             FirestoreErrorCode.notFound ~= error
         }
-        // The local guess is taken back.
+        // The local estimate is reverted.
         #expect(try await !device.db.document("c/none").getDocument().exists)
         await device.end()
     }
@@ -94,7 +94,7 @@ import Testing
         func ids(_ query: Query) async throws -> [String] {
             let snapshot = try await query.getDocuments(source: .server)
             #expect(!snapshot.metadata.isFromCache)
-            // The cache, which has the results now, gives the same.
+            // The cache, which has the results now, returns the same.
             let cached = try await query.getDocuments(source: .cache)
             #expect(cached.documents.map(\.documentID) == snapshot.documents.map(\.documentID))
             return snapshot.documents.map(\.documentID)
@@ -185,7 +185,7 @@ import Testing
         let (one, two) = (try Device(backend), try Device(backend, isPersistent: true))
         let (heard, registration) = two.db.collection("c").record(includeMetadataChanges: false)
         try await heard.first(1)
-        // Together far above every window and buffer on the way.
+        // Together they are much larger than every window and buffer on the path.
         for n in 0..<8 {
             try await one.db.document("c/\(n)").setData(["n": n, "data": Data(repeating: UInt8(n), count: 1_000_000)])
         }

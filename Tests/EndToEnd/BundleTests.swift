@@ -3,7 +3,7 @@ import FoundationNetworking
 import HearthFirestore
 import Testing
 
-/// Bundles from the server's own address into clients.
+/// Clients load bundles from the server's own address.
 @Suite(.timeLimit(.minutes(5))) struct BundleTests {
     private static let definition = """
         {"id": "first-page", "documents": ["settings/site"], "public": true,
@@ -87,7 +87,7 @@ import Testing
         try await steps.latest { $0.state == .success }
         let loaded = steps.all.map(\.documentsLoaded)
         #expect(loaded == loaded.sorted() && loaded.last == Self.documentCount + 1)
-        #expect(backend.network.connectionsAccepted == 2, "loading needs no network")
+        #expect(backend.network.connectionsAccepted == 2, "loading uses no connection")
 
         let before = backend.network.bytesToClients
         let query = try #require(await device.db.getQuery(named: "all"))
@@ -102,9 +102,9 @@ import Testing
         #expect(last.changes.split(separator: " ").sorted() == ["+new", "-8", "~7"])
         #expect(last.snapshot?.documents.last?.documentID == "7")
         let resumed = backend.network.bytesToClients - before
-        #expect(resumed < 20_000, "only the changes came")
+        #expect(resumed < 20_000, "only the changes were sent")
 
-        // One without the bundle has to fetch it all.
+        // A client without the bundle must fetch all documents.
         registration.remove()
         await device.end()
         let other = try Device(backend)
@@ -121,7 +121,7 @@ import Testing
         let bundle = try await fetch(backend)
         backend.network.cut()
         let device = try Device(backend, isPersistent: true)
-        // A local write stays above what the bundle brings.
+        // A local write has precedence over the bundle's document.
         device.db.document("c/299").setData(["n": 500], completion: nil)
         let progress = try await device.db.loadBundle(InputStream(data: bundle))
         #expect(progress.state == .success)
@@ -129,7 +129,7 @@ import Testing
         let query = try #require(await device.db.getQuery(named: "last"))
         #expect(
             Heard(snapshot: try await query.getDocuments(source: .cache)).string == "298=298 299=500* pending cache")
-        // The same once more is no change.
+        // Loading the same bundle again changes nothing.
         #expect(try await device.db.loadBundle(bundle).state == .success)
         #expect(try await device.db.collection("c").getDocuments(source: .cache).count == Self.documentCount)
         await device.end()
@@ -148,7 +148,7 @@ import Testing
         try await steps.latest { $0 == .error }
         await #expect(throws: NSError.self) { try await device.db.loadBundle(Data("nonsense".utf8)) }
         #expect(await device.db.getQuery(named: "all") == nil)
-        // The whole one is still welcome.
+        // The complete bundle is accepted afterwards.
         #expect(try await device.db.loadBundle(bundle).state == .success)
         #expect(try await device.db.collection("c").getDocuments(source: .cache).count == Self.documentCount)
         await device.end()

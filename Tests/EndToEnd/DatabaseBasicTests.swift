@@ -39,7 +39,7 @@ import Testing
         await device.end()
     }
 
-    @Test func observersHearOfOthersWrites() async throws {
+    @Test func observersReceiveOthersWrites() async throws {
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
         try await one.ref("list").setValue(["a": 1, "b": 2])
@@ -67,7 +67,7 @@ import Testing
         await two.end()
     }
 
-    /// The fan-out of the guide for Apple platforms.
+    /// The fan-out example of the Firebase documentation, "Read and Write Data on Apple platforms".
     @Test func fanOut() async throws {
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
@@ -78,7 +78,7 @@ import Testing
             keys.append(key)
             let post = ["uid": "eva", "title": title]
             try await one.ref().updateChildValues(["/posts/\(key)": post, "/user-posts/eva/\(key)/": post])
-            // Before its observer is there, what comes and goes isn't heard of.
+            // Changes that cancel out before the observer is added are not reported.
             try await feed.recorder.first { $0.contains(title) }
         }
         #expect(keys == keys.sorted())
@@ -135,7 +135,7 @@ import Testing
         }
         try await heard.recorder.latest { $0 == "count: 20" }
         let counts = heard.recorder.all.map { Int($0.dropFirst("count: ".count)) ?? 0 }
-        #expect(counts == counts.sorted(), "it never goes back, and no increment counts twice")
+        #expect(counts == counts.sorted(), "the count never decreases, and no increment is applied twice")
         let offset = device.ref(".info/serverTimeOffset").record(.value)
         try await offset.recorder.first { $0.hasPrefix("serverTimeOffset: ") }
         await device.end()
@@ -154,11 +154,11 @@ import Testing
         #expect(snapshot.childrenCount == 5_000)
         #expect(snapshot.childSnapshot(forPath: "k4999/t").value as? String == "ä4999")
         let heard = two.ref("big/list").record(.childChanged)
-        // What is written before the data has come is seen as added.
+        // A write before the data has arrived is reported as an addition.
         _ = try await two.ref("big/list").record(.value).recorder.first(1)
         try await two.ref("big/list/k7/n").setValue(-7)
         try await heard.recorder.latest { $0 == "~k7: {n: -7, t: ä7} <k6999" || $0.hasPrefix("~k7: {n: -7, t: ä7}") }
-        // Two keys that Swift's strings call equal.
+        // Two keys that Swift's strings treat as equal.
         try await one.ref("strange").updateChildValues(["\u{e4}": 1, "b c+%": 3])
         try await one.ref("strange").child("a\u{308}").setValue(2)
         let strange = try await two.ref("strange").getData()

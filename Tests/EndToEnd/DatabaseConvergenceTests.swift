@@ -2,11 +2,11 @@ import Foundation
 import HearthDatabase
 import Testing
 
-/// Whatever three clients of the Realtime Database do offline and over broken connections: once all are online and quiet,
-/// they show what the server has; and at every moment the child events that they heard add up to the value event.
+/// Three clients of the Realtime Database make random changes offline and over broken connections. When all are online
+/// and idle, they show the server's data. At every time the child events that they received add up to the value event.
 ///
-/// Five runs, or `HEARTH_TEST_EFFORT` times as many: 40 gives two hundred. A failure names its seed, and `HEARTH_TEST_SEED`
-/// repeats what the clients are told to do (not when their messages meet).
+/// Five runs, or `HEARTH_TEST_EFFORT` times as many: 40 makes two hundred. A failure prints its seed, and
+/// `HEARTH_TEST_SEED` repeats the operations of the clients (not the interleaving of their messages).
 @Suite(.serialized, .timeLimit(.minutes(20))) struct DatabaseConvergenceTests {
     private static let runsDefault = 5
 
@@ -24,7 +24,7 @@ import Testing
     }
 }
 
-/// One run: a server, three clients, and a random sequence of what they do.
+/// One run: a server, three clients, and a random sequence of operations.
 private final class DatabaseConvergenceRun {
     private static let roundsMax = 6
     private static let rules = """
@@ -35,7 +35,7 @@ private final class DatabaseConvergenceRun {
         "increment", "time",
     ]
 
-    /// A client and what it observes; observing begins anew when the client does.
+    /// A client and its observers. The observers are added again when the client restarts.
     private final class Participant {
         private(set) var device: DatabaseDevice
         private let backend: Backend
@@ -55,7 +55,7 @@ private final class DatabaseConvergenceRun {
 
         var isPersistent: Bool { folder != nil }
 
-        /// Ends the program and starts it again; it finds the same cache.
+        /// Ends the program and starts it again with the same cache.
         func restart() async throws {
             await device.end()
             device = try DatabaseDevice(backend, name: name, folder: folder)
@@ -99,7 +99,7 @@ private final class DatabaseConvergenceRun {
     var faults: [String] { (participants.flatMap(\.witnesses) + ended).flatMap(\.faults).map { "\($0); \(log)" } }
     var eventCount: Int { (participants.flatMap(\.witnesses) + ended).reduce(0) { $0 + $1.eventCount } }
 
-    // MARK: The work
+    // MARK: Operations
 
     func work() async throws {
         for participant in participants { participant.observe() }
@@ -124,7 +124,7 @@ private final class DatabaseConvergenceRun {
             if participant.isOnline { participant.device.db.goOnline() } else { participant.device.db.goOffline() }
         }
         for _ in 0..<random.below(7) { write(participant, index) }
-        // Now and then others get the time to do something first.
+        // Sometimes waits, so that other clients make changes first.
         if random.chance(40) { try await Task.sleep(for: .milliseconds(random.below(30))) }
         if participant.isPersistent, random.chance(12) {
             log.append("\(index) restarts")
@@ -186,22 +186,22 @@ private final class DatabaseConvergenceRun {
         }
     }
 
-    // MARK: The end
+    // MARK: Convergence
 
     func settle() async throws {
         for participant in participants {
-            // Both, so that nobody is backing off.
+            // Both calls, so that no connection waits in a backoff.
             participant.device.db.goOffline()
             participant.device.db.goOnline()
         }
         for (index, participant) in participants.enumerated() {
-            // Writes are answered in their order: when this one is, all before it are.
+            // Writes are answered in order: when this one is answered, all earlier writes are.
             try await participant.root.child("last/\(index)").setValue(1)
         }
         let another = try DatabaseDevice(backend)
         for (index, participant) in participants.enumerated() {
             for (number, query) in participant.observed.enumerated() {
-                // Transactions that were overtaken are tried again after later writes are answered.
+                // Transactions with conflicts are retried after later writes are answered.
                 let (witness, place) = (participant.witnesses[number], query(another.db.reference()))
                 var expected = ""
                 try await Waiting.until(

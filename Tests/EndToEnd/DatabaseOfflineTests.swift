@@ -46,7 +46,7 @@ import Testing
         try await two.ref("x").setValue(2)
         plainly { one.ref("y").setValue(3) }
         #expect(try await one.ref("y").observeSingleEvent(of: .value).string == "3")
-        #expect(try await one.ref("x").getData().string == "1", "an observer has it, stale as it is")
+        #expect(try await one.ref("x").getData().string == "1", "an observer has the value, although it is stale")
         await #expect(throws: NSError.self) { _ = try await one.ref("z").getData() }
         one.db.goOnline()
         try await heard.recorder.latest { $0 == "x: 2" }
@@ -66,7 +66,7 @@ import Testing
         try await backend.restart()
         try await device.waitUntil(connected: true)
         try await Waiting.until("x is 2") { try await device.ref("x").getData().string == "2" }
-        #expect(!heard.recorder.all.dropFirst().contains("x: null"), "it doesn't flicker: \(heard.recorder.all)")
+        #expect(!heard.recorder.all.dropFirst().contains("x: null"), "the value does not flicker: \(heard.recorder.all)")
         await device.end()
     }
 
@@ -123,7 +123,7 @@ import Testing
         await other.end()
     }
 
-    @Test func keptInSync() async throws {
+    @Test func keepSynced() async throws {
         let backend = try Backend()
         let folder = try TemporaryFolder()
         let (one, two) = (try DatabaseDevice(backend, folder: folder), try DatabaseDevice(backend))
@@ -158,8 +158,8 @@ import Testing
         await device.end()
     }
 
-    /// The server closes a connection that brings more than 16 MiB in one request.
-    @Test(arguments: [false, true]) func whatIsTooLargeIsRefusedAndKeepsNothingUp(isPersistent: Bool) async throws {
+    /// The server closes a connection on which one request exceeds 16 MiB.
+    @Test(arguments: [false, true]) func writesThatAreTooLargeFailAndBlockNothing(isPersistent: Bool) async throws {
         let backend = try Backend()
         let device = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
         let half = String(repeating: "x", count: 9 << 20)
@@ -180,12 +180,12 @@ import Testing
         await device.end()
     }
 
-    /// The answer to a single read has no place in the order of what an observer hears.
+    /// The answer to a single read has no position in the order of an observer's events.
     @Test(arguments: [50, 2000]) func aReadAboveAnObserverSetsNothingBack(siblings count: Int) async throws {
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
         try await two.ref("p/x").setValue(-1)
-        let siblings = Dictionary(uniqueKeysWithValues: (0..<count).map { ("k\($0)", "some text \($0)") })
+        let siblings = Dictionary(uniqueKeysWithValues: (0..<count).map { ("k\($0)", "some string \($0)") })
         try await two.ref("p/siblings").setValue(siblings)
         let heard = one.ref("p/x").record(.value)
         try await heard.recorder.first(1)
@@ -204,8 +204,8 @@ import Testing
         await two.end()
     }
 
-    /// The disk is full while a write is answered: it isn't sent again by the next run.
-    @Test func anAnswerThatTheDiskDoesNotTakeIsNotForgotten() async throws {
+    /// The disk is full while a write is answered: the next run does not send the write again.
+    @Test func anAnswerThatTheDiskRejectsIsNotLost() async throws {
         let backend = try Backend()
         let folder = try TemporaryFolder()
         let device = try DatabaseDevice(backend, name: "full", folder: folder)
@@ -232,8 +232,8 @@ import Testing
         await other.end()
     }
 
-    /// A row of the queue that can't be read costs its write.
-    @Test func aWriteThatCannotBeReadCostsItself() async throws {
+    /// A row of the queue that cannot be read loses only its own write.
+    @Test func aWriteThatCannotBeReadLosesOnlyItself() async throws {
         let backend = try Backend()
         let folder = try TemporaryFolder()
         let device = try DatabaseDevice(backend, name: "damaged", folder: folder)
@@ -255,7 +255,7 @@ import Testing
         await other.end()
     }
 
-    @Test func wholeNumbersAreToldOnce() async throws {
+    @Test func wholeNumbersAreReportedOnce() async throws {
         let backend = try Backend()
         let device = try DatabaseDevice(backend)
         let heard = device.ref("x").record(.value)

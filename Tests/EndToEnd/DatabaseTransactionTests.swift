@@ -3,7 +3,7 @@ import HearthDatabase
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct DatabaseTransactionTests {
-    /// The stars of the guide for Apple platforms.
+    /// The stars example of the Firebase documentation, "Read and Write Data on Apple platforms".
     private func star(_ uid: String, _ data: MutableData) -> TransactionResult {
         guard var post = data.value as? [String: Any] else { return .success(withValue: data) }
         var stars = post["stars"] as? [String: Bool] ?? [:]
@@ -74,7 +74,7 @@ import Testing
         await device.end()
     }
 
-    /// What was handed to the connection is answered by the server; the later write wins.
+    /// The server answers requests that were passed to the connection; the later write wins.
     @Test func overwrittenWhileOffline() async throws {
         let backend = try Backend()
         let device = try DatabaseDevice(backend)
@@ -121,7 +121,8 @@ import Testing
 
     private static let depths = [[2, 1], [1, 2], [2, 0], [0, 2], [1, 0], [2, 2, 1], [2, 1, 0]]
 
-    /// Each adds one to `t/a/n`, from there or from above it, offline. What the device doesn't know beside it stays, and each counts.
+    /// Each transaction adds one to `t/a/n`, at that path or above it, offline. Siblings that the device does not know
+    /// are preserved, and each transaction is applied.
     @Test(arguments: ["", "t/a", "t/a/n"], depths) func aboveAndBelowOneAnother(
         known: String, depths: [Int]
     ) async throws {

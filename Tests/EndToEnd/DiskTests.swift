@@ -4,10 +4,10 @@ import HearthFirestore
 import Synchronization
 import Testing
 
-/// A disk that is full for a moment, or answers with errors, costs the calls that need it. The rest waits, and nothing is lost,
-/// nothing made twice.
+/// A disk that is full for a while, or reports errors, fails the calls that need it. All other work waits; nothing is
+/// lost, and nothing is applied twice.
 ///
-/// Serialised: the faults are planted in the whole process.
+/// Serialized: the faults apply to the whole process.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct DiskTests {
     @Test func aFullDiskIsOverInAMoment() async throws {
         let backend = try Backend()
@@ -21,7 +21,7 @@ import Testing
         await #expect {
             try await device.db.document("c/b").setData(["n": 2])
         } throws: { FirestoreErrorCode.resourceExhausted ~= $0 }
-        // What needs nothing of the disk goes on; what the server says can't be taken.
+        // Calls that do not need the disk continue; changes from the server cannot be stored.
         #expect(try await device.db.document("c/a").getDocument(source: .cache).get("n") as? Int == 1)
         try await other.db.document("c/a").setData(["n": 3])
         try await heard.latest { $0.string == "a=1 cache" }
@@ -39,8 +39,8 @@ import Testing
         await other.end()
     }
 
-    /// The server has made the write, which must not be sent again.
-    @Test(arguments: [true, false]) func anAnswerThatCannotBeKeptWaits(isAllowed: Bool) async throws {
+    /// The server has applied the write, which must not be sent again.
+    @Test(arguments: [true, false]) func anAnswerThatCannotBeStoredWaits(isAllowed: Bool) async throws {
         let backend = try Backend(
             rules: """
                 service cloud.firestore { match /databases/{d}/documents {
@@ -54,7 +54,7 @@ import Testing
         let (heard, registration) = device.db.collection("c").record()
         try await heard.latest { $0.string == "a=0" }
 
-        // The first transactions are the write's own; whatever comes then fails for a while.
+        // The first transactions belong to the write itself. Later ones fail for a while.
         try await device.db.disableNetwork()
         let told = Recorder<String>()
         for number in 0..<5 {
@@ -77,7 +77,7 @@ import Testing
         await device.end()
     }
 
-    @Test func whoeverWaitsForWritesDuringAPauseHearsOfTheirEnd() async throws {
+    @Test func waitingForPendingWritesCompletesAfterAPause() async throws {
         let backend = try Backend()
         let device = try Device(backend, isPersistent: true)
         let folder = try #require(device.folder).path
@@ -90,7 +90,7 @@ import Testing
         _ = try await document.getDocument(source: .cache)
         DiskFaults.plant(DiskFaults.Plan(folder: folder, code: ENOSPC) { _ in true })
         device.db.enableNetwork { _ in }
-        // The server has answered, and the cache can't take it.
+        // The server has answered, and the cache cannot store the answer.
         #expect(try await told.first(1) == ["made"])
         let db = device.db
         let waiting = Task { try await db.waitForPendingWrites() }
@@ -106,8 +106,8 @@ import Testing
         } }
         """
 
-    /// Whoever signs in while the cache can't be written has his own writes, and not those of the one before.
-    @Test func aUserWhoComesDuringAPauseIsHimself() async throws {
+    /// A user who signs in while the cache cannot be written has their own writes, and not those of the former user.
+    @Test func aUserWhoSignsInDuringAPauseHasTheirOwnWrites() async throws {
         let backend = try Backend(rules: Self.ownerRules)
         let (device, other) = (try Device(backend, isPersistent: true), try Device(backend, provider: OwnerToken()))
         let folder = try #require(device.folder).path
@@ -125,12 +125,12 @@ import Testing
             try await other.db.document("c/secret").getDocument(source: .server).exists
         }
         try await device.signIn("bob")
-        // The server has made alice's write; its answer waits for the cache.
+        // The server has applied alice's write; its answer waits for the cache.
         try await heard.latest { !$0.string.contains("secret=7*") }
         DiskFaults.remove(from: folder)
         try await device.db.document("c/b").setData(["by": "bob", "n": 2])
         try await heard.latest { $0.string == "a=1 b=2 secret=7 x=3" }
-        // Nothing waits in alice's queue any more, and nothing of bob's is in it.
+        // Alice's queue has no pending writes, and it contains none of bob's.
         try await device.signIn("alice")
         try await device.db.waitForPendingWrites()
         try await heard.latest { $0.string == "a=1 b=2 secret=7 x=3" }
@@ -139,7 +139,7 @@ import Testing
         await other.end()
     }
 
-    /// The former user's writes stay where they are, and are sent when he comes again.
+    /// The former user's writes remain queued, and are sent when that user signs in again.
     @Test(arguments: 0..<4) func aChangeOfUserThatCannotBeRead(call: Int) async throws {
         let backend = try Backend(rules: Self.ownerRules)
         let device = try Device(backend, isPersistent: true)
@@ -166,7 +166,8 @@ import Testing
 
     private static let runsDefault = 4
 
-    /// Whichever calls fail: what was said to be made is made once, what was said to have failed isn't, and all agree.
+    /// Whichever calls fail: a write that was reported as committed is applied once, a write that was reported as
+    /// failed is not applied, and all devices agree.
     @Test(arguments: TestRun.seeds(runsDefault)) func anyCallMayFail(seed: UInt64) async throws {
         var random = SeededRandom(seed)
         let backend = try Backend()
@@ -183,7 +184,7 @@ import Testing
             faults += DiskFaults.remove(from: folder)
             let every = 1 + random.below(30)
             let length = 1 + random.below(every)
-            // To SQLite a read that fails with EIO is damage, whatever the next one says.
+            // For SQLite a read that fails with EIO means damage, even when a later read succeeds.
             let (code, includesReads) = random.pick([(ENOSPC, false), (EIO, false), (EACCES, true)])
             DiskFaults.plant(
                 DiskFaults.Plan(folder: folder, code: code, includesReads: includesReads) { $0 % (every * 2) < length })
@@ -200,7 +201,7 @@ import Testing
                     answers.append(number)
                 }
             }
-            // Any outcome is fine, as long as there is one.
+            // Any outcome is valid, as long as there is one.
             if random.chance(50) { _ = try? await device.db.collection("e\(round)").getDocuments(source: .server) }
             if random.chance(50) { _ = try? await device.db.document("c/1").getDocument() }
             try await other.db.document("c/other").setData(["n": round])
@@ -223,7 +224,7 @@ import Testing
         let sum = try await fresh.db.document("c/sum").getDocument(source: .server)
         let all = Set((sum.get("all") as? [Int]) ?? [])
         #expect(all == made.withLock { $0 }, "seed \(seed): \(failed.withLock { $0 }) failed, \(faults) faults")
-        #expect((sum.get("n") as? Int ?? 0) == all.count, "seed \(seed): made twice")
+        #expect((sum.get("n") as? Int ?? 0) == all.count, "seed \(seed): applied twice")
         #expect(faults > 0)
         registration.remove()
         for device in [device, other, fresh] { await device.end() }

@@ -2,7 +2,7 @@ import Foundation
 import HearthFirestore
 import Testing
 
-/// What listeners hear, event by event.
+/// The events that listeners receive.
 @Suite(.timeLimit(.minutes(5))) struct ListenTests {
     @Test func changesOfOthersComeByThemselves() async throws {
         let backend = try Backend()
@@ -17,7 +17,7 @@ import Testing
         #expect(try await heard.latest { $0.string == "b=0 a=1" }.changes == "+b")
         try await one.db.document("c/b").updateData(["n": 2])
         #expect(try await heard.latest { $0.string == "a=1 b=2" }.changes == "~b")
-        // Comes into the result, leaves it, is deleted.
+        // A document is added to the result, leaves it, and is deleted.
         try await one.db.document("c/x").updateData(["n": 3])
         #expect(try await heard.latest { $0.string == "a=1 b=2 x=3" }.changes == "+x")
         try await one.db.document("c/a").updateData(["n": 11])
@@ -30,7 +30,7 @@ import Testing
         let (other, otherRegistration) = query.record()
         try await one.db.document("c/x").delete()
         try await other.latest { $0.string.isEmpty }
-        #expect(heard.all.count == count, "a removed listener hears nothing")
+        #expect(heard.all.count == count, "a removed listener receives no event")
         otherRegistration.remove()
         await one.end()
         await two.end()
@@ -48,7 +48,7 @@ import Testing
         let events = try await heard.first(known + 2).dropFirst(known)
         #expect(events.map(\.string) == ["a=1 b=2* pending", "a=1 b=2"])
         #expect(events.first?.changes == "+b")
-        // The confirmation is a change of metadata only.
+        // The confirmation changes only the metadata.
         #expect(events.last?.changes == "")
         let withMetadata = try #require(events.last?.snapshot).documentChanges(includeMetadataChanges: true)
         #expect(withMetadata.map(\.type) == [.modified])
@@ -70,7 +70,7 @@ import Testing
         await other.end()
     }
 
-    @Test func emptyResultsAreToldOnceTheServerSaysSo() async throws {
+    @Test func emptyResultsAreReportedAfterTheServersAnswer() async throws {
         let backend = try Backend()
         let device = try Device(backend)
         let (heard, registration) = device.db.collection("nothing").record()
@@ -116,7 +116,7 @@ import Testing
         await other.end()
     }
 
-    /// While its server time is unknown, a timestamp sorts after all that are known.
+    /// A timestamp that the server has not set yet sorts after all known timestamps.
     @Test func pendingTimestampsSortLast() async throws {
         let backend = try Backend()
         let device = try Device(backend)
@@ -140,7 +140,7 @@ import Testing
         try await heard.latest { $0.string == "1=1 2=2" }
         try await one.db.document("c/1").delete()
         #expect(try await heard.latest { $0.string == "2=2 3=3" }.changes == "-1 +3")
-        // By this device's own write, too: the cache doesn't know what comes next.
+        // The same for this device's own write: the cache does not know the next document.
         try await two.db.document("c/2").updateData(["n": 9])
         try await heard.latest { $0.string == "3=3 4=4" }
         try await one.db.document("c/0").setData(["n": 0])
@@ -168,7 +168,7 @@ import Testing
         await two.end()
     }
 
-    /// Two listeners whose results overlap are told of one change before anything else happens.
+    /// Two listeners with overlapping results receive one change before anything else happens.
     @Test func listenersStayInSync() async throws {
         let backend = try Backend()
         let (one, two) = (try Device(backend), try Device(backend))

@@ -2,7 +2,7 @@ import Foundation
 import HearthFirestore
 import Testing
 
-/// Programs without a network, and back.
+/// Programs that lose the network and reconnect.
 @Suite(.timeLimit(.minutes(5))) struct OfflineTests {
     @Test func writesWaitAndListenersReadTheCache() async throws {
         let backend = try Backend()
@@ -21,13 +21,13 @@ import Testing
         #expect(Heard(snapshot: try await c.order(by: "n").getDocuments()).string == "b=2* a=6* pending cache")
         await #expect { try await c.getDocuments(source: .server) } throws: { FirestoreErrorCode.unavailable ~= $0 }
         await #expect { try await c.document("z").getDocument() } throws: { FirestoreErrorCode.unavailable ~= $0 }
-        // Listeners that begin offline begin with the cache.
+        // Listeners that are added offline start with the cache.
         let (late, lateRegistration) = c.whereField("n", isGreaterThan: 3).record()
         #expect(try await late.first(1).map(\.string) == ["a=6* pending cache"])
         #expect(Heard(snapshot: try await other.db.collection("c").getDocuments(source: .server)).string == "a=1")
         #expect(answers.all.isEmpty)
 
-        // What others did meanwhile and what this one did add up.
+        // The other devices' changes and this device's changes are merged.
         try await other.db.document("c/a").updateData(["n": FieldValue.increment(Int64(10))])
         try await device.db.enableNetwork()
         try await device.db.waitForPendingWrites()
@@ -90,7 +90,7 @@ import Testing
         #expect(there.documents[0].get("at") is Timestamp)
         registration.remove()
 
-        // Nothing is sent twice by a third life.
+        // A third run sends nothing twice.
         try await device.restart()
         try await device.db.waitForPendingWrites()
         #expect(
@@ -107,7 +107,7 @@ import Testing
         backend.network.cut()
         let device = try Device(backend)
         let (heard, registration) = device.db.collection("c").record()
-        // Once the server is known to be away.
+        // When the server is known to be unreachable.
         #expect(try await heard.first(1).map(\.string) == ["cache"])
         await #expect { try await device.db.document("c/a").getDocument() } throws: {
             FirestoreErrorCode.unavailable ~= $0
@@ -116,7 +116,7 @@ import Testing
         device.db.document("c/a").setData(["n": 1]) { answers.append($0 == nil) }
         try await heard.latest { $0.string == "a=1* pending cache" }
         #expect(try await device.db.document("c/a").getDocument().get("n") as? Int == 1)
-        // Nobody tells it: it tries again by itself.
+        // Without a notification it reconnects automatically.
         backend.network.restore()
         try await heard.latest { $0.string == "a=1" }
         #expect(try await answers.first(1) == [true])
@@ -135,9 +135,9 @@ import Testing
         }
         #expect(try await heard.first(1).map(\.string) == ["cache"])
         try await device.db.document("c/b").setData(["n": 2])
-        // Apple's waits for the server's update of the document, which nobody asks for.
+        // Apple's library waits for the server's update of the document, which is never requested.
         try await heard.latest { $0.string == "b=2 cache" }
-        // What another read brings into the cache shows.
+        // Documents that another read stores in the cache are shown.
         _ = try await device.db.document("c/a").getDocument()
         try await heard.latest { $0.string == "a=1 b=2 cache" }
         registration.remove()

@@ -2,7 +2,7 @@ import Foundation
 import HearthFirestore
 import Testing
 
-/// Servers that go, and connections that break, while programs work.
+/// Servers that stop and connections that break while programs run.
 @Suite(.timeLimit(.minutes(5))) struct OutageTests {
     @Test func theServerGoesAndComesBack() async throws {
         let backend = try Backend()
@@ -27,7 +27,7 @@ import Testing
         #expect(try await answers.first(2) == [true, true])
         for listener in listeners {
             try await listener.heard.latest { $0.string == "a=11 b=2" }
-            // What was there before isn't taken away and brought again.
+            // Existing documents are not removed and added again.
             #expect(!listener.heard.all.contains { $0.changes.contains("-") }, "\(listener.heard.all)")
             listener.registration.remove()
         }
@@ -44,7 +44,7 @@ import Testing
             try await writer.db.document("c/\(n)").setData(["n": n])
         }
         try await heard.latest { $0.snapshot?.count == 40 }
-        // Each snapshot is a state that the server was in: a row without gaps, which only grows.
+        // Each snapshot is a state of the server: a sequence without gaps, which only grows.
         var count = 0
         for event in heard.all {
             let numbers = try #require(event.snapshot).documents.map { $0.get("n") as? Int }
@@ -67,7 +67,7 @@ import Testing
         try await device.db.disableNetwork()
         for n in [0, 3, 5] { try await other.db.document("c/\(n)").delete() }
         try await other.db.document("c/1").updateData(["n": 11])
-        // The server forgets what it knew of the device's listen, too.
+        // The server also loses its state of the device's listen.
         backend.stop()
         try await backend.restart()
         try await device.db.enableNetwork()
@@ -100,8 +100,8 @@ import Testing
         await reader.end()
     }
 
-    /// Nothing is refused and nothing comes: only time tells.
-    @Test func aSilentNetworkIsTakenForNone() async throws {
+    /// No connection is refused and no data arrives: only a timeout detects it.
+    @Test func aSilentNetworkCountsAsOffline() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend, isPersistent: true), try Device(backend))
         try await other.db.document("c/a").setData(["n": 1])
@@ -110,7 +110,7 @@ import Testing
         backend.network.freeze()
         let (heard, registration) = device.db.collection("c").record()
         #expect(try await heard.first(1).map(\.string) == ["a=1 cache"])
-        // Waits for the server, but not for ever.
+        // Waits for the server, up to a limit.
         let snapshot = try await device.db.collection("c").whereField("n", isLessThan: 5).getDocuments()
         #expect(Heard(snapshot: snapshot).string == "a=1 cache")
         await #expect { try await device.db.document("c/b").getDocument() } throws: {
@@ -124,7 +124,7 @@ import Testing
         await other.end()
     }
 
-    /// Only in long runs: it takes the time after which connections are probed, and that which an answer may take.
+    /// Only in long runs: it takes the interval of the connection probes, and the timeout of their answers.
     @Test(.enabled(if: TestRun.effort > 1)) func silentConnectionsAreGivenUp() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))

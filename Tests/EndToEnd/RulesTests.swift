@@ -2,7 +2,7 @@ import Foundation
 import HearthFirestore
 import Testing
 
-/// Security rules as programs feel them.
+/// The effects of security rules on programs.
 @Suite(.timeLimit(.minutes(5))) struct RulesTests {
     static let rules = """
         rules_version = '2';
@@ -68,7 +68,7 @@ import Testing
         #expect(
             try await refused.latest { $0.error != nil }.error?.code == FirestoreErrorCode.permissionDenied.rawValue)
         let count = refused.all.count
-        // Others on the same stream go on, and a new one of the same query may succeed.
+        // Other listeners on the same stream continue, and a new listener with the same query may succeed.
         let (posts, second) = device.db.collection("posts").record()
         try await posts.latest { $0.string == "" }
         try await device.signIn("eva")
@@ -95,7 +95,7 @@ import Testing
         #expect(events.map(\.string) == ["a=100* pending", "a=1"])
         #expect(events.map(\.changes) == ["~a", "~a"])
 
-        // Offline the whole row shows; the server picks.
+        // Offline all writes are shown; the server accepts some of them.
         try await device.db.disableNetwork()
         try await heard.latest { $0.string == "a=1 cache" }
         let answers = Recorder<String>()
@@ -138,7 +138,7 @@ import Testing
         #expect(try await here() == "e=1* pending cache")
 
         try await device.signIn("ben")
-        // Another's pending writes are none of his.
+        // Another user's pending writes are not shown.
         #expect(try await here() == "cache")
         device.db.document("posts/b").setData(["owner": "ben", "n": 2]) { answers.append("b \($0 == nil)") }
         #expect(try await here() == "b=2* pending cache")
@@ -152,7 +152,7 @@ import Testing
         #expect(try await there() == "b=2 e=1")
         let posts = device.db.collection("posts")
         #expect(Heard(snapshot: try await posts.getDocuments(source: .server)).string == "b=2 e=1")
-        // Sent as Eva: Ben may not change it.
+        // Sent with Eva's token: Ben has no permission.
         try await device.signIn("ben")
         await #expect { try await posts.document("e").updateData(["n": 5]) } throws: { isDenied($0) }
         try Auth.auth(app: device.app).signOut()
@@ -187,7 +187,7 @@ import Testing
         let backend = try Backend(rules: Self.rules, secret: secret)
         let device = try Device(backend)
         let posts = device.db.collection("posts")
-        // Unsigned tokens and administrators' are believed by servers for local development only.
+        // Only servers for local development accept unsigned tokens and owner tokens.
         try await device.signIn("eva")
         await #expect { try await posts.document("a").getDocument(source: .server) } throws: { !isDenied($0) }
 

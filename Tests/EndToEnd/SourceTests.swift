@@ -2,8 +2,8 @@ import Foundation
 import HearthFirestore
 import Testing
 
-/// Listeners to the cache alone beside listeners and reads that ask the server, of one query or of queries that share what the
-/// server is asked.
+/// Cache listeners together with listeners and reads that use the server, for one query or for queries that share a
+/// target.
 @Suite(.timeLimit(.minutes(5))) struct SourceTests {
     private static func cached(_ query: Query) -> (Recorder<Heard>, any ListenerRegistration & Sendable) {
         let recorder = Recorder<Heard>()
@@ -30,7 +30,7 @@ import Testing
             let document = try await c.document("a").getDocument(source: .server)
             #expect(document.get("n") as? Int == 100 * n && !document.metadata.isFromCache)
         }
-        // It hears what reads have brought, and is the cache's again when they have gone.
+        // It receives the changes that reads stored in the cache, and has the cache's state again after they end.
         try await heard.latest { $0.string == "a=500 cache" }
         registration.remove()
         await device.end()
@@ -58,13 +58,13 @@ import Testing
         await other.end()
     }
 
-    /// The first two in one order are the last two in the other: the server is asked the same.
+    /// The first two in one order are the last two in the reverse order: both share one target.
     private static func twins(_ device: Device) -> (first: Query, last: Query) {
         let c = device.db.collection("c")
         return (c.order(by: "n", descending: true).limit(to: 2), c.order(by: "n").limit(toLast: 2))
     }
 
-    @Test func queriesThatShareATargetAreHeardEachForItself() async throws {
+    @Test func queriesThatShareATargetReceiveTheirOwnEvents() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))
         for n in 1...3 { try await other.db.document("c/d\(n)").setData(["n": n]) }
@@ -73,13 +73,13 @@ import Testing
         let (heardLast, lastRegistration) = last.record()
         let (cached, cachedRegistration) = Self.cached(first)
         try await heardLast.latest { $0.string == "d2=2 d3=3" }
-        // The first has a listener to the cache left; the second goes on.
+        // The first query has only a cache listener left; the second continues.
         registration.remove()
         try await other.db.document("c/d4").setData(["n": 4])
         try await heardLast.latest { $0.string == "d3=3 d4=4" }
         try await cached.latest { $0.string == "d4=4 d3=3" }
         #expect(!heard.all.isEmpty)
-        // Nobody asks the server any more; the first is the cache's.
+        // No listener uses the server any more; the first query has the cache's state.
         lastRegistration.remove()
         try await cached.latest { $0.string == "d4=4 d3=3 cache" }
         cachedRegistration.remove()
@@ -106,7 +106,7 @@ import Testing
         await other.end()
     }
 
-    @Test func aListenerToTheCacheHearsThatAWriteWasAnswered() async throws {
+    @Test func aCacheListenerReceivesTheAnswerToAWrite() async throws {
         let backend = try Backend()
         let device = try Device(backend)
         let c = device.db.collection("c")
@@ -116,7 +116,7 @@ import Testing
         try await c.document("a").updateData(["n": FieldValue.increment(Int64(4))])
         try await heard.latest { $0.string == "a=5 cache" }
         #expect(heard.all.map(\.string).contains("a=5* pending cache"))
-        // Nor does one wait for it whose server isn't listened to any more when the answer comes.
+        // The same for a listener whose server target is removed before the answer arrives.
         let (listening, listeningRegistration) = c.record()
         try await listening.latest { $0.string == "a=5" }
         try await device.db.disableNetwork()
@@ -130,7 +130,8 @@ import Testing
         await device.end()
     }
 
-    /// The server's folder is put back to what it was: tokens of the lost history mean nothing, and older documents count.
+    /// The server's folder is restored from a copy: tokens of the lost history are invalid, and older documents are
+    /// valid.
     @Test(arguments: [false, true]) func aCacheFollowsAServerThatWasRestored(isPersistent: Bool) async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend, isPersistent: isPersistent), try Device(backend))
@@ -140,7 +141,7 @@ import Testing
         let (early, earlyRegistration) = c.record()
         try await early.latest { $0.string == "a=1 gone=7" }
         let copy = try await backend.backUp()
-        // What will be lost.
+        // The change that the restoration loses.
         try await other.db.document("c/a").setData(["n": 2])
         try await other.db.document("c/b").setData(["n": 2])
         try await other.db.document("c/gone").delete()

@@ -1,6 +1,6 @@
 // swift-format-ignore-file
-// Compile-only check of the public API (own text, no upstream code). Nothing here is meant to run.
-// Change the import to the library's module name; the rest must compile as it stands, in Swift 5 and Swift 6 mode.
+// Compile-only check of the public API (our own code, no upstream code). It is never run.
+// Change the import to the library's module name; the rest must compile unchanged, in Swift 5 and Swift 6 mode.
 import HearthFirestore
 import Foundation
 
@@ -256,7 +256,7 @@ func listeners(_ db: Firestore, _ ref: DocumentReference, _ query: Query) {
   kept.append(query.addSnapshotListener(options: options) { _, _ in })
   kept.append(db.addSnapshotsInSyncListener {})
   kept.forEach { $0.remove() }
-  query.addSnapshotListener { _, _ in } // result may be dropped
+  query.addSnapshotListener { _, _ in } // // the result may be ignored
 }
 
 func aggregations(_ query: Query) async throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import HearthFirestore
 
 struct AuthTests {
-    /// An unsigned token, or one whose signature nobody checks.
+    /// An unsigned token, or one whose signature is not checked.
     static func token(_ claims: String, salt: String = "") -> String {
         let payload = Data(claims.utf8).base64EncodedString()
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
@@ -41,7 +41,7 @@ struct AuthTests {
         }
     }
 
-    /// A program's own, with the room for one observer that the protocol promises.
+    /// A program's own provider, which supports only one observer, as the protocol states.
     private final class Provider: AuthTokenProvider {
         struct State: Sendable {
             var user: String? = "ada"
@@ -94,7 +94,7 @@ struct AuthTests {
         provider.become("eve")
         #expect(heard.with { $0.count } == 5)
         #expect(provider.state.with { $0.observations } == [true, false])
-        // Others may begin again.
+        // Others may observe again.
         AuthShare(provider).observeUser(note("3"))
         #expect(heard.with { $0.last } == "3 eve")
         #expect(provider.state.with { $0.observations } == [true, false, true])

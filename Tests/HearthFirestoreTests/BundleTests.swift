@@ -18,7 +18,7 @@ struct BundleTests {
         let engine = bench.engine
         engine.state.with { $0.bundleProgress = steps }
         let heard = Locked<[String]>([])
-        // Nothing runs before the observers are there.
+        // Nothing runs before the observers are added.
         bench.firestore.engineQueue.suspend()
         let task = bench.firestore.loadBundle(Data("123456789".utf8)) { progress, error in
             heard.with { $0.append("done \(progress?.documentsLoaded ?? -1) \(error == nil)") }
@@ -33,7 +33,7 @@ struct BundleTests {
         #expect(engine.state.with { $0.bundleBytes } == Array("123456789".utf8))
     }
 
-    @Test func aLateObserverHearsTheEnd() async {
+    @Test func aLateObserverReceivesTheEnd() async {
         bench.engine.state.with { $0.bundleProgress = steps }
         let heard = Locked<[String]>([])
         let task = bench.firestore.loadBundle(Data("123456789".utf8)) { _, _ in heard.with { $0.append("done") } }

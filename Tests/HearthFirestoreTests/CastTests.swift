@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthFirestore
 
-/// What `data()` gives casts as on Apple platforms.
+/// The values of `data()` can be cast as on Apple platforms.
 struct CastTests {
     private func data(_ fields: [String: Value]) throws -> [String: Any] {
         let bench = try Bench()
@@ -95,14 +95,14 @@ struct CastTests {
     @Test func switches() throws {
         let data = try data(["n": .integer(5), "t": .string("x")])
         switch data["n"]! {
-        case is String: Issue.record("a number is no text")
+        case is String: Issue.record("a number is not a string")
         case let number as Int: #expect(number == 5)
         default: Issue.record("an integer must match Int")
         }
         switch data["t"]! {
-        case is NSNumber: Issue.record("a text is no number")
+        case is NSNumber: Issue.record("a string is not a number")
         case let string as String: #expect(string == "x")
-        default: Issue.record("a text must match String")
+        default: Issue.record("a string must match String")
         }
     }
 

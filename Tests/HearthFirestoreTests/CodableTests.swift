@@ -53,7 +53,7 @@ struct CodableTests {
         #expect(try Firestore.Decoder().decode(Place.self, from: data) == place)
     }
 
-    /// Through the model's values: what the server would give back.
+    /// Through the model's values, as the server would return them.
     @Test func roundTripThroughADocument() throws {
         let bench = try Bench()
         let place = place(bench.firestore)
@@ -86,7 +86,7 @@ struct CodableTests {
         let encoded = try Firestore.Encoder().encode(filled)
         #expect(encoded["seen"] as? Timestamp == Timestamp(seconds: 2, nanoseconds: 0))
         var stored = try bench.firestore.reader.set(encoded).fields
-        // A field that has the id's name is none of its business.
+        // A field with the id's name is ignored.
         stored.set("id", .integer(5))
         let decoded = try bench.snapshot("cities/bern", stored.fields).data(as: Wrapped.self)
         #expect(decoded.id == "bern")

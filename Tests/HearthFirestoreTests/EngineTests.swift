@@ -6,9 +6,9 @@ import Testing
 
 @testable import HearthFirestore
 
-/// The API on the real engine, without a server: what a program sees offline.
+/// The API on the real engine without a server: the offline behaviour of a program.
 struct EngineTests {
-    /// A network on which nothing is reached.
+    /// A network without a reachable server.
     private final class DeadNetwork: Datastore {
         private final class Stream<Request: Sendable>: RequestStream {
             func send(_ request: Request) {}
@@ -82,7 +82,7 @@ struct EngineTests {
         #expect(snapshot.documents[1].data()["updated"] is NSNull)
         #expect(snapshot.documents[1].data(with: .estimate)["updated"] is Timestamp)
 
-        // Falls back to the cache once the network is known to be away.
+        // Uses the cache when the server is known to be unreachable.
         let document = try await cities.document("zrh").getDocument()
         #expect(document.data()?["name"] as? String == "Zürich")
         #expect(document.metadata.isFromCache)
@@ -107,7 +107,7 @@ struct EngineTests {
         try await db.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1))) func listenersHearLocalWrites() async throws {
+    @Test(.timeLimit(.minutes(1))) func listenersReceiveLocalWrites() async throws {
         let db = firestore(try app())
         let query = db.collection("c").order(by: "n")
         let heard = Locked<[[String]]>([])

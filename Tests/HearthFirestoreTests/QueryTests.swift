@@ -150,7 +150,7 @@ struct QueryTests {
         #expect(
             cities.whereFilter(Filter.orFilter([Filter.whereField("a", isEqualTo: 1)]))
                 == cities.whereField("a", isEqualTo: 1))
-        // Arrays may be compared with in a list of values, as values.
+        // Arrays are valid operands in a list of values.
         #expect(
             operand(try cities.filtered(field("a", .in, [[1], [2]])))
                 == .array([.array([.integer(1)]), .array([.integer(2)])]))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthFirestore
 
-/// What users give, as values, and what is refused.
+/// The conversion of users' data to values, and its errors.
 struct UserDataTests {
     private func value(_ value: Any) throws -> Value {
         let bench = try Bench()
@@ -105,7 +105,7 @@ struct UserDataTests {
         }
     }
 
-    // MARK: Refusals
+    // MARK: Errors
 
     private func expectRefused(
         _ message: String, _ body: () throws(Status) -> Void, _ location: SourceLocation = #_sourceLocation

@@ -1,13 +1,13 @@
 internal import Foundation
 
-/// The decoder's choices, at work.
+/// The decoder's strategies.
 package final class DecodingOptions {
     let date: FirebaseDataDecoder.DateDecodingStrategy
     let data: FirebaseDataDecoder.DataDecodingStrategy
     let nonConformingFloat: FirebaseDataDecoder.NonConformingFloatDecodingStrategy
     let key: FirebaseDataDecoder.KeyDecodingStrategy
     let userInfo: [CodingUserInfoKey: Any]
-    /// Values of which types are not decoded, but taken as they are.
+    /// Types whose values are used unchanged instead of decoded.
     let isPassedThrough: (any Any.Type) -> Bool
 
     package init(
@@ -46,7 +46,7 @@ package final class DecodingOptions {
         }
     }
 
-    /// A map's members under the names that the code uses.
+    /// A map's members under the names of the coding keys.
     func named(_ map: [String: Any], at path: [any CodingKey]) -> [String: Any] {
         switch key {
         case .useDefaultKeys: return map
@@ -169,7 +169,7 @@ package final class DecodingOptions {
     }
 }
 
-/// A dictionary whose keys are texts.
+/// A dictionary with string keys.
 protocol StringKeyedDecodable {
     static func decode(_ map: [String: Any], _ options: DecodingOptions, _ path: [any CodingKey]) throws -> Any
 }

@@ -2,7 +2,7 @@ internal import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// Gives each change of a view its place before and after.
+/// Computes the index of each change of a view before and after it.
 enum ChangeIndexes {
     private static let none = UInt(NSNotFound)
 
@@ -10,7 +10,7 @@ enum ChangeIndexes {
         of view: ViewSnapshot, includeMetadataChanges: Bool, snapshot: (ClientDocument) -> QueryDocumentSnapshot
     ) -> [DocumentChange] {
         if view.oldDocuments.isEmpty {
-            // The first: all added, in their order.
+            // The first snapshot: all documents are added, in their order.
             return view.changes.enumerated().map { index, change in
                 DocumentChange(
                     type: .added, document: snapshot(change.document), oldIndex: none, newIndex: UInt(index))

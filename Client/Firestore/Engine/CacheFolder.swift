@@ -1,7 +1,7 @@
 internal import Foundation
 internal import HearthModel
 
-/// Where caches lie that no one named a folder for.
+/// The default folder of caches.
 enum CacheFolder {
     static func standard(environment: [String: String]) throws(Status) -> String {
         if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return data + "/firestore" }

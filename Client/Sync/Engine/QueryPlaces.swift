@@ -1,6 +1,7 @@
 import HearthModel
 
-/// Queries by where their documents are, so that a change costs nothing to the queries of other places: a client may have thousands.
+/// Queries by the path of their documents. A change costs nothing for the queries of other paths: a client may have
+/// thousands.
 struct QueryPlaces {
     /// By the path of the document or of the collection.
     private var byPath: [ResourcePath: Set<ClientQuery>] = [:]

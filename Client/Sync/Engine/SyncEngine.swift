@@ -1,11 +1,11 @@
 import HearthModel
 
-/// Brings the local store, the views and the remote store together. All calls come from the worker queue.
+/// Connects the local store, the views and the remote store. All calls come from the worker queue.
 final class SyncEngine {
     struct QueryView {
         var targetID: Int32
         var view: View
-        /// Some of its listeners want what the server says, not the cache alone.
+        /// Some of its listeners need the server's state, not only the cache.
         var listensToServer = false
     }
 
@@ -15,14 +15,14 @@ final class SyncEngine {
     var user: ClientUser
     private var views: [ClientQuery: QueryView] = [:]
     private var places = QueryPlaces()
-    /// What queries share a target of: a limit to the first in one order is a limit to the last in the other.
+    /// The queries that share a target: a limit to the first in one order is a limit to the last in the reverse order.
     private var viewsOfTarget: [Int32: [View]] = [:]
     /// Queries whose views wait for the server's updates of acknowledged writes.
     private var awaiting: Set<ClientQuery> = []
     let limbo: LimboTracker
     var writeCompletions: [ClientUser: [Int: (Status?) -> Void]] = [:]
     var pendingWriteWaiters: [Int: [(Status?) -> Void]] = [:]
-    /// The local store failed: nothing of this instance can be trusted any more.
+    /// The local store failed. The state of this instance is no longer valid.
     private(set) var failure: Status?
     var overlayTimer: WorkerQueue.Delayed?
     /// See `pause`.
@@ -38,19 +38,19 @@ final class SyncEngine {
         remoteStore.engine = self
     }
 
-    /// Does something that the local store may fail at.
+    /// Runs a change that may fail in the local store.
     func attempt(_ body: () throws(Status) -> Void) {
         if failure != nil { return }
         do throws(Status) { try body() } catch { take(error) }
     }
 
-    /// Does something that is done again later anyway.
+    /// Runs a change that is repeated later if it fails.
     func attemptQuietly(_ body: () throws(Status) -> Void) {
         if failure != nil { return }
         do throws(Status) { try body() } catch { if !error.isPassing { fail(error) } }
     }
 
-    /// The local store failed, and somebody asked for nothing, or has been told.
+    /// Handles a failure of the local store that no caller waits for, or that was already reported to the caller.
     func take(_ error: Status) {
         if error.isPassing { beginPause(because: error) } else { fail(error) }
     }
@@ -65,9 +65,9 @@ final class SyncEngine {
         onWarning("The cache failed, and nothing works any more: \(error)")
     }
 
-    /// The client ends: whoever waits hears of that, and nobody is held any more.
+    /// The client ends: every waiting caller receives the error, and all references are released.
     func end() {
-        // What the server made of them would be sent again by a later run.
+        // If the outcomes were not stored, a later run would send the writes again.
         attemptQuietly { () throws(Status) in
             try settleWrites()
             _ = try localStore.settleOverlays()
@@ -90,7 +90,7 @@ final class SyncEngine {
 
     func targetID(of query: ClientQuery) -> Int32 { views[query]?.targetID ?? 0 }
 
-    /// Makes the query's view and tells its first snapshot.
+    /// Makes the query's view and delivers its first snapshot.
     func listen(to query: ClientQuery, listensToServer: Bool) throws(Status) -> Int32 {
         let data = try localStore.allocate(query.target)
         let snapshot: ViewSnapshot
@@ -119,7 +119,7 @@ final class SyncEngine {
         return snapshot
     }
 
-    /// Begins to listen at the server for a view that had cache listeners only.
+    /// Starts to listen at the server for a view that had only cache listeners.
     func listenToServer(_ query: ClientQuery) throws(Status) {
         beginListening(query, try localStore.allocate(query.target))
     }
@@ -130,7 +130,7 @@ final class SyncEngine {
         remoteStore.listen(to: data)
     }
 
-    /// Nobody listens to the query any more.
+    /// The query has no listeners any more.
     func stop(_ query: ClientQuery) throws(Status) {
         guard let queryView = views[query] else { return }
         let targetID = queryView.targetID
@@ -152,15 +152,15 @@ final class SyncEngine {
         awaiting.remove(query)
     }
 
-    /// The view stays for cache listeners.
+    /// The view remains for cache listeners.
     func stopServer(_ query: ClientQuery) throws(Status) {
         guard let targetID = views[query]?.targetID else { return }
         views[query]?.listensToServer = false
         try endListening(targetID)
     }
 
-    /// The server is listened to while any query of the target is. What stays is the cache's from then on: not current, and
-    /// no update of the server follows what it has acknowledged.
+    /// The client listens at the server as long as any query of the target does. The documents that remain come from
+    /// the cache: the view is not current, and no update of the server follows for acknowledged writes.
     private func endListening(_ targetID: Int32) throws(Status) {
         let left = (viewsOfTarget[targetID] ?? []).map(\.query)
         if left.contains(where: { views[$0]?.listensToServer == true }) { return }
@@ -180,11 +180,11 @@ final class SyncEngine {
     private struct NotifiedViews {
         var snapshots: [ViewSnapshot] = []
         var changes: [ViewChange] = []
-        /// The local store couldn't be read for some of them.
+        /// The failure to read the local store for some of the views.
         var failure: Status?
     }
 
-    /// Brings changed documents into all views, and tells the listeners.
+    /// Applies changed documents to all views and notifies the listeners.
     func emit(_ changed: [ResourcePath: ClientDocument], _ event: RemoteEvent? = nil) throws(Status) {
         try tell { told throws(Status) in
             for query in queries(touchedBy: changed.keys, event) {
@@ -201,7 +201,7 @@ final class SyncEngine {
         }
     }
 
-    /// Only views that may show something else are looked at: a client may have thousands.
+    /// Checks only the views whose result may change: a client may have thousands.
     private func queries(
         touchedBy keys: some Collection<ResourcePath>, _ event: RemoteEvent?
     ) -> Set<ClientQuery> {
@@ -214,13 +214,13 @@ final class SyncEngine {
         return queries.union(places.queries(of: keys))
     }
 
-    /// Brings all views to what the local store has: news may have passed them by.
+    /// Brings all views up to date with the local store. They may have missed changes.
     func renewViews() throws(Status) {
         try tell { told throws(Status) in
             for (query, queryView) in views {
                 let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
                 var changed = documents
-                // What the view shows and the cache doesn't have for the query any more.
+                // Documents that the view shows and that the cache no longer returns for the query.
                 let missing = Set(queryView.view.documents.map(\.key)).subtracting(documents.keys)
                 changed.merge(try localStore.documents(missing)) { $1 }
                 update(query, queryView.view, queryView.targetID, changed, overdue: Set(changed.keys), to: &told)
@@ -239,7 +239,7 @@ final class SyncEngine {
                 let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
                 changes = view.computeChanges(documents, after: changes)
             } catch {
-                // The others go on. What the server says of the target isn't said again.
+                // The other views continue. The server does not repeat its report on the target.
                 if let targetChange { view.note(targetChange) }
                 if told.failure == nil { told.failure = error }
                 return
@@ -254,8 +254,8 @@ final class SyncEngine {
         }
     }
 
-    /// Changes views and tells their listeners, also when the local store can't be read for one of them: then all are looked
-    /// at again when it can.
+    /// Changes views and notifies their listeners, also when the local store cannot be read for one of them. In that
+    /// case all views are computed again when it can be read.
     private func tell(_ change: (inout NotifiedViews) throws(Status) -> Void) throws(Status) {
         var told = NotifiedViews()
         do throws(Status) { try change(&told) } catch { told.failure = error }
@@ -288,7 +288,7 @@ final class SyncEngine {
 
     // MARK: Targets
 
-    /// What the server has named for a target, as far as the client knows.
+    /// The keys that the server has sent for a target, as far as the client knows.
     func remoteKeys(of targetID: Int32) -> Set<ResourcePath> {
         if let resolution = limbo.resolution(targetID) { return resolution.isReceived ? [resolution.key] : [] }
         guard let views = viewsOfTarget[targetID] else { return [] }
@@ -298,11 +298,11 @@ final class SyncEngine {
         return keys
     }
 
-    /// The server refused a listen.
+    /// The server rejected a listen.
     func rejectListen(_ targetID: Int32, _ error: Status) throws(Status) {
         if let resolution = limbo.end(targetID) {
             pumpLimbo()
-            // Nothing is known of the document any more.
+            // The state of the document is unknown.
             var event = RemoteEvent()
             event.documentUpdates[resolution.key] = ClientDocument(key: resolution.key, kind: .missing)
             event.limboDocumentChanges = [resolution.key]
@@ -322,7 +322,7 @@ final class SyncEngine {
         dropLimbo(of: targetID)
     }
 
-    /// What a person calls a query.
+    /// The name of a query in messages for users.
     private static func name(of query: ClientQuery) -> String {
         guard let group = query.collectionGroup else { return query.path.string }
         return "the collection group \(group)" + (query.path.isRoot ? "" : " below \(query.path.string)")

@@ -1,17 +1,17 @@
 import HearthModel
 import HearthWire
 
-/// What `setIndexConfiguration` takes: the form of a `firestore.indexes.json`.
+/// The argument of `setIndexConfiguration`, in the format of `firestore.indexes.json`:
 ///
 ///     {"indexes": [{"collectionGroup": "c",
 ///                   "fields": [{"fieldPath": "a.b", "order": "ASCENDING"},
 ///                              {"fieldPath": "tags", "arrayConfig": "CONTAINS"}]}]}
 ///
-/// Everything else in it (`queryScope`, `fieldOverrides`) is for servers and ignored.
+/// All other members (`queryScope`, `fieldOverrides`) apply to servers and are ignored.
 package struct ClientIndexConfiguration: Sendable {
     package var indexes: [FieldIndex]
 
-    /// - Throws: INVALID_ARGUMENT, with the place of the first thing that cannot be read.
+    /// - Throws: `INVALID_ARGUMENT`, with the location of the first member that cannot be read.
     package init(json string: String) throws(Status) {
         let root: StructMessage
         do throws(Status) {

@@ -1,9 +1,9 @@
 import HearthModel
 
-/// Works out from the watch stream's fate whether the client is online.
+/// Determines from the state of the watch stream whether the client is online.
 final class OnlineStateTracker {
     static let timeoutSeconds = 10.0
-    /// So many failures in a row, and the client is offline.
+    /// After this number of consecutive failures the client is offline.
     static let failuresMax = 1
 
     private let queue: WorkerQueue
@@ -11,7 +11,7 @@ final class OnlineStateTracker {
     private(set) var state = OnlineState.unknown
     private var failureCount = 0
     private var timer: WorkerQueue.Delayed?
-    /// Only until the first success: later the network just comes and goes.
+    /// Only until the first success. Later changes of the network are normal.
     private var warnsWhenOffline = true
     var onWarning: (String) -> Void = { _ in }
 
@@ -49,7 +49,7 @@ final class OnlineStateTracker {
         )
     }
 
-    /// What the remote store knows without guessing.
+    /// Sets a state that the remote store knows for certain.
     func update(_ state: OnlineState) {
         cancelTimer()
         failureCount = 0

@@ -1,25 +1,25 @@
 import Foundation
 import HearthDatabase
 
-/// Observes a query with every kind of event, keeps a list by its child events alone, and finds fault where they don't fit:
-/// with the list, or with the value event after them.
+/// Observes a query with every kind of event, maintains a list by its child events alone, and records a fault when an
+/// event does not match the list, or the list does not match the next value event.
 ///
-/// Of one change, additions are told before moves, and each names the sibling in front of it when all is done (so do the
-/// public SDKs): where a child comes behind one that moves at the same time, the list alone gets the order wrong. Then each
-/// event is held to what it said.
+/// For one change, additions are reported before moves, and each event names the previous sibling of the final order,
+/// as in the public SDKs. When a child is placed after one that moves at the same time, the list alone has a wrong
+/// order. In that case each event is checked against the final order.
 final class EventWitness: @unchecked Sendable {
     private struct Child: Equatable {
         var key: String
         var string: String
     }
 
-    // `lock` guards what follows; events come on the database's queue, one after the other.
+    // `lock` guards the following properties; events arrive on the database's queue, one after the other.
     private let lock = NSLock()
     private var children: [Child] = []
     private var found: [String] = []
     private var count = 0
     private var latest: String?
-    /// Where children were told to be since the last value event.
+    /// The reported previous siblings since the last value event.
     private var placed: [String: String?] = [:]
     private var moves = 0
     private var isStopped = false
@@ -43,7 +43,7 @@ final class EventWitness: @unchecked Sendable {
         handles.append(query.observe(.value, with: { [weak self] snapshot in self?.take(snapshot) }))
     }
 
-    /// Observers go one after the other: what comes meanwhile reaches only some of them.
+    /// Observers are removed one after the other: events that arrive meanwhile reach only some of them.
     func stop() {
         lock.withLock { isStopped = true }
         for handle in handles { query.removeObserver(withHandle: handle) }
@@ -51,7 +51,7 @@ final class EventWitness: @unchecked Sendable {
 
     var faults: [String] { lock.withLock { found } }
     var eventCount: Int { lock.withLock { count } }
-    /// What the last value event said, in words that are equal for equal values only.
+    /// The last value event as a string; only equal values have equal strings.
     var value: String? { lock.withLock { latest } }
 
     private func take(_ kind: String, _ snapshot: DataSnapshot, after previous: String?) {

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// One user's writes on their way, in the order of their ids.
+/// One user's pending writes, in the order of their ids.
 final class MemoryMutationQueue: MutationQueue {
     private unowned let persistence: MemoryPersistence
     private var batches: ArraySlice<MutationBatch> = []

@@ -1,14 +1,14 @@
 import HearthModel
 
-/// Takes what was longest of no use, when the cache has grown over its threshold.
+/// Removes the least recently used documents and targets when the cache has grown over its threshold.
 ///
-/// Freed pages are used again before the file grows. Those beyond a small part of the threshold are given back to the
-/// system (`incremental_vacuum`), so that the file follows the size of what is in it.
+/// Freed pages are reused before the file grows. Free pages beyond a small part of the threshold are returned to the
+/// system (`incremental_vacuum`), so that the file's size follows its contents.
 final class SQLiteCollector: LRUCollector {
     weak var persistence: SQLitePersistence?
     var parameters: CollectionParameters
 
-    /// Free pages that are kept in the file for the next writes: this part of the threshold.
+    /// Free pages that remain in the file for the next writes: the threshold divided by this number.
     private static let freePart: Int64 = 50
 
     init(thresholdBytes: Int64) { parameters = CollectionParameters(thresholdBytes: thresholdBytes) }

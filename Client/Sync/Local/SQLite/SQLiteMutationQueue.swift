@@ -2,7 +2,7 @@ import HearthModel
 import HearthSQLite
 import HearthWire
 
-/// The batches of one user, in `mutations`; which of them touch a document, in `document_mutations`.
+/// The batches of one user, in `mutations`. The documents that they affect are in `document_mutations`.
 final class SQLiteMutationQueue: MutationQueue {
     private unowned let persistence: SQLitePersistence
     private let user: ClientUser
@@ -13,7 +13,7 @@ final class SQLiteMutationQueue: MutationQueue {
         self.user = user
     }
 
-    /// nil as long as the user wrote nothing.
+    /// nil as long as the user has written nothing.
     private var userID: Int64? { get throws(Status) { try persistence.names.user(user) } }
 
     // MARK: The Write stream
@@ -172,7 +172,7 @@ final class SQLiteMutationQueue: MutationQueue {
         WriteList.encode(mutations.map { persistence.mutationSerializer.message($0) })
     }
 
-    /// A batch that can't be read costs its writes alone: they are refused when their turn comes.
+    /// A batch that cannot be read loses only its own writes: they fail when the batch is the first of the queue.
     private func batch(_ row: CacheRow) throws(Status) -> MutationBatch {
         let id = Int(row.integer(0))
         let time = row.time(1)
