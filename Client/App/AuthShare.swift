@@ -23,21 +23,21 @@ private final class SharedProvider: Sendable {
 
     private struct State {
         var observers: [ObjectIdentifier: Observer] = [:]
-        /// nil: the provider has not reported a user yet.
+        /// nil: no user was reported yet.
         var user: String??
     }
 
     private static let all = Locked<[ObjectIdentifier: SharedProvider]>([:])
     /// Serializes the start and the end of observation. The provider is called under this lock, and may call back at
     /// once: therefore the lock is recursive.
-    private static let turn = NSRecursiveLock()
+    private static let observationLock = NSRecursiveLock()
 
     private let state = Locked(State())
 
     static func observe(
         _ provider: any AuthTokenProvider, _ changed: (@Sendable (String?) -> Void)?, by owner: AnyObject
     ) {
-        turn.withLock {
+        observationLock.withLock {
             let id = ObjectIdentifier(provider)
             guard let changed else { return end(provider, id, owner) }
             if let shared = all.with({ $0[id] }) { return shared.add(changed, owner) }

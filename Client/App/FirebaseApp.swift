@@ -10,14 +10,14 @@ public final class FirebaseApp: Sendable, Hashable {
 
     /// The app's name.
     public let name: String
-    private let kept: FirebaseOptions
+    private let storedOptions: FirebaseOptions
 
     /// A copy of the app's options.
-    public var options: FirebaseOptions { kept.copy() as! FirebaseOptions }
+    public var options: FirebaseOptions { storedOptions.copy() as! FirebaseOptions }
 
     private init(name: String, options: FirebaseOptions) {
         self.name = name
-        kept = options.copy() as! FirebaseOptions
+        storedOptions = options.copy() as! FirebaseOptions
     }
 
     /// Configures the default app for the project in the environment: see `FirebaseOptions.defaultOptions()`. The

@@ -18,7 +18,8 @@ import Testing
             let batch = device.db.batch()
             for n in start..<start + 100 {
                 batch.setData(
-                    ["n": n, "text": String(repeating: "\(n) ", count: 200)], forDocument: device.db.document("c/\(n)"))
+                    ["n": n, "string": String(repeating: "\(n) ", count: 200)],
+                    forDocument: device.db.document("c/\(n)"))
             }
             try await batch.commit()
         }
@@ -70,7 +71,7 @@ import Testing
         try await fill(backend)
         let bundle = try await fetch(backend)
         let writer = try Device(backend)
-        try await writer.db.document("c/7").updateData(["n": 1000, "text": "short"])
+        try await writer.db.document("c/7").updateData(["n": 1000, "string": "short"])
         try await writer.db.document("c/8").delete()
         try await writer.db.document("c/new").setData(["n": 8])
         await writer.end()
@@ -95,10 +96,10 @@ import Testing
         #expect(try await query.getDocuments(source: .cache).count == Self.documentCount)
         let site = try await device.db.document("settings/site").getDocument(source: .cache)
         #expect(site.get("title") as? String == "Hearth")
-        let (heard, registration) = query.record()
-        let first = try #require(try await heard.first(1)[0].snapshot)
+        let (received, registration) = query.record()
+        let first = try #require(try await received.first(1)[0].snapshot)
         #expect(first.metadata.isFromCache && first.count == Self.documentCount)
-        let last = try await heard.latest { $0.snapshot?.metadata.isFromCache == false }
+        let last = try await received.latest { $0.snapshot?.metadata.isFromCache == false }
         #expect(last.changes.split(separator: " ").sorted() == ["+new", "-8", "~7"])
         #expect(last.snapshot?.documents.last?.documentID == "7")
         let resumed = backend.network.bytesToClients - before
@@ -128,7 +129,8 @@ import Testing
         try await device.restart()
         let query = try #require(await device.db.getQuery(named: "last"))
         #expect(
-            Heard(snapshot: try await query.getDocuments(source: .cache)).string == "298=298 299=500* pending cache")
+            QueryEvent(snapshot: try await query.getDocuments(source: .cache)).string
+                == "298=298 299=500* pending cache")
         // Loading the same bundle again changes nothing.
         #expect(try await device.db.loadBundle(bundle).state == .success)
         #expect(try await device.db.collection("c").getDocuments(source: .cache).count == Self.documentCount)

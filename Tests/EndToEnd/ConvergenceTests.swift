@@ -33,8 +33,8 @@ extension ConvergenceTests {
     @Test func documentsThatAreDeletedAtOnceAreSettled() async throws {
         let backend = try Backend()
         let (one, two) = (try Device(backend), try Device(backend))
-        let (heard, registration) = one.db.collection("c").record()
-        try await heard.latest { $0.string == "" }
+        let (received, registration) = one.db.collection("c").record()
+        try await received.latest { $0.string == "" }
         for round in 0..<40 {
             let (writes, deletions) = (one.db.batch(), (0..<8).map { _ in two.db.batch() })
             for n in 0..<8 {
@@ -50,8 +50,8 @@ extension ConvergenceTests {
             for device in [one, two] { try await device.db.waitForPendingWrites() }
         }
         try await two.db.document("c/last").setData(["n": 1])
-        let there = Heard(snapshot: try await two.db.collection("c").getDocuments(source: .server)).string
-        try await heard.latest { $0.string == there }
+        let there = QueryEvent(snapshot: try await two.db.collection("c").getDocuments(source: .server)).string
+        try await received.latest { $0.string == there }
         registration.remove()
         await one.end()
         await two.end()
@@ -68,13 +68,13 @@ private final class ConvergenceRun {
 
     /// The reported outcomes of the writes that are also recorded in the device's own document.
     private final class Outcomes: Sendable {
-        struct Told {
+        struct Reported {
             var made: Set<Int> = []
             var refused: Set<Int> = []
             var oddRefused = 0
         }
 
-        let told = Mutex(Told())
+        let reported = Mutex(Reported())
     }
 
     /// A device and its listener. The listener is added again when the device restarts.
@@ -82,7 +82,7 @@ private final class ConvergenceRun {
         let device: Device
         let isPersistent: Bool
         var isOnline = true
-        var heard = Recorder<Heard>()
+        var received = Recorder<QueryEvent>()
         var registration: (any ListenerRegistration & Sendable)?
         let outcomes = Outcomes()
         var noted = 0
@@ -98,7 +98,7 @@ private final class ConvergenceRun {
 
         func listen() {
             registration?.remove()
-            (heard, registration) = query.record()
+            (received, registration) = query.record()
         }
     }
 
@@ -138,7 +138,7 @@ private final class ConvergenceRun {
     func work() async throws {
         for participant in participants { participant.listen() }
         for _ in 0..<2 + random.below(Self.roundsMax - 1) {
-            for (index, participant) in participants.enumerated() { try await turn(participant, index) }
+            for (index, participant) in participants.enumerated() { try await act(participant, index) }
             if random.chance(15) {
                 log.append("break")
                 backend.network.breakConnections()
@@ -186,7 +186,7 @@ private final class ConvergenceRun {
         for participant in participants { participant.firstAfterRestore = participant.noted }
     }
 
-    private func turn(_ participant: Participant, _ index: Int) async throws {
+    private func act(_ participant: Participant, _ index: Int) async throws {
         if random.chance(45) {
             participant.isOnline.toggle()
             log.append("\(index) \(participant.isOnline ? "online" : "offline")")
@@ -235,14 +235,14 @@ private final class ConvergenceRun {
             forDocument: participant.device.db.document(Self.note(index)),
             merge: true)
         batch.commit { [outcomes = participant.outcomes] error in
-            outcomes.told.withLock { told in
+            outcomes.reported.withLock { reported in
                 switch error {
-                case nil: told.made.insert(number)
+                case nil: reported.made.insert(number)
                 // Rejected by the server, or by the device's disk: a write that the disk rejects is never sent.
                 case let error?
                 where FirestoreErrorCode.permissionDenied ~= error || FirestoreErrorCode.notFound ~= error
                     || FirestoreErrorCode.unavailable ~= error:
-                    told.refused.insert(number)
+                    reported.refused.insert(number)
                 // It may be sent after a restart of the program.
                 default: break
                 }
@@ -256,7 +256,7 @@ private final class ConvergenceRun {
         let db = participant.device.db
         let note: @Sendable ((any Error)?) -> Void = { [outcomes = participant.outcomes] error in
             if let error, FirestoreErrorCode.invalidArgument ~= error {
-                outcomes.told.withLock { $0.oddRefused += 1 }
+                outcomes.reported.withLock { $0.oddRefused += 1 }
             }
         }
         switch random.below(3) {
@@ -314,9 +314,9 @@ private final class ConvergenceRun {
         await another.end()
         for (index, participant) in participants.enumerated() {
             try await Waiting.until(
-                "seed \(seed): device \(index) is idle: \(participant.heard.all.suffix(2)); \(log)"
+                "seed \(seed): device \(index) is idle: \(participant.received.all.suffix(2)); \(log)"
             ) {
-                guard let snapshot = participant.heard.all.last?.snapshot else { return false }
+                guard let snapshot = participant.received.all.last?.snapshot else { return false }
                 return !snapshot.metadata.isFromCache && !snapshot.metadata.hasPendingWrites
                     && snapshot.documents.contains { $0.documentID == "last" }
             }
@@ -328,10 +328,10 @@ private final class ConvergenceRun {
         let expected = Self.lines(try await fresh.db.collection("c").getDocuments(source: .server))
         #expect(!expected.isEmpty)
         for (index, participant) in participants.enumerated() {
-            let heard = try #require(participant.heard.all.last?.snapshot)
+            let received = try #require(participant.received.all.last?.snapshot)
             let cached = try await participant.query.getDocuments(source: .cache)
             #expect(!cached.metadata.hasPendingWrites, "seed \(seed), device \(index)")
-            #expect(Self.lines(heard) == expected, "seed \(seed), device \(index) listens; \(log)")
+            #expect(Self.lines(received) == expected, "seed \(seed), device \(index) listens; \(log)")
             #expect(Self.lines(cached) == expected, "seed \(seed), device \(index), cache; \(log)")
             for id in 0..<Self.documentCount {
                 let document = participant.query.firestore.document("c/\(id)")
@@ -350,13 +350,13 @@ private final class ConvergenceRun {
             #expect(
                 note.get("count") as? Int ?? 0 == all.count,
                 "seed \(seed), device \(index): a write was applied twice: \(note.data() ?? [:]); \(log)")
-            let told = participant.outcomes.told.withLock { $0 }
-            let kept = told.made.filter { $0 >= participant.firstAfterRestore }
-            #expect(kept.isSubset(of: all), "seed \(seed), device \(index): made \(told.made), \(all); \(log)")
+            let reported = participant.outcomes.reported.withLock { $0 }
+            let retained = reported.made.filter { $0 >= participant.firstAfterRestore }
+            #expect(retained.isSubset(of: all), "seed \(seed), device \(index): made \(reported.made), \(all); \(log)")
             #expect(
-                told.refused.isDisjoint(with: all),
-                "seed \(seed), device \(index): refused \(told.refused), \(all); \(log)")
-            #expect(told.oddRefused == participant.odd, "seed \(seed), device \(index)")
+                reported.refused.isDisjoint(with: all),
+                "seed \(seed), device \(index): refused \(reported.refused), \(all); \(log)")
+            #expect(reported.oddRefused == participant.odd, "seed \(seed), device \(index)")
         }
         await fresh.end()
     }

@@ -104,7 +104,7 @@ private final class DatabaseConvergenceRun {
     func work() async throws {
         for participant in participants { participant.observe() }
         for _ in 0..<2 + random.below(Self.roundsMax - 1) {
-            for (index, participant) in participants.enumerated() { try await turn(participant, index) }
+            for (index, participant) in participants.enumerated() { try await act(participant, index) }
             if random.chance(15) {
                 log.append("break")
                 backend.network.breakConnections()
@@ -117,7 +117,7 @@ private final class DatabaseConvergenceRun {
         }
     }
 
-    private func turn(_ participant: Participant, _ index: Int) async throws {
+    private func act(_ participant: Participant, _ index: Int) async throws {
         if random.chance(35) {
             participant.isOnline.toggle()
             log.append("\(index) \(participant.isOnline ? "online" : "offline")")
@@ -161,28 +161,28 @@ private final class DatabaseConvergenceRun {
 
     private func write(_ participant: Participant, _ index: Int) {
         let path = path()
-        let place = participant.root.child(path)
+        let location = participant.root.child(path)
         let kind = random.pick(Self.kinds)
         log.append("\(index) \(kind) \(path)")
         switch kind {
-        case "set": place.setValue(value(depth: 0))
-        case "leaf": place.setValue(random.below(100), andPriority: random.chance(50) ? random.below(6) : nil)
-        case "remove": place.removeValue()
+        case "set": location.setValue(value(depth: 0))
+        case "leaf": location.setValue(random.below(100), andPriority: random.chance(50) ? random.below(6) : nil)
+        case "remove": location.removeValue()
         case "update":
             var changes: [String: Any] = [:]
             for key in ["a/x", "b", "c/y/z"] where random.chance(60) {
                 changes[key] = random.chance(20) ? NSNull() : value(depth: 1)
             }
-            if !changes.isEmpty { place.updateChildValues(changes) }
-        case "priority": place.setPriority(random.below(6))
+            if !changes.isEmpty { location.updateChildValues(changes) }
+        case "priority": location.setPriority(random.below(6))
         case "push": participant.root.child("list").childByAutoId().setValue(["by": index, "n": random.below(100)])
         case "transaction":
             participant.root.child("a/count").runTransactionBlock { data in
                 data.value = (data.value as? Int ?? 0) + 1
                 return TransactionResult.success(withValue: data)
             }
-        case "increment": place.setValue(ServerValue.increment(NSNumber(value: random.below(10))))
-        default: place.setValue(["at": ServerValue.timestamp(), "n": 1])
+        case "increment": location.setValue(ServerValue.increment(NSNumber(value: random.below(10))))
+        default: location.setValue(["at": ServerValue.timestamp(), "n": 1])
         }
     }
 
@@ -202,12 +202,12 @@ private final class DatabaseConvergenceRun {
         for (index, participant) in participants.enumerated() {
             for (number, query) in participant.observed.enumerated() {
                 // Transactions with conflicts are retried after later writes are answered.
-                let (witness, place) = (participant.witnesses[number], query(another.db.reference()))
+                let (witness, location) = (participant.witnesses[number], query(another.db.reference()))
                 var expected = ""
                 try await Waiting.until(
-                    "client \(index), query \(number): \(witness.value ?? "nothing") in place of \(expected); \(log)"
+                    "client \(index), query \(number): \(witness.value ?? "nothing") instead of \(expected); \(log)"
                 ) {
-                    expected = EventWitness.string(try await place.getData().valueInExportFormat())
+                    expected = EventWitness.string(try await location.getData().valueInExportFormat())
                     return witness.value == expected
                 }
             }

@@ -32,8 +32,8 @@ import Testing
     @Test func refusedWritesAreTakenBack() async throws {
         let backend = try Backend(databaseRules: Self.rules)
         let device = try DatabaseDevice(backend)
-        let heard = device.ref("users/ada").record(.value)
-        #expect(try await heard.recorder.first(1) == ["error 1"])
+        let received = device.ref("users/ada").record(.value)
+        #expect(try await received.recorder.first(1) == ["error 1"])
         #expect(await code { try await device.ref("users/ada").setValue(["name": "x"]) } == 1)
         #expect(await code { try await device.ref("secret").setValue(1) } == 1)
         #expect(await code { _ = try await device.ref("secret").getData() } == 1)
@@ -63,8 +63,8 @@ import Testing
         try await ada.signIn("ada")
         // It takes effect at once, for the new user.
         try await ada.ref("users/ada").setValue(["name": "Ada"])
-        let heard = ada.ref("users/ada").record(.value)
-        try await heard.recorder.latest { $0 == "ada: {name: Ada}" }
+        let received = ada.ref("users/ada").record(.value)
+        try await received.recorder.latest { $0 == "ada: {name: Ada}" }
         #expect(await code { try await ada.ref("users/ada").setValue(["nick": "x"]) } == 1, ".validate")
         try await bob.signIn("bob")
         try await bob.ref("users/bob").setValue(["name": "Bob"])
@@ -72,7 +72,7 @@ import Testing
         #expect(await code { try await bob.ref("users/ada/name").setValue("x") } == 1)
         // A user who signs out loses their listeners.
         try Auth.auth(app: ada.app).signOut()
-        try await heard.recorder.latest { $0 == "error 1" }
+        try await received.recorder.latest { $0 == "error 1" }
         #expect(await code { try await ada.ref("users/ada").setValue(["name": "x"]) } == 1)
         try await ada.signIn("ada")
         #expect(try await ada.ref("users/ada/name").getData().string == "Ada")
@@ -105,8 +105,8 @@ import Testing
             try await device.ref("public").queryOrdered(byChild: "n").queryLimited(toFirst: 1).getData().string
                 == "{b: {m: 2, n: 1}}")
         // Without an index observers work, and single reads fail.
-        let heard = device.ref("public").queryOrdered(byChild: "m").queryLimited(toFirst: 1).record(.value)
-        try await heard.recorder.latest { $0 == "public: {a: {m: 1, n: 2}}" }
+        let received = device.ref("public").queryOrdered(byChild: "m").queryLimited(toFirst: 1).record(.value)
+        try await received.recorder.latest { $0 == "public: {a: {m: 1, n: 2}}" }
         let other = try DatabaseDevice(backend)
         await #expect {
             _ = try await other.ref("public").queryOrdered(byChild: "m").queryLimited(toFirst: 1).getData()

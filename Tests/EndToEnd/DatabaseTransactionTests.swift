@@ -80,19 +80,19 @@ import Testing
         let device = try DatabaseDevice(backend)
         try await device.waitUntil(connected: true)
         device.db.goOffline()
-        let heard = Recorder<String>()
+        let received = Recorder<String>()
         plainly {
             device.ref("x").runTransactionBlock({ data in
                 data.value = 7
                 return .success(withValue: data)
-            }) { error, isCommitted, _ in heard.append(error == nil ? "\(isCommitted)" : "error") }
-            device.ref("x").setValue(1) { _, _ in heard.append("set") }
+            }) { error, isCommitted, _ in received.append(error == nil ? "\(isCommitted)" : "error") }
+            device.ref("x").setValue(1) { _, _ in received.append("set") }
         }
         #expect(try await device.ref("x").observeSingleEvent(of: .value).string == "1")
         device.db.goOnline()
-        #expect(try await heard.first(2).last == "set")
+        #expect(try await received.first(2).last == "set")
         #expect(try await device.ref("x").getData().string == "1")
-        #expect(heard.all.count == 2)
+        #expect(received.all.count == 2)
         await device.end()
     }
 
@@ -100,8 +100,8 @@ import Testing
         let backend = try Backend()
         let device = try DatabaseDevice(backend)
         try await device.ref("x").setValue(1)
-        let heard = device.ref("x").record(.value)
-        try await heard.recorder.latest { $0 == "x: 1" }
+        let received = device.ref("x").record(.value)
+        try await received.recorder.latest { $0 == "x: 1" }
         let done = Recorder<Bool>()
         plainly {
             device.ref("x").runTransactionBlock(
@@ -110,12 +110,12 @@ import Testing
                     return .success(withValue: data)
                 },
                 andCompletionBlock: { _, isCommitted, _ in
-                    done.append(isCommitted && heard.recorder.all.contains("x: 2"))
+                    done.append(isCommitted && received.recorder.all.contains("x: 2"))
                 },
                 withLocalEvents: false)
         }
         #expect(try await done.first(1) == [true], "the event comes before the completion")
-        #expect(heard.recorder.all == ["x: 1", "x: 2"])
+        #expect(received.recorder.all == ["x: 1", "x: 2"])
         await device.end()
     }
 
@@ -130,8 +130,8 @@ import Testing
             let backend = try Backend()
             let (device, other) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
             if !isEmpty { try await other.ref("t").setValue(["a": ["n": 5], "z": 1] as [String: Any]) }
-            let heard = known.isEmpty ? nil : device.ref(known).record(.value)
-            if let heard { try await heard.recorder.first(1) }
+            let received = known.isEmpty ? nil : device.ref(known).record(.value)
+            if let received { try await received.recorder.first(1) }
             try await device.ref("m").setValue(1)
             device.db.goOffline()
             let ended = Recorder<Bool>()
@@ -150,7 +150,7 @@ import Testing
             #expect(try await ended.first(depths.count).allSatisfy { $0 })
             let result = try await other.ref("t").getData().string
             #expect(result == (isEmpty ? "{a: {n: \(depths.count)}}" : "{a: {n: \(5 + depths.count)}, z: 1}"))
-            heard?.stop()
+            received?.stop()
             await device.end()
             await other.end()
         }

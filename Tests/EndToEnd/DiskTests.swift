@@ -9,13 +9,13 @@ import Testing
 ///
 /// Serialized: the faults apply to the whole process.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct DiskTests {
-    @Test func aFullDiskIsOverInAMoment() async throws {
+    @Test func aFullDiskIsTransient() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend, isPersistent: true), try Device(backend))
         let folder = try #require(device.folder).path
-        let (heard, registration) = device.db.collection("c").record()
+        let (received, registration) = device.db.collection("c").record()
         try await device.db.document("c/a").setData(["n": 1])
-        try await heard.latest { $0.string == "a=1" }
+        try await received.latest { $0.string == "a=1" }
 
         DiskFaults.plant(DiskFaults.Plan(folder: folder, code: ENOSPC) { _ in true })
         await #expect {
@@ -24,15 +24,15 @@ import Testing
         // Calls that do not need the disk continue; changes from the server cannot be stored.
         #expect(try await device.db.document("c/a").getDocument(source: .cache).get("n") as? Int == 1)
         try await other.db.document("c/a").setData(["n": 3])
-        try await heard.latest { $0.string == "a=1 cache" }
+        try await received.latest { $0.string == "a=1 cache" }
         await #expect {
             try await device.db.collection("d").getDocuments(source: .server)
         } throws: { FirestoreErrorCode.resourceExhausted ~= $0 }
 
         DiskFaults.remove(from: folder)
-        try await heard.latest { $0.string == "a=3" }
+        try await received.latest { $0.string == "a=3" }
         try await device.db.document("c/b").setData(["n": 4])
-        try await heard.latest { $0.string == "a=3 b=4" }
+        try await received.latest { $0.string == "a=3 b=4" }
         #expect(try await device.db.collection("d").getDocuments(source: .server).isEmpty)
         registration.remove()
         await device.end()
@@ -51,27 +51,27 @@ import Testing
         let folder = try #require(device.folder).path
         let document = device.db.document("c/a")
         try await document.setData(["n": 0])
-        let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.string == "a=0" }
+        let (received, registration) = device.db.collection("c").record()
+        try await received.latest { $0.string == "a=0" }
 
         // The first transactions belong to the write itself. Later ones fail for a while.
         try await device.db.disableNetwork()
-        let told = Recorder<String>()
+        let outcomes = Recorder<String>()
         for number in 0..<5 {
             document.updateData(["n": FieldValue.increment(Int64(number == 2 && !isAllowed ? 1000 : 1))]) {
-                told.append($0 == nil ? "made" : "refused")
+                outcomes.append($0 == nil ? "made" : "refused")
             }
         }
-        try await heard.latest { $0.string.hasPrefix(isAllowed ? "a=5*" : "a=1004*") }
+        try await received.latest { $0.string.hasPrefix(isAllowed ? "a=5*" : "a=1004*") }
         DiskFaults.plant(DiskFaults.Plan(folder: folder, code: EIO) { _ in true })
         device.db.enableNetwork { _ in }
-        try await told.first(1)
+        try await outcomes.first(1)
         try await Task.sleep(for: .seconds(1))
         DiskFaults.remove(from: folder)
-        try await told.first(5)
+        try await outcomes.first(5)
         let count = isAllowed ? 5 : 4
-        #expect(told.all.count { $0 == "made" } == count)
-        try await heard.latest { $0.string == "a=\(count)" }
+        #expect(outcomes.all.count { $0 == "made" } == count)
+        try await received.latest { $0.string == "a=\(count)" }
         #expect(try await document.getDocument(source: .server).get("n") as? Int == count)
         registration.remove()
         await device.end()
@@ -85,13 +85,13 @@ import Testing
         // The cache has a Write stream: without one nothing is sent.
         try await document.setData(["n": 0])
         try await device.db.disableNetwork()
-        let told = Recorder<String>()
-        document.setData(["n": 1]) { told.append($0 == nil ? "made" : "refused") }
+        let outcomes = Recorder<String>()
+        document.setData(["n": 1]) { outcomes.append($0 == nil ? "made" : "refused") }
         _ = try await document.getDocument(source: .cache)
         DiskFaults.plant(DiskFaults.Plan(folder: folder, code: ENOSPC) { _ in true })
         device.db.enableNetwork { _ in }
         // The server has answered, and the cache cannot store the answer.
-        #expect(try await told.first(1) == ["made"])
+        #expect(try await outcomes.first(1) == ["made"])
         let db = device.db
         let waiting = Task { try await db.waitForPendingWrites() }
         _ = try await document.getDocument(source: .cache)
@@ -113,11 +113,11 @@ import Testing
         let folder = try #require(device.folder).path
         try await device.signIn("alice")
         try await device.db.document("c/a").setData(["by": "alice", "n": 1])
-        let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.string == "a=1" }
+        let (received, registration) = device.db.collection("c").record()
+        try await received.latest { $0.string == "a=1" }
         try await device.db.disableNetwork()
         device.db.document("c/secret").setData(["by": "alice", "n": 7]) { _ in }
-        try await heard.latest { $0.string == "a=1 secret=7* pending cache" }
+        try await received.latest { $0.string == "a=1 secret=7* pending cache" }
         DiskFaults.plant(DiskFaults.Plan(folder: folder, code: ENOSPC) { _ in true })
         device.db.enableNetwork { _ in }
         try await other.db.document("c/x").setData(["by": "owner", "n": 3])
@@ -126,14 +126,14 @@ import Testing
         }
         try await device.signIn("bob")
         // The server has applied alice's write; its answer waits for the cache.
-        try await heard.latest { !$0.string.contains("secret=7*") }
+        try await received.latest { !$0.string.contains("secret=7*") }
         DiskFaults.remove(from: folder)
         try await device.db.document("c/b").setData(["by": "bob", "n": 2])
-        try await heard.latest { $0.string == "a=1 b=2 secret=7 x=3" }
+        try await received.latest { $0.string == "a=1 b=2 secret=7 x=3" }
         // Alice's queue has no pending writes, and it contains none of bob's.
         try await device.signIn("alice")
         try await device.db.waitForPendingWrites()
-        try await heard.latest { $0.string == "a=1 b=2 secret=7 x=3" }
+        try await received.latest { $0.string == "a=1 b=2 secret=7 x=3" }
         registration.remove()
         await device.end()
         await other.end()
@@ -173,8 +173,8 @@ import Testing
         let backend = try Backend()
         let (device, other) = (try Device(backend, isPersistent: true), try Device(backend))
         let folder = try #require(device.folder).path
-        let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.string == "" }
+        let (received, registration) = device.db.collection("c").record()
+        try await received.latest { $0.string == "" }
         let made = Mutex(Set<Int>())
         let failed = Mutex(Set<Int>())
         let answers = Recorder<Int>()
@@ -216,7 +216,7 @@ import Testing
                 "\($0.documentID) \($0.data().mapValues { "\($0)" }.sorted { $0.key < $1.key })"
             }
         }
-        try await heard.latest {
+        try await received.latest {
             $0.snapshot?.metadata.isFromCache == false && $0.string.contains("last=1") && !$0.string.contains("pending")
         }
         let expected = try await state(fresh, .server)

@@ -290,12 +290,12 @@ import Testing
             let other = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
             let (first, second) = (Held(), Held())
             // Neither listener is removed.
-            let heard = Recorder<Int>()
+            let received = Recorder<Int>()
             device.db.collection("c").addSnapshotListener { [first] _, _ in
-                withExtendedLifetime(first) { heard.append(1) }
+                withExtendedLifetime(first) { received.append(1) }
             }
-            other.ref("c").observe(.value) { [second] _ in withExtendedLifetime(second) { heard.append(2) } }
-            if isLast { try await heard.first(2) }
+            other.ref("c").observe(.value) { [second] _ in withExtendedLifetime(second) { received.append(2) } }
+            if isLast { try await received.first(2) }
             (firestore, database, listening, observing) = (device.db, other.db, first, second)
             await device.end()
             await other.end()

@@ -24,7 +24,7 @@ import Testing
         try await Waiting.until("\(count) increments are applied") { try await stored(backend) == count }
     }
 
-    @Test(arguments: [false, true], Ending.allCases) func aWriteIsMadeOnce(isPersistent: Bool, ending: Ending)
+    @Test(arguments: [false, true], Ending.allCases) func aWriteIsAppliedOnce(isPersistent: Bool, ending: Ending)
         async throws
     {
         if ending == .device, !isPersistent { return }
@@ -128,7 +128,7 @@ import Testing
         await device.end()
     }
 
-    /// The provider already returns another user's token, and has not reported the change yet.
+    /// The provider already returns another user's token before it reports the change.
     @Test func writesAreSentWithTheirUsersToken() async throws {
         let backend = try Backend(
             rules: """
@@ -157,7 +157,8 @@ import Testing
 
     /// A power failure may lose the newest writes, of which the server has applied some. The writes that follow are not
     /// repetitions of them.
-    @Test(arguments: [false, true]) func writesAfterAPowerFailureAreNotConfusedWithLostOnes(isEqual: Bool) async throws {
+    @Test(arguments: [false, true]) func writesAfterAPowerFailureAreNotConfusedWithLostOnes(isEqual: Bool) async throws
+    {
         let backend = try Backend()
         let device = try Device(backend, isPersistent: true)
         let folder = try #require(device.folder)

@@ -110,8 +110,8 @@ import Testing
         try await good.latest { $0.string == "a=1" }
         var n = 1
         for (name, query) in Self.queries(device.db) {
-            let (heard, registration) = query.record()
-            #expect(try await heard.first(1).map(\.string) == ["error 3"], "\(name)")
+            let (received, registration) = query.record()
+            #expect(try await received.first(1).map(\.string) == ["error 3"], "\(name)")
             await #expect("\(name)") {
                 try await query.getDocuments()
             } throws: { FirestoreErrorCode.invalidArgument ~= $0 }
@@ -122,7 +122,7 @@ import Testing
             n += 1
             try await device.db.document("c/a").setData(["n": n])
             try await good.latest { $0.string == "a=\(n)" }
-            #expect(heard.all.count == 1, "\(name)")
+            #expect(received.all.count == 1, "\(name)")
             registration.remove()
         }
         for path in Self.paths() {
@@ -134,7 +134,7 @@ import Testing
         if isPersistent {
             try await device.restart()
             #expect(
-                Heard(snapshot: try await device.db.collection("c").getDocuments(source: .cache)).string
+                QueryEvent(snapshot: try await device.db.collection("c").getDocuments(source: .cache)).string
                     == "a=\(n) cache"
             )
         }

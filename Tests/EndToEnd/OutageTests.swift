@@ -4,31 +4,31 @@ import Testing
 
 /// Servers that stop and connections that break while programs run.
 @Suite(.timeLimit(.minutes(5))) struct OutageTests {
-    @Test func theServerGoesAndComesBack() async throws {
+    @Test func theServerStopsAndRestarts() async throws {
         let backend = try Backend()
         let devices = [try Device(backend), try Device(backend, isPersistent: true)]
         try await devices[0].db.document("c/a").setData(["n": 1])
-        var listeners: [(heard: Recorder<Heard>, registration: any ListenerRegistration & Sendable)] = []
+        var listeners: [(received: Recorder<QueryEvent>, registration: any ListenerRegistration & Sendable)] = []
         for device in devices {
-            let (heard, registration) = device.db.collection("c").record()
-            listeners.append((heard, registration))
-            try await heard.latest { $0.string == "a=1" }
+            let (received, registration) = device.db.collection("c").record()
+            listeners.append((received, registration))
+            try await received.latest { $0.string == "a=1" }
         }
         backend.stop()
-        for listener in listeners { try await listener.heard.latest { $0.string == "a=1 cache" } }
+        for listener in listeners { try await listener.received.latest { $0.string == "a=1 cache" } }
         let answers = Recorder<Bool>()
         devices[0].db.document("c/b").setData(["n": 2]) { answers.append($0 == nil) }
         devices[1].db.document("c/a").updateData(["n": FieldValue.increment(Int64(10))]) { answers.append($0 == nil) }
-        try await listeners[0].heard.latest { $0.string == "a=1 b=2* pending cache" }
-        try await listeners[1].heard.latest { $0.string == "a=11* pending cache" }
+        try await listeners[0].received.latest { $0.string == "a=1 b=2* pending cache" }
+        try await listeners[1].received.latest { $0.string == "a=11* pending cache" }
         #expect(answers.all.isEmpty)
 
         try await backend.restart()
         #expect(try await answers.first(2) == [true, true])
         for listener in listeners {
-            try await listener.heard.latest { $0.string == "a=11 b=2" }
+            try await listener.received.latest { $0.string == "a=11 b=2" }
             // Existing documents are not removed and added again.
-            #expect(!listener.heard.all.contains { $0.changes.contains("-") }, "\(listener.heard.all)")
+            #expect(!listener.received.all.contains { $0.changes.contains("-") }, "\(listener.received.all)")
             listener.registration.remove()
         }
         for device in devices { await device.end() }
@@ -37,16 +37,16 @@ import Testing
     @Test func listensGoOnOverBrokenConnections() async throws {
         let backend = try Backend()
         let (writer, reader) = (try Device(backend), try Device(backend))
-        let (heard, registration) = reader.db.collection("c").order(by: "n").record(includeMetadataChanges: false)
-        try await heard.first(1)
+        let (received, registration) = reader.db.collection("c").order(by: "n").record(includeMetadataChanges: false)
+        try await received.first(1)
         for n in 0..<40 {
             if n % 8 == 5 { backend.network.breakConnections() }
             try await writer.db.document("c/\(n)").setData(["n": n])
         }
-        try await heard.latest { $0.snapshot?.count == 40 }
+        try await received.latest { $0.snapshot?.count == 40 }
         // Each snapshot is a state of the server: a sequence without gaps, which only grows.
         var count = 0
-        for event in heard.all {
+        for event in received.all {
             let numbers = try #require(event.snapshot).documents.map { $0.get("n") as? Int }
             #expect(numbers == Array(0..<numbers.count))
             #expect(numbers.count >= count)
@@ -62,8 +62,8 @@ import Testing
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))
         for n in 0..<6 { try await other.db.document("c/\(n)").setData(["n": n]) }
-        let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.string == "0=0 1=1 2=2 3=3 4=4 5=5" }
+        let (received, registration) = device.db.collection("c").record()
+        try await received.latest { $0.string == "0=0 1=1 2=2 3=3 4=4 5=5" }
         try await device.db.disableNetwork()
         for n in [0, 3, 5] { try await other.db.document("c/\(n)").delete() }
         try await other.db.document("c/1").updateData(["n": 11])
@@ -71,9 +71,9 @@ import Testing
         backend.stop()
         try await backend.restart()
         try await device.db.enableNetwork()
-        try await heard.latest { $0.string == "1=11 2=2 4=4" }
+        try await received.latest { $0.string == "1=11 2=2 4=4" }
         let cached = try await device.db.collection("c").getDocuments(source: .cache)
-        #expect(Heard(snapshot: cached).string == "1=11 2=2 4=4 cache")
+        #expect(QueryEvent(snapshot: cached).string == "1=11 2=2 4=4 cache")
         registration.remove()
         await device.end()
         await other.end()
@@ -95,7 +95,7 @@ import Testing
         try await writer.db.waitForPendingWrites()
         #expect(try await answers.first(60) == Array(0..<60))
         let snapshot = try await reader.db.collection("c").getDocuments(source: .server)
-        #expect(Heard(snapshot: snapshot).string == "d0=56 d1=57 d2=58 d3=59")
+        #expect(QueryEvent(snapshot: snapshot).string == "d0=56 d1=57 d2=58 d3=59")
         await writer.end()
         await reader.end()
     }
@@ -108,16 +108,16 @@ import Testing
         _ = try await device.db.collection("c").getDocuments()
         try await device.restart()
         backend.network.freeze()
-        let (heard, registration) = device.db.collection("c").record()
-        #expect(try await heard.first(1).map(\.string) == ["a=1 cache"])
+        let (received, registration) = device.db.collection("c").record()
+        #expect(try await received.first(1).map(\.string) == ["a=1 cache"])
         // Waits for the server, up to a limit.
         let snapshot = try await device.db.collection("c").whereField("n", isLessThan: 5).getDocuments()
-        #expect(Heard(snapshot: snapshot).string == "a=1 cache")
+        #expect(QueryEvent(snapshot: snapshot).string == "a=1 cache")
         await #expect { try await device.db.document("c/b").getDocument() } throws: {
             FirestoreErrorCode.unavailable ~= $0
         }
         backend.network.thaw()
-        try await heard.latest { $0.string == "a=1" }
+        try await received.latest { $0.string == "a=1" }
         #expect(try await device.db.document("c/b").getDocument().exists == false)
         registration.remove()
         await device.end()
@@ -128,13 +128,13 @@ import Testing
     @Test(.enabled(if: TestRun.effort > 1)) func silentConnectionsAreGivenUp() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))
-        let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.string == "" }
+        let (received, registration) = device.db.collection("c").record()
+        try await received.latest { $0.string == "" }
         backend.network.freeze()
-        try await heard.latest { $0.string == "cache" }
+        try await received.latest { $0.string == "cache" }
         backend.network.thaw()
         try await other.db.document("c/a").setData(["n": 1])
-        try await heard.latest { $0.string == "a=1" }
+        try await received.latest { $0.string == "a=1" }
         registration.remove()
         await device.end()
         await other.end()

@@ -17,20 +17,20 @@ import Testing
         let two = try DatabaseDevice(backend, base: "https://127.0.0.1")
         let long = String(repeating: "long ", count: 100_000)
         try await one.ref("a").setValue(["x": 1, "y": long] as [String: Any])
-        let heard = two.ref("a/x").record(.value)
-        try await heard.recorder.latest { $0 == "x: 1" }
+        let received = two.ref("a/x").record(.value)
+        try await received.recorder.latest { $0 == "x: 1" }
         #expect(try await two.ref("a/y").getData().value as? String == long)
         backend.network.cut()
         try await two.waitUntil(connected: false)
         backend.network.restore()
         try await one.ref("a/x").setValue(2)
-        try await heard.recorder.latest { $0 == "x: 2" }
-        heard.stop()
+        try await received.recorder.latest { $0 == "x: 2" }
+        received.stop()
         await one.end()
         await two.end()
     }
 
-    @Test func aServerOfAnotherNameIsNotBelieved() async throws {
+    @Test func aServerWithAnotherNameIsNotTrusted() async throws {
         let backend = try Backend(tls: Certificates.shared.otherName.server)
         let device = try DatabaseDevice(backend, base: "https://localhost")
         let connected = device.ref(".info/connected").record(.value)

@@ -94,7 +94,7 @@ import Testing
             return nil
         }
         let snapshot = try await two.db.collection("accounts").getDocuments(source: .server)
-        #expect(Heard(snapshot: snapshot).string == "a=0 b=10 c=5")
+        #expect(QueryEvent(snapshot: snapshot).string == "a=0 b=10 c=5")
         await one.end()
         await two.end()
     }

@@ -90,10 +90,10 @@ struct AggregateTests {
     }
 
     @Test func liveListener() async {
-        let heard = Locked<[Int]>([])
+        let received = Locked<[Int]>([])
         let sum = query.aggregate([.sum("n")])
         let registration = sum.addSnapshotListener { snapshot, _ in
-            heard.with { $0.append(snapshot?.get(.sum("n")) as? Int ?? -1) }
+            received.with { $0.append(snapshot?.get(.sum("n")) as? Int ?? -1) }
         }
         let engine = bench.engine
         engine.raise(.success(bench.view(sum.localQuery, documents)))
@@ -101,8 +101,8 @@ struct AggregateTests {
         engine.raise(.success(bench.view(sum.localQuery, documents, isFromCache: true)))
         engine.raise(.success(bench.view(sum.localQuery, [documents[0]])))
         engine.raise(.failure(Status(.permissionDenied, "no")))
-        #expect(await eventually { heard.with { $0.count == 3 } })
-        #expect(heard.with { $0 } == [6, 1, -1])
+        #expect(await eventually { received.with { $0.count == 3 } })
+        #expect(received.with { $0 } == [6, 1, -1])
         registration.remove()
         #expect(engine.state.with { $0.listens[0].isRemoved })
     }

@@ -159,9 +159,9 @@ enum Vectors {
         var expected = (request["writes"] as! [[String: Any]])[0]
         // The precondition of `create` exists only in the server API.
         if name.hasPrefix("create") { expected["currentDocument"] = nil }
-        let actualText = try canonical(json: MutationSerializer(database: database).message(made).json())
-        let expectedText = try canonical(expected)
-        #expect(actualText == expectedText, "\(name)")
+        let actualString = try canonical(json: MutationSerializer(database: database).message(made).json())
+        let expectedString = try canonical(expected)
+        #expect(actualString == expectedString, "\(name)")
     }
 
     /// Messages as strings that are equal when the messages are: lists without an order are sorted, and empty members

@@ -102,8 +102,8 @@ struct QueryTests {
 
     @Test func documentIDs() throws {
         let name = "projects/projectID/databases/(default)/documents/cities/x"
-        let byText = try cities.filtered(field("__name__", .equal, "x"))
-        #expect(operand(byText) == .reference(name))
+        let byString = try cities.filtered(field("__name__", .equal, "x"))
+        #expect(operand(byString) == .reference(name))
         #expect(operand(try cities.filtered(field("__name__", .equal, cities.document("x")))) == .reference(name))
         #expect(operand(try cities.filtered(field("__name__", .in, ["x"]))) == .array([.reference(name)]))
         expectRefused("empty string") { () throws(Status) in _ = try cities.filtered(field("__name__", .equal, "")) }

@@ -138,11 +138,12 @@ struct ReadTests {
     // MARK: Listeners
 
     @Test func listenersReceiveEventsUntilRemoved() async throws {
-        let heard = Locked<[Int]>([])
+        let received = Locked<[Int]>([])
         let engine = bench.engine
-        let registration = query.addSnapshotListener { snapshot, _ in heard.with { $0.append(snapshot?.count ?? -1) } }
+        let registration = query.addSnapshotListener { snapshot, _ in received.with { $0.append(snapshot?.count ?? -1) }
+        }
         engine.raise(.success(bench.view(query.model, [bench.document("c/1", [:])])))
-        #expect(await eventually { heard.with { $0 == [1] } })
+        #expect(await eventually { received.with { $0 == [1] } })
         registration.remove()
         registration.remove()
         engine.raise(.success(bench.view(query.model, [])))
@@ -151,7 +152,7 @@ struct ReadTests {
         query.addSnapshotListener { _, _ in other.with { $0 = true } }
         engine.raise(.success(bench.view(query.model, [])), at: 1)
         #expect(await eventually { other.with { $0 } })
-        #expect(heard.with { $0 } == [1])
+        #expect(received.with { $0 } == [1])
         #expect(engine.state.with { $0.listens[0].isRemoved })
         #expect(!engine.state.with { $0.listens[1].isRemoved }, "releasing a registration removes nothing")
     }
@@ -169,18 +170,18 @@ struct ReadTests {
 
     @Test func documentListeners() async {
         let document = bench.firestore.document("c/d")
-        let heard = Locked<[DocumentSnapshot?]>([])
-        document.addSnapshotListener { snapshot, error in heard.with { $0.append(snapshot) } }
+        let received = Locked<[DocumentSnapshot?]>([])
+        document.addSnapshotListener { snapshot, error in received.with { $0.append(snapshot) } }
         bench.engine.raise(
             .success(
                 bench.view(
                     document.documentQuery, [bench.document("c/d", ["a": .integer(1)], state: .hasLocalMutations)],
                     mutated: [document.key], isFromCache: true)))
         bench.engine.raise(.failure(Status(.permissionDenied, "no")))
-        #expect(await eventually { heard.with { $0.count == 2 } })
-        let first = heard.with { $0[0] }
+        #expect(await eventually { received.with { $0.count == 2 } })
+        let first = received.with { $0[0] }
         #expect(first?.metadata == SnapshotMetadata(hasPendingWrites: true, isFromCache: true))
-        #expect(heard.with { $0[1] } == nil)
+        #expect(received.with { $0[1] } == nil)
     }
 
     @Test func sequences() async throws {

@@ -25,7 +25,7 @@ struct CacheCrashTests {
     private func write(_ cache: SQLitePersistence, _ number: Int) throws(Status) {
         _ = try cache.mutationQueue(for: .unauthenticated).add(
             localWriteTime: .seconds(1), base: [],
-            mutations: [.set("a/\(number)", ["text": .string(String(repeating: "t", count: number * 20))])])
+            mutations: [.set("a/\(number)", ["string": .string(String(repeating: "t", count: number * 20))])])
         try cache.overlayCache(for: .unauthenticated).save(
             [ResourcePath("a/\(number)"): .set("a/\(number)")], largestBatchID: number)
     }

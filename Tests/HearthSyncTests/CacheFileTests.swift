@@ -11,7 +11,7 @@ struct CacheFileTests {
     private func write(_ cache: SQLitePersistence, _ key: String, user: ClientUser = .unauthenticated) throws {
         try cache.transaction("write") { () throws(Status) in
             _ = try cache.mutationQueue(for: user).add(
-                localWriteTime: .seconds(1), base: [], mutations: [.set(key, ["text": .string(key)])])
+                localWriteTime: .seconds(1), base: [], mutations: [.set(key, ["string": .string(key)])])
         }
     }
 
@@ -24,7 +24,7 @@ struct CacheFileTests {
         let driver = try SpecDriver(cache: .durable, isEager: false, limboResolutionsMax: 1)
         defer { driver.shutDown() }
         try driver.engine { engine throws(Status) in engine.remoteStore.disableNetwork() }
-        for key in ["c/a", "c/b", "c/c"] { try driver.write(.set(key, ["text": .string(key)])) }
+        for key in ["c/a", "c/b", "c/c"] { try driver.write(.set(key, ["string": .string(key)])) }
         try driver.engine { engine throws(Status) in
             guard let cache = engine.localStore.persistence as? SQLitePersistence else {
                 throw .internalError("memory")
@@ -280,7 +280,7 @@ struct CacheFileTests {
         try cache.transaction("documents") { () throws(Status) in
             for number in 1...400 {
                 try cache.remoteDocuments.add(
-                    .found("d/\(number)", 1, ["text": .string(String(repeating: "x", count: 500))]),
+                    .found("d/\(number)", 1, ["string": .string(String(repeating: "x", count: 500))]),
                     readTime: .seconds(1))
             }
         }

@@ -72,7 +72,7 @@ struct CacheIndexTests {
     @Test(
         "An invalid configuration is INVALID_ARGUMENT with the location",
         arguments: [
-            ("", "no JSON"), ("[]", "no JSON"), ("{}", "indexes must be a list"),
+            ("", "not a JSON object"), ("[]", "not a JSON object"), ("{}", "indexes must be a list"),
             ("{\"indexes\": 1}", "indexes must be"),
             ("{\"indexes\": [1]}", "indexes[0] must be an object"),
             ("{\"indexes\": [{\"fields\": [{\"fieldPath\": \"a\"}]}]}", "indexes[0].collectionGroup"),

@@ -35,7 +35,7 @@ struct CacheSizeTests {
                     let string = String(repeating: "x", count: random.number(4000))
                     let number = Int64(random.number(8000))
                     let document = ClientDocument.found(
-                        "a/\(number)", 1, ["n": .integer(number), "text": .string(string)])
+                        "a/\(number)", 1, ["n": .integer(number), "string": .string(string)])
                     try cache.remoteDocuments.add(document, readTime: .seconds(Int64(round)))
                     documents[document.key] = document
                     written += Int64(string.utf8.count)
@@ -120,7 +120,7 @@ struct CacheSizeTests {
                             [
                                 "name": .string("Name \(number)"), "n": .integer(Int64(number)),
                                 "tags": .array([.string("x"), .string("y")]),
-                                "text": .string(String(repeating: "t", count: 300)),
+                                "string": .string(String(repeating: "t", count: 300)),
                             ])
                         try cache.remoteDocuments.add(document, readTime: .seconds(1))
                         keys.insert(document.key)

@@ -127,7 +127,7 @@ struct DocumentSetTests {
     @Test("An acknowledged write waits for the server's update")
     func waitForSync() {
         let view = View(Self.query, remoteKeys: [])
-        view.isTargetHeard = true
+        view.isTargetActive = true
         var local = document(1, 1)
         local.state = .hasLocalMutations
         _ = view.apply(view.computeChanges([local.key: local]))
@@ -144,7 +144,7 @@ struct DocumentSetTests {
     @Test("An acknowledged write that the server's snapshots omit is looked up", arguments: [1, 2])
     func overdue(acknowledged: Int) {
         let view = View(Self.query, remoteKeys: [])
-        view.isTargetHeard = true
+        view.isTargetActive = true
         _ = view.apply(view.computeChanges([:]), TargetChange(isCurrent: true))
         var local = document(1, 1)
         local.state = .hasLocalMutations
@@ -165,8 +165,8 @@ struct DocumentSetTests {
         #expect(outcome.snapshot?.hasPendingWrites == false && outcome.snapshot?.isFromCache == true)
         #expect(view.overdue(at: .seconds(6), nil).isEmpty)
         // The lookup finds that it does not exist.
-        let gone = ClientDocument(key: local.key, kind: .missing, version: .seconds(6))
-        let last = view.apply(view.computeChanges([local.key: gone]))
+        let missing = ClientDocument(key: local.key, kind: .missing, version: .seconds(6))
+        let last = view.apply(view.computeChanges([local.key: missing]))
         #expect(last.limboRemoved == [local.key] && view.documents.isEmpty && last.snapshot?.isFromCache == false)
     }
 
@@ -174,7 +174,7 @@ struct DocumentSetTests {
     func lost() {
         let key = document(1, 1).key
         let view = View(Self.query, remoteKeys: [])
-        view.isTargetHeard = true
+        view.isTargetActive = true
         let old = document(1, 1)
         _ = view.apply(view.computeChanges([key: old]), TargetChange(isCurrent: true, added: [key]))
         var local = document(1, 2)
@@ -201,11 +201,11 @@ struct DocumentSetTests {
         let first = Dictionary(uniqueKeysWithValues: (1...3).map { (ResourcePath("c/\($0)"), document($0, $0)) })
         _ = view.apply(view.computeChanges(first))
         #expect(view.documents.map(\.key) == [ResourcePath("c/3"), ResourcePath("c/2")])
-        let gone = ClientDocument(key: ResourcePath("c/3"), kind: .missing, version: .seconds(2))
-        let changes = view.computeChanges([gone.key: gone])
+        let missing = ClientDocument(key: ResourcePath("c/3"), kind: .missing, version: .seconds(2))
+        let changes = view.computeChanges([missing.key: missing])
         #expect(changes.needsRefill)
         var all = first
-        all[gone.key] = nil
+        all[missing.key] = nil
         let refilled = view.computeChanges(all, after: changes)
         #expect(!refilled.needsRefill)
         let snapshot = view.apply(refilled).snapshot

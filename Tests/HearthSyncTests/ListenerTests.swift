@@ -21,7 +21,7 @@ struct ListenerTests {
     }
 
     /// The events of listeners with these options.
-    private func heard(
+    private func received(
         _ options: SyncClient.ListenOptions, _ body: (QueryListener) -> Void
     ) -> [ViewSnapshot] {
         var events: [ViewSnapshot] = []
@@ -46,17 +46,18 @@ struct ListenerTests {
             (cache, .unknown, snapshot(), true),
         ]
         for (index, (options, state, snapshot, isRaised)) in cases.enumerated() {
-            let events = heard(options) { listener in
+            let events = received(options) { listener in
                 _ = listener.take(state)
                 #expect(listener.take(snapshot) == isRaised, "case \(index)")
             }
             #expect(events.count == (isRaised ? 1 : 0), "case \(index)")
         }
-        let late = heard(waiting) { listener in
+        let late = received(waiting) { listener in
             #expect(!listener.take(snapshot(["a", "b"], changes: [.modified])))
             #expect(listener.take(.offline) && !listener.take(.offline))
         }
-        #expect(late.count == 1 && late[0].changes.map(\.kind) == [.added, .added], "for a listener all documents are new")
+        #expect(
+            late.count == 1 && late[0].changes.map(\.kind) == [.added, .added], "for a listener all documents are new")
         #expect(late[0].syncStateChanged && late[0].oldDocuments.isEmpty)
     }
 
@@ -71,7 +72,7 @@ struct ListenerTests {
         func count(document: Bool, query: Bool) -> Int {
             let options = SyncClient.ListenOptions(
                 includesDocumentMetadataChanges: document, includesQueryMetadataChanges: query)
-            let events = heard(options) { listener in
+            let events = received(options) { listener in
                 _ = listener.take(snapshot(["a"]))
                 for update in updates { _ = listener.take(update) }
             }

@@ -177,8 +177,8 @@ struct LocalStoreTests {
             _ = try store.allocate(ClientQuery(path: ResourcePath("c")).target)
             _ = try receive(store, .found("c/a", 1, ["n": .integer(1)]))
             _ = try store.write([increment(1)])
-            let gone = try receive(store, ClientDocument(key: key, kind: .missing, version: .seconds(2)))
-            #expect(gone?.isFound == false)
+            let missing = try receive(store, ClientDocument(key: key, kind: .missing, version: .seconds(2)))
+            #expect(missing?.isFound == false)
             let back = try receive(store, .found("c/a", 3, ["x": .null]))
             #expect(back?.fields["x"] == .null && back?.hasLocalMutations == true)
         }
@@ -273,7 +273,7 @@ private struct QueryModel {
         let results = batch.mutations.map { _ in MutationResult(version: .seconds(version), transformResults: []) }
         _ = try store.acknowledge(
             BatchResult(batch: batch, commitVersion: .seconds(version), results: results, streamToken: []))
-        if random.isTrue(70) { try tell(Set(batch.keys)) }
+        if random.isTrue(70) { try deliver(Set(batch.keys)) }
     }
 
     private mutating func change() throws {
@@ -287,11 +287,11 @@ private struct QueryModel {
                 ? ClientDocument(key: key, kind: .missing, version: .seconds(version))
                 : ClientDocument(key: key, kind: .found, version: .seconds(version), fields: fields())
         }
-        try tell(keys)
+        try deliver(keys)
     }
 
     /// The server sends the present documents of its targets.
-    private mutating func tell(_ keys: Set<ResourcePath>) throws {
+    private mutating func deliver(_ keys: Set<ResourcePath>) throws {
         version += 1
         var event = RemoteEvent(snapshotVersion: .seconds(version))
         for key in keys { event.documentUpdates[key] = server[key] }

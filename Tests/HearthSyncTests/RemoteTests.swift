@@ -142,9 +142,9 @@ struct RemoteTests {
         let message = BloomFilterMessage(
             bits: BitSequenceMessage(bitmap: names.bitmap, padding: Int32(names.padding)),
             hashCount: Int32(names.hashCount))
-        let told = event(.init(targetID: 2, count: 2, unchangedNames: message))
-        #expect(told.targetMismatches.isEmpty && told.targetChanges[2]?.removed == [ResourcePath("c/d")])
-        #expect(told.documentUpdates.isEmpty, "such documents become limbo documents")
+        let result = event(.init(targetID: 2, count: 2, unchangedNames: message))
+        #expect(result.targetMismatches.isEmpty && result.targetChanges[2]?.removed == [ResourcePath("c/d")])
+        #expect(result.documentUpdates.isEmpty, "such documents become limbo documents")
         let wrong = event(.init(targetID: 2, count: 1, unchangedNames: message))
         #expect(wrong.targetMismatches == [2: .existenceFilterMismatchBloom])
     }

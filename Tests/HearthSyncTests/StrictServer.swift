@@ -16,7 +16,7 @@ final class StrictServer: Datastore, @unchecked Sendable {
         let server: StrictServer
         let onEvent: @Sendable (StreamEvent<ListenResponse>) -> Void
         var isOver = false
-        /// A request was invalid, and the server has not reported it yet.
+        /// A request was invalid, and no error was sent yet.
         var isSlow = false
         init(_ server: StrictServer, _ onEvent: @escaping @Sendable (StreamEvent<ListenResponse>) -> Void) {
             self.server = server

@@ -148,10 +148,10 @@ struct SyncClientTests {
                 }
             }
         }
-        var heard: Set<String> = []
-        while heard.count < 6 { heard.insert(try #require(await events.next())) }
+        var received: Set<String> = []
+        while received.count < 6 { received.insert(try #require(await events.next())) }
         #expect(
-            heard == [
+            received == [
                 "a current", "b current", "c current", "bad1 INVALID_ARGUMENT", "late INVALID_ARGUMENT",
                 "bad2 INVALID_ARGUMENT",
             ])
@@ -195,9 +195,9 @@ struct SyncClientTests {
         _ = listen("c")
         while !server.requests.contains(["long"]) { try await Task.sleep(for: .milliseconds(2)) }
         client.remove(loading)
-        var heard: Set<String> = []
-        while heard.count < 2 { heard.insert(try #require(await events.next())) }
-        #expect(heard == ["bad INVALID_ARGUMENT", "c current"])
+        var received: Set<String> = []
+        while received.count < 2 { received.insert(try #require(await events.next())) }
+        #expect(received == ["bad INVALID_ARGUMENT", "c current"])
         await terminate(client)
     }
 
@@ -232,9 +232,9 @@ struct SyncClientTests {
             }
         }
         await terminate(client)
-        var heard: [String] = []
-        for _ in 0..<4 { heard.append(try #require(await answers.next())) }
-        #expect(heard.sorted() == ["bundle error FAILED_PRECONDITION", "end", "wait CANCELLED", "write CANCELLED"])
+        var received: [String] = []
+        for _ in 0..<4 { received.append(try #require(await answers.next())) }
+        #expect(received.sorted() == ["bundle error FAILED_PRECONDITION", "end", "wait CANCELLED", "write CANCELLED"])
         mayGo.signal()
         client.write([.set("c/b")]) { answers.put("late \($0?.code.name ?? "")") }
         #expect(await answers.next() == "late FAILED_PRECONDITION")

@@ -204,7 +204,7 @@ public final class DocumentReference: Sendable {
     /// Reads the document once and decodes it.
     /// - Parameters:
     ///   - type: an optional type decodes a document that does not exist as nil.
-    ///   - serverTimestampBehavior: the value of server timestamps that the server has not set yet.
+    ///   - serverTimestampBehavior: the value of pending server timestamps.
     ///   - completion: receives the value, a `DecodingError`, or an `NSError` of `FirestoreErrorDomain`.
     public func getDocument<T: Decodable>(
         as type: T.Type, with serverTimestampBehavior: ServerTimestampBehavior = .none,
@@ -222,7 +222,7 @@ public final class DocumentReference: Sendable {
     /// Reads the document once and decodes it.
     /// - Parameters:
     ///   - type: an optional type decodes a document that does not exist as nil.
-    ///   - serverTimestampBehavior: the value of server timestamps that the server has not set yet.
+    ///   - serverTimestampBehavior: the value of pending server timestamps.
     /// - Throws: `DecodingError` when the data does not match the type; an `NSError` of `FirestoreErrorDomain` when the
     ///   read fails; `CancellationError` when the task is cancelled.
     @discardableResult

@@ -34,7 +34,7 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
     public func data() -> [String: Any]? { data(with: .none) }
 
     /// All fields; nil when the document does not exist.
-    /// - Parameter serverTimestampBehavior: the value of server timestamps that the server has not set yet.
+    /// - Parameter serverTimestampBehavior: the value of pending server timestamps.
     @discardableResult
     public func data(with serverTimestampBehavior: ServerTimestampBehavior) -> [String: Any]? {
         document.map { fields($0, serverTimestampBehavior) }
@@ -52,7 +52,7 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
     /// The value of a field; nil when the field or the document does not exist.
     /// - Parameters:
     ///   - field: a string with dots or a `FieldPath`.
-    ///   - serverTimestampBehavior: the value of server timestamps that the server has not set yet.
+    ///   - serverTimestampBehavior: the value of pending server timestamps.
     @discardableResult
     public func get(_ field: Any, serverTimestampBehavior: ServerTimestampBehavior) -> Any? {
         let path = orTrap { () throws(Status) in try FieldPath.parse(any: field, what: "Field in get()") }
@@ -103,7 +103,7 @@ public final class QueryDocumentSnapshot: DocumentSnapshot, @unchecked Sendable 
     public override func data() -> [String: Any] { fields(found, .none) }
 
     /// All fields.
-    /// - Parameter serverTimestampBehavior: the value of server timestamps that the server has not set yet.
+    /// - Parameter serverTimestampBehavior: the value of pending server timestamps.
     @discardableResult
     public override func data(with serverTimestampBehavior: ServerTimestampBehavior) -> [String: Any] {
         fields(found, serverTimestampBehavior)

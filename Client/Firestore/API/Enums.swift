@@ -24,7 +24,7 @@ public enum AggregateSource: UInt, Sendable {
     case cache = 1
 }
 
-/// The value of a server timestamp that the server has not set yet.
+/// The value of a server timestamp before the server sets it.
 public enum ServerTimestampBehavior: Int, Sendable {
     /// Null.
     case none = 0

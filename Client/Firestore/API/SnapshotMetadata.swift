@@ -1,6 +1,6 @@
 /// The origin of a snapshot's data.
 public final class SnapshotMetadata: Sendable, Hashable, CustomStringConvertible {
-    /// Whether the snapshot contains local writes that the server has not answered yet.
+    /// Whether the snapshot contains local writes without an answer of the server.
     public let hasPendingWrites: Bool
     /// Whether the snapshot may be older than the server's state.
     public let isFromCache: Bool

@@ -54,7 +54,7 @@ extension DocumentID: Codable {
     public init(from decoder: any Swift.Decoder) throws {
         guard let reference = decoder.userInfo[.documentReference] as? DocumentReference else {
             throw FirestoreDecodingError.decodingIsNotSupported(
-                "DocumentID values can only be decoded with Firestore.Decoder, which must be told the document.")
+                "DocumentID values can only be decoded with Firestore.Decoder, which needs the document.")
         }
         self.init(decoded: try Value.wrap(reference))
     }

@@ -16,20 +16,20 @@ enum ChangeIndexes {
                     type: .added, document: snapshot(change.document), oldIndex: none, newIndex: UInt(index))
             }
         }
-        var places = view.oldDocuments
+        var documents = view.oldDocuments
         var changes: [DocumentChange] = []
         for change in view.changes {
             let key = change.document.key
             let isWanted = change.kind != .metadata || includeMetadataChanges
             var oldIndex = none
-            if change.kind != .added, let index = places.index(of: key) {
+            if change.kind != .added, let index = documents.index(of: key) {
                 oldIndex = UInt(index)
-                places.remove(key)
+                documents.remove(key)
             }
             var newIndex = none
             if change.kind != .removed {
-                places.insert(change.document)
-                newIndex = places.index(of: key).map { UInt($0) } ?? none
+                documents.insert(change.document)
+                newIndex = documents.index(of: key).map { UInt($0) } ?? none
             }
             if !isWanted { continue }
             changes.append(

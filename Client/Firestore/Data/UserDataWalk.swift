@@ -157,18 +157,18 @@ struct UserDataWalk {
     // MARK: Messages
 
     static func validate(name: String, at path: [String]) throws(Status) {
-        if name.isEmpty { throw .invalidArgument("Invalid data. Document fields must not be empty\(place(path)).") }
+        if name.isEmpty { throw .invalidArgument("Invalid data. Document fields must not be empty\(location(path)).") }
         if name.utf8.count >= 4, name.hasPrefix("__"), name.hasSuffix("__") {
-            throw .invalidArgument("Invalid data. Document fields cannot begin and end with \"__\"\(place(path)).")
+            throw .invalidArgument("Invalid data. Document fields cannot begin and end with \"__\"\(location(path)).")
         }
     }
 
     private func invalid(_ reason: String, _ path: [String]) -> Status {
         .invalidArgument(
-            "Invalid data. \(reason.hasSuffix(".") ? String(reason.dropLast()) : reason)\(Self.place(path)).")
+            "Invalid data. \(reason.hasSuffix(".") ? String(reason.dropLast()) : reason)\(Self.location(path)).")
     }
 
-    private static func place(_ path: [String]) -> String {
+    private static func location(_ path: [String]) -> String {
         let names = path.filter { !$0.isEmpty }
         return names.isEmpty ? "" : " (found in field \(ModelFieldPath(segments: names).string))"
     }

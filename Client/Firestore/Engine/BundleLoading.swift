@@ -46,13 +46,13 @@ final class BundleLoading: Sendable {
     ) -> BundleLoading {
         let loading = BundleLoading(firestore)
         firestore.engine.loadBundle(read: source.read) { progress, status in
-            let told = LoadBundleTaskProgress(progress)
+            let step = LoadBundleTaskProgress(progress)
             firestore.deliver {
-                for observer in loading.observers(of: told) { observer.value(told) }
+                for observer in loading.observers(of: step) { observer.value(step) }
                 switch progress.state {
                 case .inProgress: return
-                case .success: atEnd(told, .success(()))
-                case .error: atEnd(told, .failure(status ?? .internalError("Loading the bundle failed.")))
+                case .success: atEnd(step, .success(()))
+                case .error: atEnd(step, .failure(status ?? .internalError("Loading the bundle failed.")))
                 }
             }
         }
@@ -161,7 +161,7 @@ final class BundleSource: Sendable {
             bytes += piece
         }
         guard let string = String(validating: bytes, as: UTF8.self) else {
-            throw .invalidArgument("The stream holds no UTF-8 text.")
+            throw .invalidArgument("The stream does not contain valid UTF-8.")
         }
         return string
     }

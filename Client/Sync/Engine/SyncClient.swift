@@ -54,7 +54,7 @@ package final class SyncClient: Sendable {
         init() {}
 
         func mute() { lock.withLock { isMuted = true } }
-        var isHeard: Bool { lock.withLock { !isMuted } }
+        var isActive: Bool { lock.withLock { !isMuted } }
     }
 
     package struct BundleProgress: Sendable, Equatable {
@@ -106,24 +106,24 @@ package final class SyncClient: Sendable {
     ) -> Listener {
         let listener = Listener()
         let callbacks = callbacks
-        let tell: @Sendable (Result<ViewSnapshot, Status>) -> Void = { event in
-            callbacks { if listener.isHeard { onEvent(event) } }
+        let deliver: @Sendable (Result<ViewSnapshot, Status>) -> Void = { event in
+            callbacks { if listener.isActive { onEvent(event) } }
         }
         do throws(Status) { try core.serializer.check(query) } catch {
-            tell(.failure(error))
+            deliver(.failure(error))
             return listener
         }
         core.enqueue(
             { engine throws(Status) in
                 let queryListener = QueryListener(
-                    query, options, onEnd: { callbacks { if listener.isHeard { onEnd() } } }, onEvent: { tell($0) })
+                    query, options, onEnd: { callbacks { if listener.isActive { onEnd() } } }, onEvent: { deliver($0) })
                 listener.query = queryListener
                 do throws(Status) { try engine.eventManager.add(queryListener) } catch {
                     if error.isPassing { throw error }
                     // All listeners receive the failure, this one included.
                     engine.fail(error)
                 }
-            }, refused: { tell(.failure($0)) })
+            }, refused: { deliver(.failure($0)) })
         return listener
     }
 
@@ -143,7 +143,7 @@ package final class SyncClient: Sendable {
         let callbacks = callbacks
         core.enqueue { engine throws(Status) in
             engine.eventManager.addInSyncListener(ObjectIdentifier(listener)) {
-                callbacks { if listener.isHeard { onSync() } }
+                callbacks { if listener.isActive { onSync() } }
             }
         }
         return listener
@@ -155,35 +155,35 @@ package final class SyncClient: Sendable {
     package func documentFromCache(
         _ key: ResourcePath, completion: @escaping @Sendable (Result<ClientDocument, Status>) -> Void
     ) {
-        let tell = onCallbacks(completion)
+        let deliver = onCallbacks(completion)
         core.enqueue(
             { engine throws(Status) in
                 let document = try engine.localStore.document(key)
                 switch document.kind {
-                case .found, .missing: tell(.success(document))
+                case .found, .missing: deliver(.success(document))
                 case .invalid, .unknown:
-                    tell(
+                    deliver(
                         .failure(
                             .unavailable(
                                 "Failed to get document from cache. (However, this document may exist on the server. "
                                     + "Run again without setting source to FirestoreSourceCache to attempt to retrieve "
                                     + "the document from the server.)")))
                 }
-            }, refused: { tell(.failure($0)) })
+            }, refused: { deliver(.failure($0)) })
     }
 
     package func documentsFromCache(
         _ query: ClientQuery, completion: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
     ) {
-        let tell = onCallbacks(completion)
+        let deliver = onCallbacks(completion)
         core.enqueue(
             { engine throws(Status) in
                 let (documents, remoteKeys) = try engine.localStore.execute(query, usesPreviousResults: true)
                 let view = View(query, remoteKeys: remoteKeys)
                 let outcome = view.apply(view.computeChanges(documents))
                 guard let snapshot = outcome.snapshot else { preconditionFailure("a view's first state is news") }
-                tell(.success(snapshot))
-            }, refused: { tell(.failure($0)) })
+                deliver(.success(snapshot))
+            }, refused: { deliver(.failure($0)) })
     }
 
     // MARK: Writing
@@ -191,21 +191,21 @@ package final class SyncClient: Sendable {
     /// Writes locally at once, as one batch, and completes with the server's answer. A write that the server would
     /// always reject, for example one with a reserved name, fails with `INVALID_ARGUMENT` and is not stored.
     package func write(_ mutations: [Mutation], completion: @escaping @Sendable (Status?) -> Void) {
-        let tell = onCallbacks(completion)
-        if mutations.isEmpty { return core.enqueue({ _ in tell(nil) }, refused: { tell($0) }) }
+        let deliver = onCallbacks(completion)
+        if mutations.isEmpty { return core.enqueue({ _ in deliver(nil) }, refused: { deliver($0) }) }
         do throws(Status) {
             try MutationSerializer(database: core.database).check(mutations)
         } catch {
-            return tell(error)
+            return deliver(error)
         }
         core.enqueue(
-            { engine throws(Status) in try engine.write(mutations) { tell($0) } }, refused: { tell($0) })
+            { engine throws(Status) in try engine.write(mutations) { deliver($0) } }, refused: { deliver($0) })
     }
 
     package func waitForPendingWrites(completion: @escaping @Sendable (Status?) -> Void) {
-        let tell = onCallbacks(completion)
+        let deliver = onCallbacks(completion)
         core.enqueue(
-            { engine throws(Status) in try engine.waitForPendingWrites { tell($0) } }, refused: { tell($0) })
+            { engine throws(Status) in try engine.waitForPendingWrites { deliver($0) } }, refused: { deliver($0) })
     }
 
     // MARK: Calls that go directly to the server: transactions and aggregations.
@@ -255,18 +255,18 @@ package final class SyncClient: Sendable {
     /// - Parameter json: the contents of a `firestore.indexes.json`. Fails with `INVALID_ARGUMENT` when it cannot be
     ///   parsed.
     package func setIndexConfiguration(_ json: String, completion: @escaping @Sendable (Status?) -> Void) {
-        let tell = onCallbacks(completion)
-        guard hasIndexes else { return tell(nil) }
+        let deliver = onCallbacks(completion)
+        guard hasIndexes else { return deliver(nil) }
         do throws(Status) {
             let indexes = try ClientIndexConfiguration(json: json).indexes
             core.enqueue(
                 { engine throws(Status) in
                     try engine.localStore.configure(indexes)
                     self.core.fillIndexesSoon()
-                    tell(nil)
-                }, refused: { tell($0) })
+                    deliver(nil)
+                }, refused: { deliver($0) })
         } catch {
-            tell(error)
+            deliver(error)
         }
     }
 
@@ -281,21 +281,21 @@ package final class SyncClient: Sendable {
     // MARK: Lifetime
 
     package func enableNetwork(completion: @escaping @Sendable (Status?) -> Void) {
-        let tell = onCallbacks(completion)
+        let deliver = onCallbacks(completion)
         core.enqueue(
             { engine throws(Status) in
                 engine.remoteStore.enableNetwork()
-                tell(nil)
-            }, refused: { tell($0) })
+                deliver(nil)
+            }, refused: { deliver($0) })
     }
 
     package func disableNetwork(completion: @escaping @Sendable (Status?) -> Void) {
-        let tell = onCallbacks(completion)
+        let deliver = onCallbacks(completion)
         core.enqueue(
             { engine throws(Status) in
                 engine.remoteStore.disableNetwork()
-                tell(nil)
-            }, refused: { tell($0) })
+                deliver(nil)
+            }, refused: { deliver($0) })
     }
 
     /// Ends everything. The cache stays on disk.

@@ -14,7 +14,7 @@ final class SyncEngine {
     private(set) var eventManager: EventManager!
     var user: ClientUser
     private var views: [ClientQuery: QueryView] = [:]
-    private var places = QueryPlaces()
+    private var queriesByPath = QueriesByPath()
     /// The queries that share a target: a limit to the first in one order is a limit to the last in the reverse order.
     private var viewsOfTarget: [Int32: [View]] = [:]
     /// Queries whose views wait for the server's updates of acknowledged writes.
@@ -62,7 +62,7 @@ final class SyncEngine {
         remoteStore.shutDown()
         eventManager.failAll(error)
         failWrites(error)
-        onWarning("The cache failed, and nothing works any more: \(error)")
+        onWarning("The cache failed, and the client has ended: \(error)")
     }
 
     /// The client ends: every waiting caller receives the error, and all references are released.
@@ -109,10 +109,10 @@ final class SyncEngine {
         var change = TargetChange(resumeToken: data.resumeToken)
         change.isCurrent = siblings.contains { $0.syncState == .synced }
         let view = View(query, remoteKeys: remoteKeys)
-        view.isTargetHeard = siblings.contains { $0.isTargetHeard }
+        view.isTargetActive = siblings.contains { $0.isTargetActive }
         let outcome = view.apply(view.computeChanges(documents), change)
         views[query] = QueryView(targetID: data.targetID, view: view)
-        places.insert(query)
+        queriesByPath.insert(query)
         viewsOfTarget[data.targetID, default: []].append(view)
         trackLimbo(outcome, of: data.targetID)
         guard let snapshot = outcome.snapshot else { preconditionFailure("a view's first state is news") }
@@ -126,7 +126,7 @@ final class SyncEngine {
 
     private func beginListening(_ query: ClientQuery, _ data: TargetData) {
         views[query]?.listensToServer = true
-        for view in viewsOfTarget[data.targetID] ?? [] { view.isTargetHeard = true }
+        for view in viewsOfTarget[data.targetID] ?? [] { view.isTargetActive = true }
         remoteStore.listen(to: data)
     }
 
@@ -148,7 +148,7 @@ final class SyncEngine {
 
     private func forget(_ query: ClientQuery) {
         views[query] = nil
-        places.remove(query)
+        queriesByPath.remove(query)
         awaiting.remove(query)
     }
 
@@ -165,11 +165,11 @@ final class SyncEngine {
         let left = (viewsOfTarget[targetID] ?? []).map(\.query)
         if left.contains(where: { views[$0]?.listensToServer == true }) { return }
         remoteStore.stopListening(to: targetID)
-        try tell { told throws(Status) in
+        try notify { notified throws(Status) in
             for query in left {
                 guard let view = views[query]?.view else { continue }
                 let acknowledged = view.endOfServer()
-                update(query, view, targetID, acknowledged, overdue: Set(acknowledged.keys), to: &told)
+                update(query, view, targetID, acknowledged, overdue: Set(acknowledged.keys), to: &notified)
             }
         }
         dropLimbo(of: targetID)
@@ -186,7 +186,7 @@ final class SyncEngine {
 
     /// Applies changed documents to all views and notifies the listeners.
     func emit(_ changed: [ResourcePath: ClientDocument], _ event: RemoteEvent? = nil) throws(Status) {
-        try tell { told throws(Status) in
+        try notify { notified throws(Status) in
             for query in queries(touchedBy: changed.keys, event) {
                 guard let queryView = views[query] else { continue }
                 let view = queryView.view
@@ -196,7 +196,7 @@ final class SyncEngine {
                 update(
                     query, view, queryView.targetID, changed.merging(overdue) { news, _ in news },
                     overdue: Set(overdue.keys.filter { changed[$0] == nil }), targetChange,
-                    isPendingReset: isPendingReset, to: &told)
+                    isPendingReset: isPendingReset, to: &notified)
             }
         }
     }
@@ -211,19 +211,19 @@ final class SyncEngine {
                 for view in viewsOfTarget[targetID] ?? [] { queries.insert(view.query) }
             }
         }
-        return queries.union(places.queries(of: keys))
+        return queries.union(queriesByPath.queries(of: keys))
     }
 
     /// Brings all views up to date with the local store. They may have missed changes.
     func renewViews() throws(Status) {
-        try tell { told throws(Status) in
+        try notify { notified throws(Status) in
             for (query, queryView) in views {
                 let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
                 var changed = documents
                 // Documents that the view shows and that the cache no longer returns for the query.
                 let missing = Set(queryView.view.documents.map(\.key)).subtracting(documents.keys)
                 changed.merge(try localStore.documents(missing)) { $1 }
-                update(query, queryView.view, queryView.targetID, changed, overdue: Set(changed.keys), to: &told)
+                update(query, queryView.view, queryView.targetID, changed, overdue: Set(changed.keys), to: &notified)
             }
         }
     }
@@ -231,7 +231,7 @@ final class SyncEngine {
     private func update(
         _ query: ClientQuery, _ view: View, _ targetID: Int32, _ changed: [ResourcePath: ClientDocument],
         overdue: Set<ResourcePath>, _ targetChange: TargetChange? = nil, isPendingReset: Bool = false,
-        to told: inout NotifiedViews
+        to notified: inout NotifiedViews
     ) {
         var changes = view.computeChanges(changed, overdue: overdue)
         if changes.needsRefill {
@@ -241,7 +241,7 @@ final class SyncEngine {
             } catch {
                 // The other views continue. The server does not repeat its report on the target.
                 if let targetChange { view.note(targetChange) }
-                if told.failure == nil { told.failure = error }
+                if notified.failure == nil { notified.failure = error }
                 return
             }
         }
@@ -249,19 +249,19 @@ final class SyncEngine {
         if view.awaitsUpdates { awaiting.insert(query) } else { awaiting.remove(query) }
         trackLimbo(outcome, of: targetID)
         if let snapshot = outcome.snapshot {
-            told.snapshots.append(snapshot)
-            told.changes.append(ViewChange(snapshot, targetID: targetID))
+            notified.snapshots.append(snapshot)
+            notified.changes.append(ViewChange(snapshot, targetID: targetID))
         }
     }
 
     /// Changes views and notifies their listeners, also when the local store cannot be read for one of them. In that
     /// case all views are computed again when it can be read.
-    private func tell(_ change: (inout NotifiedViews) throws(Status) -> Void) throws(Status) {
-        var told = NotifiedViews()
-        do throws(Status) { try change(&told) } catch { told.failure = error }
-        eventManager.take(told.snapshots)
-        try localStore.notify(told.changes)
-        guard let failure = told.failure else { return }
+    private func notify(_ change: (inout NotifiedViews) throws(Status) -> Void) throws(Status) {
+        var notified = NotifiedViews()
+        do throws(Status) { try change(&notified) } catch { notified.failure = error }
+        eventManager.take(notified.snapshots)
+        try localStore.notify(notified.changes)
+        guard let failure = notified.failure else { return }
         pause.hasStaleViews = true
         take(failure)
     }
@@ -315,7 +315,7 @@ final class SyncEngine {
             forget(query)
         }
         if error.code == .permissionDenied || error.code == .failedPrecondition {
-            for query in queries { onWarning("Listening to \(Self.name(of: query)) was refused: \(error)") }
+            for query in queries { onWarning("Listening to \(Self.name(of: query)) failed: \(error)") }
         }
         try localStore.release(targetID)
         for query in queries { eventManager.fail(query, error) }

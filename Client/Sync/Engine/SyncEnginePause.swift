@@ -5,7 +5,7 @@ struct CachePause {
     static let secondsMin = 1.0
     static let secondsMax = 30.0
 
-    /// The outcome of a write that the server has decided and the cache has not stored yet. Such a write must not be
+    /// The outcome of a write that the server has decided and that is not yet in the cache. Such a write must not be
     /// sent again.
     enum WriteOutcome {
         case made(BatchResult, of: ClientUser)
@@ -39,7 +39,7 @@ extension SyncEngine {
         if failure != nil || pause.isOn { return }
         pause.isOn = true
         remoteStore.pause()
-        onWarning("The cache can't be used at the moment, and the client is offline until it can: \(error)")
+        onWarning("The cache temporarily cannot be used, and the client is offline until it can: \(error)")
         tryAgainLater()
     }
 

@@ -34,7 +34,7 @@ extension SyncEngine {
         // Batches of an earlier run have no completion.
         if writeCompletions[writer]?[batchID] == nil {
             let paths = changed.keys.map(\.string).sorted().joined(separator: ", ")
-            onWarning("A write of an earlier run was refused and undone: \(error) Documents: \(paths)")
+            onWarning("A write of an earlier run failed and was reverted: \(error) Documents: \(paths)")
         }
         writeCompletions[writer]?.removeValue(forKey: batchID)?(error)
         completeWaiters(batchID)

@@ -18,7 +18,7 @@ final class View {
     private(set) var isCurrent = false
     private(set) var syncState = SyncState.none
     /// The client listens at the server for the target: the server's updates follow acknowledged writes.
-    var isTargetHeard = false
+    var isTargetActive = false
     /// Acknowledged states that are not shown: the server's updates of the documents follow.
     private var awaited: [ResourcePath: ClientDocument] = [:]
     /// Documents that the server has sent for the target, and whose acknowledged states it should have sent by now.
@@ -44,7 +44,7 @@ final class View {
         after previous: ViewDocumentChanges? = nil
     ) -> ViewDocumentChanges {
         let old = previous?.documents ?? documents
-        if isTargetHeard { unconfirmed.formUnion(overdue.intersection(synced)) }
+        if isTargetActive { unconfirmed.formUnion(overdue.intersection(synced)) }
         var result =
             previous ?? ViewDocumentChanges(documents: documents, mutatedKeys: mutatedKeys)
         result.needsRefill = false
@@ -84,7 +84,7 @@ final class View {
     ) {
         awaited[key] = nil
         if !document.hasCommittedMutations { unconfirmed.remove(key) }
-        let isOverdue = isOverdue || !isTargetHeard
+        let isOverdue = isOverdue || !isTargetActive
         let new = matcher.matches(document) ? document : nil
         var change: ViewSnapshot.Change?
         switch (old, new) {
@@ -195,7 +195,7 @@ final class View {
     /// - Returns: acknowledged documents that must be shown with their present state, since no update of the server
     ///   follows.
     func endOfServer() -> [ResourcePath: ClientDocument] {
-        isTargetHeard = false
+        isTargetActive = false
         unconfirmed = []
         isCurrent = false
         limbo = []

@@ -87,17 +87,17 @@ struct LocalDocumentsView {
         }
         for (key, count) in counts { onBatches(key, count) }
         var saved: [Int: [ResourcePath: Mutation]] = [:]
-        var gone: Set<ResourcePath> = []
+        var withoutOverlay: Set<ResourcePath> = []
         for (key, document) in remote {
             guard let local = result[key] else { continue }
             let changed = document.isValid ? local.changed : nil
             if let overlay = Mutation.overlay(for: local.document, changed: changed), let id = largestBatchID[key] {
                 saved[id, default: [:]][key] = overlay
             } else {
-                gone.insert(key)
+                withoutOverlay.insert(key)
             }
         }
-        for (key, overlay) in try overlays.overlays(of: gone) {
+        for (key, overlay) in try overlays.overlays(of: withoutOverlay) {
             try overlays.remove(keys: [key], batchID: overlay.largestBatchID)
         }
         for (id, mutations) in saved { try overlays.save(mutations, largestBatchID: id) }

@@ -51,7 +51,7 @@ package struct DocumentSet: Sendable {
     /// The position of a document in the order; nil when the set does not contain it.
     package func index(of key: ResourcePath) -> Int? {
         guard let document = self[key] else { return nil }
-        let (chunk, position, found) = place(of: document)
+        let (chunk, position, found) = slot(of: document)
         precondition(found, "a document is where its order puts it")
         return chunks[..<chunk].reduce(0) { $0 + $1.count } + position
     }
@@ -61,7 +61,7 @@ package struct DocumentSet: Sendable {
     /// Adds a document, or replaces the one with its key.
     package mutating func insert(_ document: ClientDocument) {
         remove(document.key)
-        let (chunk, position, _) = place(of: document)
+        let (chunk, position, _) = slot(of: document)
         if chunks.isEmpty {
             chunks.append([document])
         } else {
@@ -76,7 +76,7 @@ package struct DocumentSet: Sendable {
     @discardableResult
     package mutating func remove(_ key: ResourcePath) -> ClientDocument? {
         guard let document = buckets[bucket(of: key)].removeValue(forKey: key) else { return nil }
-        let (chunk, position, found) = place(of: document)
+        let (chunk, position, found) = slot(of: document)
         precondition(found, "a document is where its order puts it")
         chunks[chunk].remove(at: position)
         if chunks[chunk].isEmpty { chunks.remove(at: chunk) }
@@ -102,7 +102,7 @@ package struct DocumentSet: Sendable {
     }
 
     /// The position at which a document is or would be inserted.
-    private func place(of document: ClientDocument) -> (chunk: Int, position: Int, found: Bool) {
+    private func slot(of document: ClientDocument) -> (chunk: Int, position: Int, found: Bool) {
         if chunks.isEmpty { return (0, 0, false) }
         // The last chunk whose first document does not sort after the document.
         var low = 0

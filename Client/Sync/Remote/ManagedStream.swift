@@ -41,7 +41,7 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
     /// `ok`: the stream was stopped.
     var onClose: (Status) -> Void = { _ in }
     /// The last request before a graceful end; nil when there is none.
-    var farewell: () -> Request? = { nil }
+    var finalRequest: () -> Request? = { nil }
 
     init(
         queue: WorkerQueue, timers: Timers, tokens: @escaping TokenSource, invalidateToken: @escaping () -> Void,
@@ -153,7 +153,7 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
             invalidateToken()
         }
         if let stream {
-            if isGraceful, isOpen, let request = farewell() {
+            if isGraceful, isOpen, let request = finalRequest() {
                 stream.send(request)
                 stream.finish()
             } else {

@@ -45,7 +45,7 @@ final class OnlineStateTracker {
         guard warnsWhenOffline else { return }
         warnsWhenOffline = false
         onWarning(
-            "Couldn't reach the Firestore server: \(reason). The client works with what it has in its cache until it can."
+            "The Firestore server cannot be reached: \(reason). Until then the client works with its cache."
         )
     }
 

@@ -33,7 +33,7 @@ final class RemoteStore {
     /// The handshake named a stream.
     private var isStreamResumed = false
     private var isStreamResumable = false
-    /// The server has not rejected a handshake with a label.
+    /// No handshake with a label was rejected.
     private var takesLabels = true
     private var streamToken: [UInt8] = []
     private var hasResponseAfterHandshake = false
@@ -71,7 +71,7 @@ final class RemoteStore {
         writeStream.onOpen = { [unowned self] in writeStreamOpened() }
         writeStream.onResponse = { [unowned self] in take($0) }
         writeStream.onClose = { [unowned self] in writeStreamClosed($0) }
-        writeStream.farewell = { [unowned self] in
+        writeStream.finalRequest = { [unowned self] in
             isHandshakeDone ? WriteRequest(streamToken: streamToken) : nil
         }
     }

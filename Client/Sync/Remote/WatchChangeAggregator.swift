@@ -25,7 +25,7 @@ final class WatchChangeAggregator {
     private var targetsOfUpdate: [ResourcePath: Set<Int32>] = [:]
     /// The targets that sent an existing document. A deletion does not count: another target may have sent an older
     /// state of the document after it.
-    private var bringers: [ResourcePath: Set<Int32>] = [:]
+    private var sources: [ResourcePath: Set<Int32>] = [:]
     private var mismatches: [Int32: TargetData.Purpose] = [:]
     /// Documents from targets that the server has reset, or that look a document up.
     private var renewed: Set<ResourcePath> = []
@@ -107,7 +107,7 @@ final class WatchChangeAggregator {
     /// The server resets the target: it has no documents until the server sends them again.
     private func reset(_ targetID: Int32) {
         touched.insert(targetID)
-        states[targetID] = WatchTargetState(isAnew: true, sequence: sequence)
+        states[targetID] = WatchTargetState(isReset: true, sequence: sequence)
         for key in remoteKeys(targetID) { remove(key, from: targetID, nil) }
     }
 
@@ -129,10 +129,10 @@ final class WatchChangeAggregator {
         let isKnown = remoteKeys(targetID).contains(document.key)
         update(targetID) { $0.record(isKnown ? .modified : .added, of: document.key) }
         note(document, document.key, targetID)
-        if states[targetID]?.isAnew == true || targetData(targetID)?.purpose == .limboResolution {
+        if states[targetID]?.isReset == true || targetData(targetID)?.purpose == .limboResolution {
             renewed.insert(document.key)
         }
-        bringers[document.key, default: []].insert(targetID)
+        sources[document.key, default: []].insert(targetID)
     }
 
     private func remove(_ key: ResourcePath, from targetID: Int32, _ document: ClientDocument?) {
@@ -165,9 +165,9 @@ final class WatchChangeAggregator {
         var purpose = TargetData.Purpose.existenceFilterMismatch
         if let names = Self.usableFilter(filter.unchangedNames) {
             purpose = .existenceFilterMismatchBloom
-            let gone = keys.filter { !contains(names, $0) }
-            for key in gone { remove(key, from: filter.targetID, nil) }
-            if count - gone.count == filter.count { return }
+            let removed = keys.filter { !contains(names, $0) }
+            for key in removed { remove(key, from: filter.targetID, nil) }
+            if count - removed.count == filter.count { return }
         }
         reset(filter.targetID)
         mismatches[filter.targetID] = purpose
@@ -219,7 +219,7 @@ final class WatchChangeAggregator {
         event.renewedDocuments = renewed
         updates = [:]
         targetsOfUpdate = [:]
-        bringers = [:]
+        sources = [:]
         mismatches = [:]
         renewed = []
         return event
@@ -236,7 +236,7 @@ final class WatchChangeAggregator {
     /// A document target that is current without its document: the document does not exist. The server does not send a
     /// message for it.
     private func synthesizeDeletion(_ key: ResourcePath, _ targetID: Int32, _ version: Timestamp) {
-        if bringers[key]?.contains(targetID) == true || remoteKeys(targetID).contains(key) { return }
+        if sources[key]?.contains(targetID) == true || remoteKeys(targetID).contains(key) { return }
         remove(key, from: targetID, ClientDocument(key: key, kind: .missing, version: version))
     }
 }

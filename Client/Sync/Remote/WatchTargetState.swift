@@ -13,12 +13,12 @@ struct WatchTargetState {
     private(set) var changes: [ResourcePath: Change] = [:]
     /// True at first, so that the first snapshot always mentions the target.
     private(set) var hasPendingChanges = true
-    /// The server has reset the target, and has not sent all documents again.
-    private(set) var isAnew: Bool
+    /// The server has reset the target, and not all documents were sent again.
+    private(set) var isReset: Bool
 
-    /// - Parameter isAnew: the server reset a target that it had before.
-    init(isAnew: Bool = false, sequence: Int) {
-        self.isAnew = isAnew
+    /// - Parameter isReset: the server reset a target that it had before.
+    init(isReset: Bool = false, sequence: Int) {
+        self.isReset = isReset
         tokenSequence = sequence
     }
 
@@ -55,7 +55,7 @@ struct WatchTargetState {
     mutating func clearPendingChanges() {
         hasPendingChanges = false
         changes = [:]
-        if isCurrent { isAnew = false }
+        if isCurrent { isReset = false }
     }
 
     /// - Parameter token: the newest one.

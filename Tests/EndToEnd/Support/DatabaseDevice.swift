@@ -37,9 +37,9 @@ final class DatabaseDevice: Sendable {
 
     /// Waits for the connection, or for its end.
     func waitUntil(connected isConnected: Bool) async throws {
-        let heard = ref(".info/connected").record(.value)
-        try await heard.recorder.latest { $0 == "connected: \(isConnected)" }
-        heard.stop()
+        let received = ref(".info/connected").record(.value)
+        try await received.recorder.latest { $0 == "connected: \(isConnected)" }
+        received.stop()
     }
 }
 

@@ -105,7 +105,7 @@ final class OwnerToken: AuthTokenProvider {
 }
 
 /// One event of a query's listener, in a form that tests compare.
-struct Heard: Sendable, CustomStringConvertible {
+struct QueryEvent: Sendable, CustomStringConvertible {
     var snapshot: QuerySnapshot?
     var error: NSError?
 
@@ -140,10 +140,10 @@ struct Heard: Sendable, CustomStringConvertible {
 
 extension Query {
     /// Listens until the registration is removed.
-    func record(includeMetadataChanges: Bool = true) -> (Recorder<Heard>, any ListenerRegistration & Sendable) {
-        let recorder = Recorder<Heard>()
+    func record(includeMetadataChanges: Bool = true) -> (Recorder<QueryEvent>, any ListenerRegistration & Sendable) {
+        let recorder = Recorder<QueryEvent>()
         let registration = addSnapshotListener(includeMetadataChanges: includeMetadataChanges) { snapshot, error in
-            recorder.append(Heard(snapshot: snapshot, error: error as NSError?))
+            recorder.append(QueryEvent(snapshot: snapshot, error: error as NSError?))
         }
         return (recorder, registration)
     }

@@ -5,7 +5,7 @@ import HearthDatabase
 /// event does not match the list, or the list does not match the next value event.
 ///
 /// For one change, additions are reported before moves, and each event names the previous sibling of the final order,
-/// as in the public SDKs. When a child is placed after one that moves at the same time, the list alone has a wrong
+/// as in the public SDKs. When a child is reportedSiblings after one that moves at the same time, the list alone has a wrong
 /// order. In that case each event is checked against the final order.
 final class EventWitness: @unchecked Sendable {
     private struct Child: Equatable {
@@ -20,7 +20,7 @@ final class EventWitness: @unchecked Sendable {
     private var count = 0
     private var latest: String?
     /// The reported previous siblings since the last value event.
-    private var placed: [String: String?] = [:]
+    private var reportedSiblings: [String: String?] = [:]
     private var moves = 0
     private var isStopped = false
 
@@ -59,54 +59,54 @@ final class EventWitness: @unchecked Sendable {
         lock.withLock {
             if isStopped { return }
             count += 1
-            let place = children.firstIndex { $0.key == child.key }
-            let said = "\(query.ref.url): \(kind) \(child.key) after \(previous ?? "nothing")"
-            guard (place == nil) == (kind == "added") else {
-                found.append("\(said), where there is \(place == nil ? "none" : "one already")")
+            let index = children.firstIndex { $0.key == child.key }
+            let event = "\(query.ref.url): \(kind) \(child.key) after \(previous ?? "nothing")"
+            guard (index == nil) == (kind == "added") else {
+                found.append("\(event), where there is \(index == nil ? "none" : "one already")")
                 return
             }
             if kind == "moved" { moves += 1 }
-            if kind == "added" || kind == "moved" { placed[child.key] = previous }
-            if kind == "removed" { placed.removeValue(forKey: child.key) }
-            if let place {
+            if kind == "added" || kind == "moved" { reportedSiblings[child.key] = previous }
+            if kind == "removed" { reportedSiblings.removeValue(forKey: child.key) }
+            if let index {
                 if kind == "changed" {
-                    children[place] = child
+                    children[index] = child
                     return
                 }
-                children.remove(at: place)
+                children.remove(at: index)
                 if kind == "removed" { return }
             }
             guard let previous else { return children.insert(child, at: 0) }
             guard let before = children.firstIndex(where: { $0.key == previous }) else {
-                return found.append("\(said), which isn't there")
+                return found.append("\(event), which does not exist")
             }
             children.insert(child, at: before + 1)
         }
     }
 
     private func take(_ snapshot: DataSnapshot) {
-        let told = snapshot.children.compactMap { $0 as? DataSnapshot }.map {
+        let reported = snapshot.children.compactMap { $0 as? DataSnapshot }.map {
             Child(key: $0.key, string: Self.string($0.valueInExportFormat()))
         }
         lock.withLock {
             if isStopped { return }
             count += 1
             latest = Self.string(snapshot.valueInExportFormat())
-            let isExcused = moves > 0 && placed.count > 1 && Self.places(placed, areThoseOf: told)
+            let isExcused = moves > 0 && reportedSiblings.count > 1 && Self.siblings(reportedSiblings, match: reported)
             let byKey = children.sorted { $0.key < $1.key }
-            if told != children, !isExcused || told.sorted(by: { $0.key < $1.key }) != byKey {
-                found.append("\(query.ref.url): the value has \(told), the child events add up to \(children)")
+            if reported != children, !isExcused || reported.sorted(by: { $0.key < $1.key }) != byKey {
+                found.append("\(query.ref.url): the value has \(reported), the child events add up to \(children)")
             }
-            children = told
-            placed = [:]
+            children = reported
+            reportedSiblings = [:]
             moves = 0
         }
     }
 
-    private static func places(_ placed: [String: String?], areThoseOf told: [Child]) -> Bool {
-        placed.allSatisfy { key, previous in
-            guard let place = told.firstIndex(where: { $0.key == key }) else { return false }
-            return previous == (place == 0 ? nil : told[place - 1].key)
+    private static func siblings(_ reportedSiblings: [String: String?], match reported: [Child]) -> Bool {
+        reportedSiblings.allSatisfy { key, previous in
+            guard let index = reported.firstIndex(where: { $0.key == key }) else { return false }
+            return previous == (index == 0 ? nil : reported[index - 1].key)
         }
     }
 

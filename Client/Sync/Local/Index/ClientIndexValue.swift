@@ -90,10 +90,10 @@ struct IndexIntervals {
             lower: IndexPosition(bytes: tag, isAfter: false), upper: IndexPosition(bytes: tag, isAfter: true))
         switch op {
         // A truncated value determines only the position of all values with the same prefix.
-        case .greaterThan: keep([Interval(lower: value.isCut ? before : after, upper: type.upper)])
-        case .greaterThanOrEqual: keep([Interval(lower: before, upper: type.upper)])
-        case .lessThan: keep([Interval(lower: type.lower, upper: value.isCut ? after : before)])
-        case .lessThanOrEqual: keep([Interval(lower: type.lower, upper: after)])
+        case .greaterThan: intersect(with: [Interval(lower: value.isCut ? before : after, upper: type.upper)])
+        case .greaterThanOrEqual: intersect(with: [Interval(lower: before, upper: type.upper)])
+        case .lessThan: intersect(with: [Interval(lower: type.lower, upper: value.isCut ? after : before)])
+        case .lessThanOrEqual: intersect(with: [Interval(lower: type.lower, upper: after)])
         case .notEqual:
             keepNotNull()
             cutOut(value)
@@ -108,21 +108,21 @@ struct IndexIntervals {
 
     private mutating func keepNotNull() {
         let null = IndexPosition(bytes: [IndexValue.Tag.null], isAfter: true)
-        keep([Interval(lower: null, upper: .highest)])
+        intersect(with: [Interval(lower: null, upper: .highest)])
     }
 
     private mutating func cutOut(_ value: ClientIndexValue) {
         if value.isCut { return }
-        keep([
+        intersect(with: [
             Interval(lower: .lowest, upper: IndexPosition(bytes: value.bytes, isAfter: false)),
             Interval(lower: IndexPosition(bytes: value.bytes, isAfter: true), upper: .highest),
         ])
     }
 
     /// Intersects with intervals that are in order and do not touch.
-    private mutating func keep(_ kept: [Interval]) {
+    private mutating func intersect(with others: [Interval]) {
         intervals = intervals.flatMap { mine in
-            kept.compactMap { other in
+            others.compactMap { other in
                 let lower = IndexPosition.isBelow(mine.lower, other.lower) ? other.lower : mine.lower
                 let upper = IndexPosition.isBelow(mine.upper, other.upper) ? mine.upper : other.upper
                 return IndexPosition.isBelow(lower, upper) ? Interval(lower: lower, upper: upper) : nil

@@ -15,8 +15,8 @@ package struct CacheDamage: Sendable, Equatable {
 
     package var message: String {
         let count = isCountComplete ? "\(pendingWritesRead)" : "at least \(pendingWritesRead)"
-        return "The cache \(path) is damaged and was put aside as \(movedTo); a new one was begun. "
-            + "Writes in it that the server hasn't got: \(count). (\(reason))"
+        return "The cache \(path) is damaged and was moved aside as \(movedTo); a new one was created. "
+            + "Writes in it that never reached the server: \(count). (\(reason))"
     }
 }
 

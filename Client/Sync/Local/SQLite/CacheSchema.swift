@@ -103,7 +103,7 @@ struct CacheSchema: Sendable {
         if application != Self.applicationID {
             let tables = try database.number("SELECT count(*) FROM sqlite_schema")
             if application != 0 || version != 0 || tables != 0 {
-                throw .failedPrecondition("\(database.path) is a SQLite database, but no cache of Hearth's client.")
+                throw .failedPrecondition("\(database.path) is a SQLite database, but not a cache of Hearth's client.")
             }
         }
         if version > self.version {

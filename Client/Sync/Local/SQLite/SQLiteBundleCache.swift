@@ -44,9 +44,9 @@ final class SQLiteBundleCache: BundleCache {
 
     func save(_ query: NamedQuery) throws(Status) {
         // A target of a limit to the first is not reversed: it has the user's directions and bounds.
-        var unturned = query.query
-        unturned.limitType = .first
-        let structured = persistence.targetSerializer.query(unturned.target)
+        var unreversed = query.query
+        unreversed.limitType = .first
+        let structured = persistence.targetSerializer.query(unreversed.target)
         let message = BundledQueryMessage(
             parent: structured.parent.string, structuredQuery: StructuredQueryMessage(structured),
             limitType: query.query.limitType == .last ? .last : .first)

@@ -89,7 +89,7 @@ final class SQLiteCollector: LRUCollector {
 
     private func shrink(_ persistence: SQLitePersistence) throws(Status) {
         let free = try persistence.database.first("PRAGMA freelist_count") { $0.integer(0) } ?? 0
-        let kept = parameters.thresholdBytes / Self.freePart / Int64(CacheSchema.pageSizeBytes)
-        if free > kept { try persistence.database.execute("PRAGMA incremental_vacuum(\(free - kept))") }
+        let retained = parameters.thresholdBytes / Self.freePart / Int64(CacheSchema.pageSizeBytes)
+        if free > retained { try persistence.database.execute("PRAGMA incremental_vacuum(\(free - retained))") }
     }
 }

@@ -2,7 +2,7 @@ import HearthModel
 
 /// Queries by the path of their documents. A change costs nothing for the queries of other paths: a client may have
 /// thousands.
-struct QueryPlaces {
+struct QueriesByPath {
     /// By the path of the document or of the collection.
     private var byPath: [ResourcePath: Set<ClientQuery>] = [:]
     private var byGroup: [String: Set<ClientQuery>] = [:]
