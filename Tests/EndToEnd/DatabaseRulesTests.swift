@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func refusedWritesAreTakenBack() async throws {
+    @Test func failedWritesAreReverted() async throws {
         let backend = try Backend(databaseRules: Self.rules)
         let device = try DatabaseDevice(backend)
         let received = device.ref("users/ada").record(.value)

@@ -335,7 +335,7 @@ import Testing
             try await errors.first(2)
         }
         try await listen()
-        try await Waiting.until("the end of refused listeners") { listening == nil && observing == nil }
+        try await Waiting.until("the end of rejected listeners") { listening == nil && observing == nil }
         await device.end()
         await database.end()
     }

@@ -60,14 +60,14 @@ import Testing
         for device in [eva, ben, nobody] { await device.end() }
     }
 
-    @Test func refusedListensEndWithTheError() async throws {
+    @Test func rejectedListensEndWithTheError() async throws {
         let backend = try Backend(rules: Self.rules)
         let device = try Device(backend)
         let query = device.db.collection("notes").whereField("owner", isEqualTo: "eva")
-        let (refused, first) = query.record()
+        let (rejected, first) = query.record()
         #expect(
-            try await refused.latest { $0.error != nil }.error?.code == FirestoreErrorCode.permissionDenied.rawValue)
-        let count = refused.all.count
+            try await rejected.latest { $0.error != nil }.error?.code == FirestoreErrorCode.permissionDenied.rawValue)
+        let count = rejected.all.count
         // Other listeners on the same stream continue, and a new listener with the same query may succeed.
         let (posts, second) = device.db.collection("posts").record()
         try await posts.latest { $0.string == "" }
@@ -76,12 +76,12 @@ import Testing
         try await allowed.latest { $0.string == "" }
         try await device.db.document("notes/a").setData(["owner": "eva", "n": 1])
         try await allowed.latest { $0.string == "a=1" }
-        #expect(refused.all.count == count)
+        #expect(rejected.all.count == count)
         for registration in [first, second, third] { registration.remove() }
         await device.end()
     }
 
-    @Test func refusedWritesAreTakenBack() async throws {
+    @Test func failedWritesAreReverted() async throws {
         let backend = try Backend(rules: Self.rules)
         let device = try Device(backend)
         try await device.signIn("eva")

@@ -72,7 +72,7 @@ struct ConformanceTests {
             #expect(error.code == .invalidArgument)
             return
         }
-        try #require(call["isError"] == nil, "\(name) must be refused")
+        try #require(call["isError"] == nil, "\(name) must fail")
         let database = DatabaseName(project: Bench.project)
         let message = TargetSerializer(database: database).message(query.model.target).query?.structuredQuery
         let json = try #require(message).json()
@@ -153,7 +153,7 @@ enum Vectors {
             #expect(error.code == .invalidArgument)
             return
         }
-        try #require(call["isError"] == nil, "\(name) must be refused")
+        try #require(call["isError"] == nil, "\(name) must fail")
         let database = DatabaseName(project: Bench.project)
         let request = call["request"] as! [String: Any]
         var expected = (request["writes"] as! [[String: Any]])[0]

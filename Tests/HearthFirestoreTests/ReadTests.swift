@@ -137,7 +137,7 @@ struct ReadTests {
 
     // MARK: Listeners
 
-    @Test func listenersReceiveEventsUntilRemoved() async throws {
+    @Test func listenersHearUntilRemoved() async throws {
         let received = Locked<[Int]>([])
         let engine = bench.engine
         let registration = query.addSnapshotListener { snapshot, _ in received.with { $0.append(snapshot?.count ?? -1) }

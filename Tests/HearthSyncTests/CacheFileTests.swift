@@ -80,7 +80,7 @@ struct CacheFileTests {
         #expect(try batches(again).map(\.id) == [2])
         #expect(again.targets.highestTargetID == 6 && again.targets.count == 1)
         #expect(again.targets.lastRemoteSnapshotVersion == .seconds(77))
-        #expect(again.currentSequenceNumber >= max(40, number), "numbers go on")
+        #expect(again.currentSequenceNumber >= max(40, number), "numbers continue")
         try again.transaction("read") { () throws(Status) in
             #expect(try again.remoteDocuments.document(ResourcePath("a/3")) == .found("a/3", 4, ["x": .integer(1)]))
             #expect(try again.targets.keys(of: 6) == [ResourcePath("a/3")])

@@ -124,7 +124,7 @@ enum SpecMessages {
         guard let object = json as? Object, let number = object["code"] as? Int,
             let code = Status.Code(rawValue: number)
         else { throw SpecFailure("No error: \(String(describing: json))") }
-        return Status(code, object["message"] as? String ?? "said by the test")
+        return Status(code, object["message"] as? String ?? "sent by the test")
     }
 
     private static func name(_ path: String) -> String {

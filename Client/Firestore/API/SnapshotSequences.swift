@@ -40,7 +40,7 @@ extension DocumentReference {
                 self.iterator = iterator
             }
 
-            /// The next snapshot; nil when the instance was terminated.
+            /// The next snapshot; nil when the instance was terminated or the task was cancelled.
             /// - Throws: an `NSError` of `FirestoreErrorDomain` when the listening fails.
             public mutating func next() async throws -> DocumentSnapshot? { try await iterator.next() }
         }
@@ -102,7 +102,7 @@ extension Query {
                 self.iterator = iterator
             }
 
-            /// The next snapshot; nil when the instance was terminated.
+            /// The next snapshot; nil when the instance was terminated or the task was cancelled.
             /// - Throws: an `NSError` of `FirestoreErrorDomain` when the listening fails.
             public mutating func next() async throws -> QuerySnapshot? { try await iterator.next() }
         }

@@ -26,7 +26,7 @@ struct FilterBuilder {
             guard let values = value as? [Any], !values.isEmpty else {
                 throw .invalidArgument("Invalid Query. A non-empty array is required for '\(op.userName)' filters.")
             }
-            if path.isDocumentName { try refuseArrayOperators(op) }
+            if path.isDocumentName { try rejectArrayOperators(op) }
             var operands: [Value] = []
             operands.reserveCapacity(values.count)
             for value in values {
@@ -37,12 +37,12 @@ struct FilterBuilder {
             return .array(operands)
         default:
             guard path.isDocumentName else { return try query.firestore.reader.queryValue(value) }
-            try refuseArrayOperators(op)
+            try rejectArrayOperators(op)
             return try KeyOperand(query).filter(value)
         }
     }
 
-    private func refuseArrayOperators(_ op: ModelFilter.Operator) throws(Status) {
+    private func rejectArrayOperators(_ op: ModelFilter.Operator) throws(Status) {
         if op == .arrayContains || op == .arrayContainsAny {
             throw .invalidArgument(
                 "Invalid query. You can't perform '\(op.userName)' queries on document ID since document IDs are not "

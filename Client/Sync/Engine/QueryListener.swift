@@ -70,7 +70,7 @@ final class QueryListener {
 
     /// For the listener every document is new.
     private func raiseFirstEvent(_ snapshot: ViewSnapshot) {
-        precondition(!hasRaisedFirstEvent, "the first event comes once")
+        precondition(!hasRaisedFirstEvent, "the first event is raised only once")
         hasRaisedFirstEvent = true
         var first = snapshot
         first.oldDocuments = DocumentSet(comparator: snapshot.documents.comparator)

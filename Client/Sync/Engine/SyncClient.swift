@@ -6,7 +6,7 @@ import HearthWire
 /// once. Completions and events arrive on the client's callback queue, in order. `HearthFirestore` implements Apple's
 /// API on it.
 ///
-/// Everything below it runs on one worker queue (`SyncCore`). The components are those of every Firestore SDK:
+/// Everything below it runs on one worker queue (`SyncCore`). The components are those of the public Firestore SDKs:
 ///
 ///     SyncClient ── EventManager ── QueryListener      which listener receives which event
 ///         └─ SyncEngine ── View (one per query)        which documents, in which order; which are in limbo
@@ -181,7 +181,9 @@ package final class SyncClient: Sendable {
                 let (documents, remoteKeys) = try engine.localStore.execute(query, usesPreviousResults: true)
                 let view = View(query, remoteKeys: remoteKeys)
                 let outcome = view.apply(view.computeChanges(documents))
-                guard let snapshot = outcome.snapshot else { preconditionFailure("a view's first state is news") }
+                guard let snapshot = outcome.snapshot else {
+                    preconditionFailure("the first state of a view has a snapshot")
+                }
                 deliver(.success(snapshot))
             }, refused: { deliver(.failure($0)) })
     }

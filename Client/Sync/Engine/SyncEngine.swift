@@ -115,7 +115,7 @@ final class SyncEngine {
         queriesByPath.insert(query)
         viewsOfTarget[data.targetID, default: []].append(view)
         trackLimbo(outcome, of: data.targetID)
-        guard let snapshot = outcome.snapshot else { preconditionFailure("a view's first state is news") }
+        guard let snapshot = outcome.snapshot else { preconditionFailure("the first state of a view has a snapshot") }
         return snapshot
     }
 
@@ -278,7 +278,9 @@ final class SyncEngine {
         if state == .offline {
             for queryView in views.values {
                 let outcome = queryView.view.applyOffline()
-                precondition(outcome.limboAdded.isEmpty && outcome.limboRemoved.isEmpty, "limbo is for current views")
+                precondition(
+                    outcome.limboAdded.isEmpty && outcome.limboRemoved.isEmpty,
+                    "only current views have limbo documents")
                 if let snapshot = outcome.snapshot { snapshots.append(snapshot) }
             }
         }

@@ -57,7 +57,7 @@ final class View {
             }
         }
         cutToLimit(&result)
-        precondition(previous == nil || !result.needsRefill, "a refilled view is full or has all")
+        precondition(previous == nil || !result.needsRefill, "a refilled view is full or has all documents")
         return result
     }
 
@@ -162,7 +162,7 @@ final class View {
     func apply(
         _ changes: ViewDocumentChanges, _ targetChange: TargetChange? = nil, isPendingReset: Bool = false
     ) -> ViewOutcome {
-        precondition(!changes.needsRefill, "refilled before it is applied")
+        precondition(!changes.needsRefill, "the changes must be refilled before they are applied")
         let old = documents
         documents = changes.documents
         mutatedKeys = changes.mutatedKeys

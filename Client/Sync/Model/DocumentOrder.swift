@@ -44,7 +44,7 @@ package struct DocumentComparator: Sendable {
 
     /// - Parameter orders: normalized: `__name__` is among them.
     package init(orders: [Query.Order]) {
-        precondition(orders.contains { $0.field.isDocumentName }, "an order that ends in the key")
+        precondition(orders.contains { $0.field.isDocumentName }, "the order must end with the key")
         self.orders = orders
         isByKey = orders.first.map { $0.field.isDocumentName && !$0.descending } ?? false
     }

@@ -52,7 +52,7 @@ package struct DocumentSet: Sendable {
     package func index(of key: ResourcePath) -> Int? {
         guard let document = self[key] else { return nil }
         let (chunk, position, found) = slot(of: document)
-        precondition(found, "a document is where its order puts it")
+        precondition(found, "the document is at the position of its order")
         return chunks[..<chunk].reduce(0) { $0 + $1.count } + position
     }
 
@@ -77,7 +77,7 @@ package struct DocumentSet: Sendable {
     package mutating func remove(_ key: ResourcePath) -> ClientDocument? {
         guard let document = buckets[bucket(of: key)].removeValue(forKey: key) else { return nil }
         let (chunk, position, found) = slot(of: document)
-        precondition(found, "a document is where its order puts it")
+        precondition(found, "the document is at the position of its order")
         chunks[chunk].remove(at: position)
         if chunks[chunk].isEmpty { chunks.remove(at: chunk) }
         count -= 1
@@ -130,13 +130,13 @@ extension DocumentSet: RandomAccessCollection {
 
     /// Traverses the chunks. Iterate instead when you need all documents.
     package subscript(position: Int) -> ClientDocument {
-        precondition(position >= 0 && position < count, "a position in the set")
+        precondition(position >= 0 && position < count, "the position must be in the set")
         var rest = position
         for chunk in chunks {
             if rest < chunk.count { return chunk[rest] }
             rest -= chunk.count
         }
-        preconditionFailure("the chunks hold as many as the set counts")
+        preconditionFailure("the chunks contain all documents of the set")
     }
 
     package func makeIterator() -> FlattenSequence<[[ClientDocument]]>.Iterator { chunks.joined().makeIterator() }

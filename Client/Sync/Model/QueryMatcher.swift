@@ -66,7 +66,7 @@ package struct ClientQueryMatcher: Sendable {
             if path.isDocumentName { return matches(key: document.key, op, operand) }
             guard let value = document.fields[path: path] else { return false }
             return matches(value, op, operand)
-        case .unary: preconditionFailure("unary filters were made comparisons")
+        case .unary: preconditionFailure("unary filters were converted to comparisons")
         }
     }
 

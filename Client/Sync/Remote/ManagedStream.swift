@@ -60,7 +60,7 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
 
     func start() {
         if state == .error { return startAfterBackoff() }
-        precondition(state == .initial, "a stream starts once")
+        precondition(state == .initial, "a stream starts only once")
         state = .starting
         let started = generation
         tokens { [weak self] result in
@@ -126,7 +126,7 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
 
     /// The next start does not wait. Call it only while the stream is stopped.
     func inhibitBackoff() {
-        precondition(!isStarted, "backing off is over once the stream is started")
+        precondition(!isStarted, "the backoff can be inhibited only while the stream is stopped")
         state = .initial
         backoff.reset()
     }

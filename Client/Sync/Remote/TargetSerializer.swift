@@ -197,7 +197,7 @@ extension DatabaseName {
         let root = documentsRoot
         if UTF8Order.equal(name, root) { return ResourcePath() }
         guard name.utf8.starts(with: root.utf8), name.utf8.dropFirst(root.utf8.count).first == UInt8(ascii: "/") else {
-            throw .invalidArgument("The name \(name) isn't of database \(string).")
+            throw .invalidArgument("The name \(name) is not in database \(string).")
         }
         return ResourcePath(string: String(Substring(name.utf8.dropFirst(root.utf8.count + 1))))
     }

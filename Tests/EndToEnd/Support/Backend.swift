@@ -153,7 +153,7 @@ final class Backend: Sendable {
     /// A signed token.
     /// - Parameter seconds: its remaining lifetime; negative for the time since it expired.
     func token(of uid: String, seconds: Int64) throws -> String {
-        guard let key else { preconditionFailure("this server has no key") }
+        guard let key else { preconditionFailure("the server has no key") }
         let now = Int64(Date().timeIntervalSince1970)
         // An expired token had a lifetime of an hour.
         return try TokenMint.mint(

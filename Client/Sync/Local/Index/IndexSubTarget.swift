@@ -56,7 +56,7 @@ struct IndexSubTarget {
         case .field(let path, .in, .array(let elements)) where !path.isDocumentName:
             return union(findable(elements).map { [[Condition(path: path, op: .equal, operand: $0)]] })
         case .field(let path, let op, let operand): return [[Condition(path: path, op: op, operand: operand)]]
-        case .unary: preconditionFailure("unary filters were made comparisons")
+        case .unary: preconditionFailure("unary filters were converted to comparisons")
         }
     }
 

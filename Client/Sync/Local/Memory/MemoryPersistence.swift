@@ -41,7 +41,7 @@ final class MemoryPersistence: Persistence {
     func transaction<Result>(
         _ label: StaticString, isDurable: Bool, _ body: () throws(Status) -> Result
     ) throws(Status) -> Result {
-        precondition(!isInTransaction, "transactions don't nest")
+        precondition(!isInTransaction, "transactions do not nest")
         isInTransaction = true
         defer { isInTransaction = false }
         currentSequenceNumber += 1
@@ -74,7 +74,7 @@ final class MemoryPersistence: Persistence {
 
     var references: any ReferenceDelegate {
         if let eager { return eager }
-        guard let lru else { preconditionFailure("a delegate was made at the start") }
+        guard let lru else { preconditionFailure("the reference delegate is created at the start") }
         return lru
     }
 

@@ -17,7 +17,7 @@ final class SQLiteIndexManager: IndexManager {
     // MARK: Collection parents
 
     func addParent(ofCollection path: ResourcePath) throws(Status) {
-        precondition(path.isCollection, "a collection's path")
+        precondition(path.isCollection, "the path must be a collection's")
         _ = try persistence.names.addCollection(path)
     }
 

@@ -43,7 +43,7 @@ final class SQLiteMutationQueue: MutationQueue {
     // MARK: Writing
 
     func add(localWriteTime: Timestamp, base: [Mutation], mutations: [Mutation]) throws(Status) -> MutationBatch {
-        precondition(!mutations.isEmpty, "a batch of no mutations")
+        precondition(!mutations.isEmpty, "a batch has at least one mutation")
         let userID = try persistence.names.addUser(user)
         persistence.globals.highestBatchID += 1
         let batch = MutationBatch(

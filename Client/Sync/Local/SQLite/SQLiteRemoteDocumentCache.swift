@@ -12,7 +12,9 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
     // MARK: Writing
 
     func add(_ document: ClientDocument, readTime: Timestamp) throws(Status) {
-        guard let kind = Self.number(document.kind) else { preconditionFailure("an invalid document isn't cached") }
+        guard let kind = Self.number(document.kind) else {
+            preconditionFailure("the cache contains no invalid documents")
+        }
         let fields: CacheValue = document.isFound ? .bytes(FieldsCodec.encode(document.fields)) : .null
         let isCommitted = CacheValue.integer(document.hasCommittedMutations ? 1 : 0)
         let key = CacheKey.encode(document.key)
