@@ -18,8 +18,7 @@ public final class AggregateQuery: Sendable, Hashable {
     /// - Parameters:
     ///   - source: the server, or the cache on this device.
     ///   - completion: receives the result, or an `NSError` of `FirestoreErrorDomain`: `unavailable` when the server
-    ///     cannot be
-    ///     reached, otherwise the server's code.
+    ///     cannot be reached, otherwise the server's code.
     public func getAggregation(
         source: AggregateSource, completion: @escaping (AggregateQuerySnapshot?, (any Error)?) -> Void
     ) {

@@ -29,8 +29,7 @@ public final class PersistentCacheSettings: NSObject, LocalCacheSettings, Sendab
     ///   - sizeBytes: the size in bytes at which documents are removed: at least 1 MiB (1,048,576), or
     ///     `FirestoreCacheSizeUnlimited`. The program ends for any other size.
     ///   - directory: the directory of the cache's files; nil for `firestore` in `$XDG_DATA_HOME`, or in
-    ///     `~/.local/share` when
-    ///     that is not set.
+    ///     `~/.local/share` when that is not set.
     public init(sizeBytes: NSNumber, directory: URL?) {
         orTrap { () throws(Status) in try FirestoreSettings.validate(cacheSizeBytes: sizeBytes.int64Value) }
         self.sizeBytes = sizeBytes.int64Value

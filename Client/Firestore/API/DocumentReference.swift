@@ -130,8 +130,7 @@ public final class DocumentReference: Sendable {
     /// - Parameters:
     ///   - fields: the new values. The keys are field paths, as strings with dots or as `FieldPath`s.
     ///   - completion: receives nil after the server has committed the write, or an `NSError` of
-    ///     `FirestoreErrorDomain`, with
-    ///     the code `notFound` when the document does not exist.
+    ///     `FirestoreErrorDomain`, with the code `notFound` when the document does not exist.
     public func updateData(_ fields: [AnyHashable: Any], completion: (((any Error)?) -> Void)? = nil) {
         write(completion) { () throws(Status) in try MutationBuilder(firestore).update(fields, key) }
     }

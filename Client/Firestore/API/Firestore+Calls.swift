@@ -130,8 +130,7 @@ extension Firestore {
     /// - Parameters:
     ///   - configuration: the contents of a `firestore.indexes.json`.
     ///   - completion: receives nil, or an `NSError` of `FirestoreErrorDomain`: `invalidArgument` when the
-    ///     configuration is
-    ///     invalid.
+    ///     configuration is invalid.
     @available(*, deprecated, message: "Use persistentCacheIndexManager.")
     public func setIndexConfiguration(_ configuration: String, completion: (((any Error)?) -> Void)? = nil) {
         engine.setIndexConfiguration(configuration, completion: handler(completion))
@@ -149,8 +148,7 @@ extension Firestore {
     /// - Parameters:
     ///   - stream: the contents of a `firestore.indexes.json`, in UTF-8.
     ///   - completion: receives nil, or an `NSError` of `FirestoreErrorDomain`: `invalidArgument` when the
-    ///     configuration is
-    ///     invalid.
+    ///     configuration is invalid.
     @available(*, deprecated, message: "Use persistentCacheIndexManager.")
     public func setIndexConfiguration(_ stream: InputStream, completion: (((any Error)?) -> Void)? = nil) {
         do {

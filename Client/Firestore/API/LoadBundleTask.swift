@@ -73,8 +73,7 @@ extension Firestore {
     /// Loads a bundle's documents and named queries into the cache.
     /// - Parameters:
     ///   - bundleStream: the stream of a file or of data. On Linux, Foundation's `InputStream(url:)` with any other URL
-    ///     ends the
-    ///     program: use `loadBundle(from:)` for these.
+    ///     ends the program: use `loadBundle(from:)` for these.
     ///   - completion: receives the last progress, or an `NSError` of `FirestoreErrorDomain`.
     @discardableResult
     public func loadBundle(
@@ -87,11 +86,10 @@ extension Firestore {
     /// such function.
     /// - Parameters:
     ///   - url: a URL with the scheme `file`, `http` or `https`; any other ends the program. A bundle from a server has
-    ///     at most
-    ///     256 MiB.
+    ///     at most 256 MiB.
     ///   - completion: receives the last progress, or an `NSError` of `FirestoreErrorDomain`: `notFound`,
-    ///     `permissionDenied` or
-    ///     `unavailable` by the server's answer, `resourceExhausted` when the bundle is too large.
+    ///     `permissionDenied` or `unavailable` by the server's answer, `resourceExhausted` when the bundle is too
+    ///     large.
     @discardableResult
     public func loadBundle(
         from url: URL, completion: ((LoadBundleTaskProgress?, (any Error)?) -> Void)? = nil

@@ -163,8 +163,8 @@ extension Firestore {
     /// the network.
     /// - Parameters:
     ///   - updateBlock: runs on a background thread. It runs again when a document that it read has changed, at most 5
-    ///     times. An
-    ///     error in its error pointer ends the transaction, unless the error comes from a read that may succeed on retry.
+    ///     times. An error in its error pointer ends the transaction, unless the error comes from a read that may
+    ///     succeed on retry.
     ///   - completion: receives the return value of the last run, or the error.
     public func runTransaction(
         _ updateBlock: @escaping (Transaction, NSErrorPointer) -> Any?,

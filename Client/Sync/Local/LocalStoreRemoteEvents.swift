@@ -91,8 +91,7 @@ extension LocalStore {
     /// Stores documents in the cache if they are newer. Call it inside a transaction.
     /// - Parameters:
     ///   - renewed: those of the updates that apply although the cache has newer ones, unless the newer ones are from
-    ///     after
-    ///     `snapshotVersion`. The effect of an acknowledged write may be lost together with other writes.
+    ///     after `snapshotVersion`. The effect of an acknowledged write may be lost together with other writes.
     /// - Returns: the documents that changed, as they are in the cache now; those that began or ceased to exist; and
     ///   renewed documents that are older than the cache's version from after `snapshotVersion`.
     func store(

@@ -5,7 +5,7 @@ import HearthDatabase
 /// event does not match the list, or the list does not match the next value event.
 ///
 /// For one change, additions are reported before moves, and each event names the previous sibling of the final order,
-/// as in the public SDKs. When a child is reportedSiblings after one that moves at the same time, the list alone has a wrong
+/// as in the public SDKs. When a child is positioned after one that moves at the same time, the list alone has a wrong
 /// order. In that case each event is checked against the final order.
 final class EventWitness: @unchecked Sendable {
     private struct Child: Equatable {
