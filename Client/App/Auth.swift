@@ -124,7 +124,8 @@ public final class Auth: AuthTokenProvider, Sendable {
     // MARK: AuthTokenProvider
 
     /// The token for the next request; nil when no user is signed in.
-    /// - Throws: the error of the token refresh; `AuthErrorCode.userMismatch` when the new token is of another user.
+    /// - Throws: the error of the token refresh; `AuthErrorCode.invalidCustomToken` when the new token
+    ///   cannot be read, `AuthErrorCode.userMismatch` when it is of another user.
     public func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken? {
         guard let user = currentUser else { return nil }
         return AuthToken(uid: user.uid, token: try await refreshedToken(of: user, forcing: isForcingRefresh))
@@ -190,7 +191,8 @@ public final class User: Sendable {
 
     /// The user's token.
     /// - Parameter isForcing: whether a new token is requested.
-    /// - Throws: the error of the token refresh; `AuthErrorCode.userMismatch` when the new token is of another user.
+    /// - Throws: the error of the token refresh; `AuthErrorCode.invalidCustomToken` when the new token
+    ///   cannot be read, `AuthErrorCode.userMismatch` when it is of another user.
     nonisolated(nonsending) public func getIDToken(forcingRefresh isForcing: Bool = false) async throws -> String {
         try await auth.refreshedToken(of: self, forcing: isForcing)
     }

@@ -105,7 +105,7 @@ final class BundleSource: Sendable {
         switch url.scheme?.lowercased() {
         case "file":
             guard let stream = InputStream(fileAtPath: url.path) else {
-                throw .invalidArgument("loadBundle(from:) can't read \(url.absoluteString).")
+                throw .invalidArgument("loadBundle(from:) cannot read \(url.absoluteString).")
             }
             content = Locked(.stream(Carried(stream).value, isOpen: false))
         case "http", "https":

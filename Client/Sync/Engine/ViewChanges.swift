@@ -26,7 +26,7 @@ struct DocumentChangeSet {
             changes[key] = ViewSnapshot.Change(kind: .modified, document: change.document)
         case (.added, .added), (.modified, .added), (.metadata, .added), (.removed, .removed), (.removed, .modified),
             (.removed, .metadata):
-            preconditionFailure("a document can't be \(change.kind) after it was \(earlier.kind)")
+            preconditionFailure("a document cannot be \(change.kind) after it was \(earlier.kind)")
         }
     }
 

@@ -26,7 +26,7 @@ final class OnlineStateTracker {
         cancelTimer()
         timer = queue.schedule(.onlineStateTimeout, afterSeconds: Self.timeoutSeconds) { [unowned self] in
             timer = nil
-            warn("it didn't answer within \(Int(Self.timeoutSeconds)) seconds")
+            warn("it did not answer within \(Int(Self.timeoutSeconds)) seconds")
             set(.offline)
         }
     }

@@ -30,7 +30,7 @@ struct RemoteCalls: Sendable {
         var result: [ClientDocument] = []
         for key in keys {
             guard let document = documents[key] else {
-                throw .internalError("The server didn't answer for the document \(key.string).")
+                throw .internalError("The server did not answer for the document \(key.string).")
             }
             result.append(document)
         }
@@ -63,7 +63,7 @@ struct RemoteCalls: Sendable {
             try await core.datastore.runAggregationQuery(request, headers: headers)
         }
         guard let fields = responses.lazy.compactMap(\.result).first?.aggregateFields else {
-            throw .internalError("The server didn't answer the aggregation.")
+            throw .internalError("The server did not answer the aggregation.")
         }
         var result: [String: Value] = [:]
         for (name, alias) in aliases {

@@ -239,7 +239,7 @@ final class RemoteStore {
             if let change { take(change) }
         } catch {
             // No request is the cause.
-            watchStream.fail(.internalError("The server's message can't be read: \(error.message)"))
+            watchStream.fail(.internalError("The server's message cannot be read: \(error.message)"))
         }
     }
 
@@ -381,7 +381,7 @@ final class RemoteStore {
     /// The cache cannot be used.
     private func endWriteStream(because error: Status) {
         engine.take(error)
-        writeStream.fail(.unavailable("The cache can't be used: \(error.message)"))
+        writeStream.fail(.unavailable("The cache cannot be used: \(error.message)"))
     }
 
     /// The server returns the id of a new stream, and none when it resumes the named stream.

@@ -48,7 +48,7 @@ final class MemoryMutationQueue: MutationQueue {
 
     func remove(_ batch: MutationBatch) throws(Status) {
         guard batches.first?.id == batch.id else {
-            throw .internalError("Batch \(batch.id) isn't the first of the queue.")
+            throw .internalError("Batch \(batch.id) is not the first of the queue.")
         }
         batches.removeFirst()
         for key in batch.keys {

@@ -80,7 +80,7 @@ final class SQLiteMutationQueue: MutationQueue {
     }
 
     private func missing(_ id: Int) -> Status {
-        .internalError("Batch \(id) isn't the first of the queue of mutations.")
+        .internalError("Batch \(id) is not the first of the queue of mutations.")
     }
 
     // MARK: Reading
@@ -182,7 +182,7 @@ final class SQLiteMutationQueue: MutationQueue {
                 id: id, localWriteTime: time, baseMutations: try mutations(row.raw(2)),
                 mutations: try mutations(row.raw(3)))
         } catch {
-            damage = Status(.dataLoss, "The write can't be read from the cache any more: \(error.message)")
+            damage = Status(.dataLoss, "The write cannot be read from the cache any more: \(error.message)")
         }
         return MutationBatch(id: id, localWriteTime: time, damage: damage, keys: try keys(of: id))
     }
