@@ -45,7 +45,7 @@ final class OnlineStateTracker {
         guard warnsWhenOffline else { return }
         warnsWhenOffline = false
         onWarning(
-            "The Firestore server cannot be reached: \(reason). Until then the client works with its cache."
+            "The Firestore server cannot be reached: \(reason). The client works with its cache until it is reachable."
         )
     }
 
