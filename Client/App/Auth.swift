@@ -1,9 +1,9 @@
 public import Foundation
 package import HearthModel
 
-/// Signs users in with tokens that something else made: a server of yours, or Hearth's tool. There are no passwords here.
+/// Signs users in with tokens from another source: your own server, or Hearth's tool. It has no passwords.
 ///
-/// Each app has one `Auth`, and its databases take their tokens from it.
+/// Each app has one `Auth`. The app's databases get their tokens from it.
 public final class Auth: AuthTokenProvider, Sendable {
     private struct State {
         var user: User?
@@ -16,12 +16,12 @@ public final class Auth: AuthTokenProvider, Sendable {
 
     private let state = Locked(State())
     private let refreshing = Locked<(@Sendable () async throws -> String)?>(nil)
-    /// The app that this belongs to, and which refers to it in no way.
+    /// The app of this instance. The app has no reference to it.
     public let app: FirebaseApp
 
     private init(app: FirebaseApp) { self.app = app }
 
-    /// The default app's.
+    /// The `Auth` of the default app. The program ends when the app is not configured.
     public class func auth() -> Auth {
         orTrap("FirebaseAuth") { () throws(Status) in
             guard let app = FirebaseApp.app() else {
@@ -32,6 +32,7 @@ public final class Auth: AuthTokenProvider, Sendable {
         }
     }
 
+    /// The `Auth` of an app.
     public class func auth(app: FirebaseApp) -> Auth {
         instances.with { instances in
             if let auth = instances[ObjectIdentifier(app)] { return auth }
@@ -43,17 +44,20 @@ public final class Auth: AuthTokenProvider, Sendable {
 
     static func forget(app: FirebaseApp) { instances.with { $0[ObjectIdentifier(app)] = nil } }
 
+    /// The signed-in user; nil when there is none.
     public var currentUser: User? { state.with { $0.user } }
 
-    /// Takes a token as the user's: its claims `user_id`, `uid` or `sub` name him. The server, not this program, checks it.
-    /// - Parameter token: a JSON Web Token: of three parts, or of two when unsigned, which emulators accept.
-    /// - Throws: `AuthErrorCode.invalidCustomToken` when the token can't be read or names no user.
+    /// Signs in with a token. Its claims `user_id`, `uid` or `sub` contain the user's id. The server verifies the
+    /// token, this library does not.
+    /// - Parameter token: a JSON Web Token: three parts, or two parts when it is unsigned, which emulators accept.
+    /// - Throws: `AuthErrorCode.invalidCustomToken` when the token cannot be read or contains no user.
     @discardableResult
     nonisolated(nonsending) public func signIn(withCustomToken token: String) async throws -> AuthDataResult {
         try signInNow(withCustomToken: token)
     }
 
-    /// - Parameter completion: runs on the main queue.
+    /// Signs in with a token.
+    /// - Parameter completion: runs on the main queue. It receives the result, or an `NSError` of `AuthErrorDomain`.
     public func signIn(withCustomToken token: String, completion: ((AuthDataResult?, (any Error)?) -> Void)? = nil) {
         let result: Result<AuthDataResult, any Error> = Result { try signInNow(withCustomToken: token) }
         guard let completion else { return }
@@ -76,12 +80,14 @@ public final class Auth: AuthTokenProvider, Sendable {
         }
     }
 
-    /// How to get a new token when the server refuses the present one, or when `User.getIDToken(forcingRefresh:)` asks;
-    /// without it the present one is tried again.
+    /// Sets the source of new tokens. It is used when the server rejects the present token, and by
+    /// `User.getIDToken(forcingRefresh:)`. Without it the present token is used again.
     public func setTokenRefresh(_ refresh: (@Sendable () async throws -> String)?) {
         refreshing.with { $0 = refresh }
     }
 
+    /// Signs the user out.
+    /// - Throws: nothing; Apple's signature has `throws`.
     public func signOut() throws { set(nil) }
 
     private func set(_ user: User?) {
@@ -93,7 +99,8 @@ public final class Auth: AuthTokenProvider, Sendable {
         for observer in stateObservers { DispatchQueue.main.async { [self] in observer.value(self, user) } }
     }
 
-    /// Calls on the main queue with the present user, and after each change.
+    /// Adds a listener that runs on the main queue with the present user, and after each change.
+    /// - Returns: the handle for `removeStateDidChangeListener(_:)`.
     @discardableResult
     public func addStateDidChangeListener(_ listener: @escaping (Auth, User?) -> Void)
         -> AuthStateDidChangeListenerHandle
@@ -108,6 +115,7 @@ public final class Auth: AuthTokenProvider, Sendable {
         return NSNumber(value: handle)
     }
 
+    /// Removes a listener.
     public func removeStateDidChangeListener(_ handle: AuthStateDidChangeListenerHandle) {
         guard let handle = handle as? NSNumber else { return }
         state.with { $0.stateObservers[handle.intValue] = nil }
@@ -115,6 +123,9 @@ public final class Auth: AuthTokenProvider, Sendable {
 
     // MARK: AuthTokenProvider
 
+    /// The token for the next request; nil when no user is signed in.
+    /// - Throws: the error of the token refresh; `AuthErrorCode.invalidCustomToken` when the new token
+    ///   cannot be read, `AuthErrorCode.userMismatch` when it is of another user.
     public func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken? {
         guard let user = currentUser else { return nil }
         return AuthToken(uid: user.uid, token: try await refreshedToken(of: user, forcing: isForcingRefresh))
@@ -136,10 +147,11 @@ public final class Auth: AuthTokenProvider, Sendable {
         return token
     }
 
-    /// Several databases of an app watch one `Auth`: this is the protocol's way in, which has one observer.
+    /// The observer of `AuthTokenProvider`, which has only one. Several databases of an app share an `Auth` by another
+    /// function.
     public func observeUser(_ changed: (@Sendable (String?) -> Void)?) { observeUser(changed, by: self) }
 
-    /// - Parameter owner: each has one observer.
+    /// - Parameter owner: each owner has one observer.
     func observeUser(_ changed: (@Sendable (String?) -> Void)?, by owner: AnyObject) {
         let uid = state.with { state in
             state.tokenObservers[ObjectIdentifier(owner)] = changed
@@ -149,18 +161,20 @@ public final class Auth: AuthTokenProvider, Sendable {
     }
 }
 
-/// Stands for a listener of `Auth`.
+/// Identifies a listener of `Auth`.
 public typealias AuthStateDidChangeListenerHandle = any NSObjectProtocol
 
-/// What signing in gives.
+/// The result of signing in.
 public final class AuthDataResult: Sendable {
+    /// The signed-in user.
     public let user: User
 
     init(user: User) { self.user = user }
 }
 
-/// Who is signed in.
+/// A signed-in user.
 public final class User: Sendable {
+    /// The user's id.
     public let uid: String
     private let current: Locked<String>
     private let auth: Auth
@@ -175,26 +189,31 @@ public final class User: Sendable {
 
     func replaceToken(_ token: String) { current.with { $0 = token } }
 
+    /// The user's token.
+    /// - Parameter isForcing: whether a new token is requested.
+    /// - Throws: the error of the token refresh; `AuthErrorCode.invalidCustomToken` when the new token
+    ///   cannot be read, `AuthErrorCode.userMismatch` when it is of another user.
     nonisolated(nonsending) public func getIDToken(forcingRefresh isForcing: Bool = false) async throws -> String {
         try await auth.refreshedToken(of: self, forcing: isForcing)
     }
 }
 
-/// Reads a token's claims without checking its signature: only the server can.
+/// Reads a token's claims without a check of its signature: only the server can check it.
 package enum TokenClaims {
     package static func uid(of token: String) throws(Status) -> String {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2 || parts.count == 3 else {
-            throw .invalidArgument("The custom token is no JSON Web Token: expected two or three parts joined by dots.")
+            throw .invalidArgument(
+                "The custom token is not a JSON Web Token: expected two or three parts joined by dots.")
         }
-        var text = String(parts[1]).replacing("-", with: "+").replacing("_", with: "/")
-        text += String(repeating: "=", count: (4 - text.count % 4) % 4)
-        guard let data = Data(base64Encoded: text),
+        var payload = String(parts[1]).replacing("-", with: "+").replacing("_", with: "/")
+        payload += String(repeating: "=", count: (4 - payload.count % 4) % 4)
+        guard let data = Data(base64Encoded: payload),
             let claims = try? JSONSerialization.jsonObject(with: data) as? [String: Any]
-        else { throw .invalidArgument("The custom token's payload is no base64url of a JSON object.") }
+        else { throw .invalidArgument("The custom token's payload is not the base64url of a JSON object.") }
         for name in ["user_id", "uid", "sub"] {
             if let uid = claims[name] as? String, !uid.isEmpty { return uid }
         }
-        throw .invalidArgument("The custom token names no user: it has none of the claims user_id, uid and sub.")
+        throw .invalidArgument("The custom token contains no user: it has none of the claims user_id, uid and sub.")
     }
 }

@@ -5,9 +5,9 @@ public let AuthErrorDomain: String = "FIRAuthErrorDomain"
 
 /// The codes of errors in `AuthErrorDomain`, with Apple's numbers.
 public enum AuthErrorCode: Int, Sendable {
-    /// The token can't be read, or names no user.
+    /// The token cannot be read, or contains no user.
     case invalidCustomToken = 17000
-    /// The refreshed token is of another user.
+    /// The refreshed token belongs to another user.
     case userMismatch = 17024
 
     func error(_ message: String) -> NSError {

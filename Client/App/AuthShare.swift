@@ -1,7 +1,7 @@
 internal import Foundation
 
-/// One database's share of a provider of tokens, which several may watch: an `Auth`, or a program's own, which has room for one
-/// observer alone.
+/// One database's share of a token provider. Several databases may observe the same provider: an `Auth`, or a provider
+/// of the program, which accepts only one observer.
 package final class AuthShare: AuthTokenProvider {
     private let provider: any AuthTokenProvider
 
@@ -17,26 +17,27 @@ package final class AuthShare: AuthTokenProvider {
     }
 }
 
-/// The one observer of a provider, for all who share it. It is there as long as anybody watches.
+/// The single observer of a provider, on behalf of all shares. It exists as long as there is a share with an observer.
 private final class SharedProvider: Sendable {
     private typealias Observer = @Sendable (String?) -> Void
 
     private struct State {
         var observers: [ObjectIdentifier: Observer] = [:]
-        /// nil: the provider hasn't said yet.
+        /// nil: no user was reported yet.
         var user: String??
     }
 
     private static let all = Locked<[ObjectIdentifier: SharedProvider]>([:])
-    /// Beginning and ending to watch follow each other. The provider is called within, and may call back at once.
-    private static let turn = NSRecursiveLock()
+    /// Serializes the start and the end of observation. The provider is called under this lock, and may call back at
+    /// once: therefore the lock is recursive.
+    private static let observationLock = NSRecursiveLock()
 
     private let state = Locked(State())
 
     static func observe(
         _ provider: any AuthTokenProvider, _ changed: (@Sendable (String?) -> Void)?, by owner: AnyObject
     ) {
-        turn.withLock {
+        observationLock.withLock {
             let id = ObjectIdentifier(provider)
             guard let changed else { return end(provider, id, owner) }
             if let shared = all.with({ $0[id] }) { return shared.add(changed, owner) }

@@ -1,26 +1,31 @@
-/// Who is signed in, and how he shows it to the server.
+/// The signed-in user and their token.
 public struct AuthToken: Hashable, Sendable {
-    /// Names the queue of writes on this device: each user has his own.
+    /// The user's id. It identifies the queue of writes on this device: each user has their own.
     public var uid: String
     /// Sent as `Authorization: Bearer …`.
     public var token: String
 
+    /// - Parameters:
+    ///   - uid: the user's id.
+    ///   - token: sent as `Authorization: Bearer …`.
     public init(uid: String, token: String) {
         self.uid = uid
         self.token = token
     }
 }
 
-/// Gives a database its tokens. `Auth` is one; programs with a login of their own write another and set it as the
-/// database's `authTokenProvider` before the first use.
+/// A source of tokens for databases. `Auth` is one. Programs with another login implement this protocol and assign it
+/// to the database's `authTokenProvider` before the first use.
 public protocol AuthTokenProvider: AnyObject, Sendable {
-    /// The token for the next request; nil when nobody is signed in.
-    /// - Parameter isForcingRefresh: the server refused the last one: fetch a new one, even if it seems to be valid still.
+    /// The token for the next request; nil when no user is signed in.
+    /// - Parameter isForcingRefresh: the server rejected the last token: fetch a new one, even if the last one seems
+    ///   valid.
+    /// - Throws: any error; the request then fails with it.
     func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken?
 
-    /// Calls at once with the present user's id, nil when nobody is signed in, and again after each change of the user.
-    /// While the token is of another user than the one reported here, nothing is sent over the streams: writes of one user
-    /// must not go out in the name of another. Another observer replaces the first; nil ends it. Databases that have the
-    /// same provider share one observer.
+    /// Calls at once with the present user's id (nil when no user is signed in), and again after each change of the
+    /// user. While the token belongs to another user than the last reported one, nothing is sent on the streams: writes
+    /// of one user must not be sent with the token of another. A new observer replaces the previous one; nil removes
+    /// it. Databases with the same provider share one observer.
     func observeUser(_ changed: (@Sendable (String?) -> Void)?)
 }

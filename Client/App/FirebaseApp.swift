@@ -1,25 +1,27 @@
 internal import Foundation
 package import HearthModel
 
-/// A program's tie to a Firebase project, under a name.
+/// The named connection of a program to a Firebase project.
 public final class FirebaseApp: Sendable, Hashable {
     package static let defaultName = "__FIRAPP_DEFAULT"
 
     private static let apps = Locked<[String: FirebaseApp]>([:])
     private static let endings = Locked<[@Sendable (FirebaseApp) async -> Void]>([])
 
+    /// The app's name.
     public let name: String
-    private let kept: FirebaseOptions
+    private let storedOptions: FirebaseOptions
 
-    /// A copy.
-    public var options: FirebaseOptions { kept.copy() as! FirebaseOptions }
+    /// A copy of the app's options.
+    public var options: FirebaseOptions { storedOptions.copy() as! FirebaseOptions }
 
     private init(name: String, options: FirebaseOptions) {
         self.name = name
-        kept = options.copy() as! FirebaseOptions
+        storedOptions = options.copy() as! FirebaseOptions
     }
 
-    /// Configures the default app for the project that the environment names: see `FirebaseOptions.defaultOptions()`.
+    /// Configures the default app for the project in the environment: see `FirebaseOptions.defaultOptions()`. The
+    /// program ends when there is none.
     public class func configure() {
         orTrap("FirebaseApp") { () throws(Status) in
             guard let options = FirebaseOptions.defaultOptions() else {
@@ -31,10 +33,13 @@ public final class FirebaseApp: Sendable, Hashable {
         }
     }
 
+    /// Configures the default app. The program ends when it is already configured or `options` has no project id.
     public class func configure(options: FirebaseOptions) {
         orTrap("FirebaseApp") { () throws(Status) in try add(name: defaultName, options: options) }
     }
 
+    /// Configures an app with a name. The program ends when the name is empty or in use, or `options` has no project
+    /// id.
     public class func configure(name: String, options: FirebaseOptions) {
         orTrap("FirebaseApp") { () throws(Status) in
             if name == defaultName || name.isEmpty {
@@ -63,24 +68,27 @@ public final class FirebaseApp: Sendable, Hashable {
     @discardableResult
     public class func app() -> FirebaseApp? { app(name: defaultName) }
 
+    /// The app with a name; nil when there is none.
     @discardableResult
     public class func app(name: String) -> FirebaseApp? { apps.with { $0[name] } }
 
-    /// nil when there is none.
+    /// All apps by name; nil when there are none.
     public class var allApps: [String: FirebaseApp]? { apps.with { $0.isEmpty ? nil : $0 } }
 
-    /// What a product does when an app is deleted: each adds one, before its first instance.
+    /// Adds the work of a product at the deletion of an app. Each product adds one closure, before its first instance.
     package static func atDeletion(_ end: @escaping @Sendable (FirebaseApp) async -> Void) {
         endings.with { $0.append(end) }
     }
 
-    /// Ends the app's instances of all products and forgets it.
-    /// - Parameter completion: hears whether there was such an app; runs on a queue of the library's.
+    /// Ends the app's instances of all products and removes the app.
+    /// - Parameter completion: receives whether the app existed. It runs on a queue of the library.
     public func delete(_ completion: @escaping (Bool) -> Void) {
         let carried = Carried(completion)
         Task.detached { [self] in carried.value(await forget()) }
     }
 
+    /// Ends the app's instances of all products and removes the app.
+    /// - Returns: whether the app existed.
     @discardableResult
     nonisolated(nonsending) public func delete() async -> Bool { await forget() }
 

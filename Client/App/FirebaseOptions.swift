@@ -1,33 +1,45 @@
 public import Foundation
 
-/// What an app has to know of its project. On Linux only `projectID` matters, for the Realtime Database `databaseURL`, too;
-/// the rest is kept for code that reads it.
+/// The properties of an app's project. On Linux only `projectID` is used, and `databaseURL` for the Realtime Database.
+/// The other properties exist for source compatibility.
 public final class FirebaseOptions: NSObject, NSCopying, @unchecked Sendable {
-    // As with Apple's class: set before the app is configured, and copied then. Nothing changes it afterwards.
+    // As in Apple's class, all properties are set before the app is configured, and copied then. Later changes have no
+    // effect.
+
+    /// The app's id; not used on Linux.
     public var googleAppID: String
+    /// Not used on Linux.
     public var gcmSenderID: String
+    /// The project's id.
     public var projectID: String?
+    /// Not used on Linux.
     public var apiKey: String?
+    /// Not used on Linux.
     public var bundleID: String
+    /// Not used on Linux.
     public var clientID: String?
+    /// The URL of the Realtime Database.
     public var databaseURL: String?
+    /// Not used on Linux.
     public var storageBucket: String?
+    /// Not used on Linux.
     public var appGroupID: String?
 
+    /// Options without a project id.
     public init(googleAppID: String, gcmSenderID: String) {
         self.googleAppID = googleAppID
         self.gcmSenderID = gcmSenderID
         bundleID = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
     }
 
-    /// Ours: all that a program on Linux needs.
+    /// Options with all that a program on Linux needs. Apple's library has no such initializer.
     public convenience init(projectID: String) {
         self.init(googleAppID: "", gcmSenderID: "")
         self.projectID = projectID
     }
 
-    /// Reads a `GoogleService-Info.plist` or a `google-services.json`, as the console gives them; nil when the file can't
-    /// be read or names no project.
+    /// Reads a `GoogleService-Info.plist` or a `google-services.json` of the Firebase console. nil when the file cannot
+    /// be read or contains no project.
     public convenience init?(contentsOfFile path: String) {
         guard let data = FileManager.default.contents(atPath: path) else { return nil }
         guard let found = OptionsFile.parse(data) else { return nil }
@@ -40,10 +52,10 @@ public final class FirebaseOptions: NSObject, NSCopying, @unchecked Sendable {
         if let bundleID = found.bundleID { self.bundleID = bundleID }
     }
 
-    /// What the environment says; nil when it names no project. The first of these that does counts:
-    /// - `FIREBASE_CONFIG`: a JSON object with `projectId`, or the path of a file that holds one,
+    /// The options of the environment; nil when there is no project. The first of these with a project is used:
+    /// - `FIREBASE_CONFIG`: a JSON object with `projectId`, or the path of a file with one,
     /// - `GOOGLE_CLOUD_PROJECT`, `GCLOUD_PROJECT`: the project's id,
-    /// - `GoogleService-Info.plist` or `google-services.json`, beside the executable or in the working directory,
+    /// - `GoogleService-Info.plist` or `google-services.json`, next to the executable or in the working directory,
     /// - the default project of `.firebaserc` in the working directory.
     public class func defaultOptions() -> FirebaseOptions? {
         OptionsSearch(
@@ -65,7 +77,7 @@ public final class FirebaseOptions: NSObject, NSCopying, @unchecked Sendable {
     }
 }
 
-/// The members of the two kinds of file that the console gives.
+/// The members of the console's two kinds of file.
 package struct OptionsFile {
     package var projectID: String?
     package var googleAppID: String?
@@ -76,7 +88,7 @@ package struct OptionsFile {
     package var databaseURL: String?
     var storageBucket: String?
 
-    /// nil when it is neither, or names no project.
+    /// nil when the data is neither kind of file, or contains no project.
     package static func parse(_ data: Data) -> OptionsFile? {
         let file = json(data) ?? plist(data)
         return file?.projectID == nil ? nil : file
@@ -105,7 +117,7 @@ package struct OptionsFile {
             databaseURL: info["firebase_url"] as? String, storageBucket: info["storage_bucket"] as? String)
     }
 
-    /// The form of web apps and of `FIREBASE_CONFIG`.
+    /// The format of web apps and of `FIREBASE_CONFIG`.
     static func webConfiguration(_ object: [String: Any]) -> OptionsFile {
         OptionsFile(
             projectID: object["projectId"] as? String, googleAppID: object["appId"] as? String,
@@ -114,7 +126,7 @@ package struct OptionsFile {
     }
 }
 
-/// Looks for a project's id where tools leave it.
+/// Searches for a project's id in the files and variables of Firebase's tools.
 package struct OptionsSearch {
     private var environment: [String: String]
     private var folders: [String]

@@ -1,18 +1,23 @@
 public import Foundation
 
-/// Ours: whom a program trusts, and how it shows who it is, on connections with TLS; of calls and streams alike. Set as
-/// `FirestoreSettings.tls` or `Database.tls` before the first use.
+/// The trusted authorities and the client's certificate for TLS, for calls and for streams. Set it as
+/// `FirestoreSettings.tls` or `Database.tls` before the first use. Apple's library has no such type.
 public struct TLSSettings: Hashable, Sendable {
-    /// A PEM file with the certificates of the authorities to trust, instead of the system's. By default `SSL_CERT_FILE` and
-    /// `SSL_CERT_DIR` replace the system's, as with other programs.
+    /// A PEM file with the certificates of the trusted authorities, instead of the system's. By default `SSL_CERT_FILE`
+    /// and `SSL_CERT_DIR` replace the system's.
     public var authorities: URL?
-    /// A PEM file with the client's certificate, for servers that ask for one; it may hold the key as well.
+    /// A PEM file with the client's certificate, for servers that request one. It may also contain the key.
     public var clientCertificate: URL?
-    /// A PEM file with the key of `clientCertificate`, when that doesn't hold it.
+    /// A PEM file with the key of `clientCertificate`, when that file does not contain it.
     public var clientKey: URL?
-    /// Of an encrypted key.
+    /// The password of an encrypted key.
     public var clientKeyPassword: String?
 
+    /// - Parameters:
+    ///   - authorities: a PEM file with the trusted authorities; nil for the system's.
+    ///   - clientCertificate: a PEM file with the client's certificate.
+    ///   - clientKey: a PEM file with the key.
+    ///   - clientKeyPassword: the password of an encrypted key.
     public init(
         authorities: URL? = nil, clientCertificate: URL? = nil, clientKey: URL? = nil, clientKeyPassword: String? = nil
     ) {

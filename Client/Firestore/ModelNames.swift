@@ -1,7 +1,7 @@
 internal import HearthModel
 internal import HearthSync
 
-// The inner side's names that the public API has, too.
+// Names for inner types whose names the public API also uses.
 typealias ModelFieldPath = HearthModel.FieldPath
 typealias ModelFilter = HearthModel.Filter
 typealias ModelGeoPoint = HearthModel.GeoPoint

@@ -1,29 +1,31 @@
 import Foundation
 import HearthModel
 
-/// How a `SyncClient` keeps its cache.
+/// The cache and the callbacks of a `SyncClient`.
 package struct SyncConfiguration: Sendable {
     package enum Cache: Sendable {
-        /// Forgotten with the process. Documents that nothing refers to go at once.
+        /// In memory until the process ends. Documents without a reference are removed at once.
         case memoryEager
-        /// Forgotten with the process; the least recently used go when it outgrows `sizeBytes`.
+        /// In memory until the process ends. The least recently used documents are removed when the cache exceeds
+        /// `sizeBytes`.
         case memoryLRU(sizeBytes: Int64)
-        /// A SQLite file below `folder`. Minimum 1 MB; -1 never collects.
+        /// A SQLite file below `folder`. The minimal `sizeBytes` is 1 MB; -1 disables collection.
         case persistent(folder: String, sizeBytes: Int64)
     }
 
     package var database: DatabaseName
-    /// Names the cache's file, together with the database.
+    /// Determines the name of the cache's file, together with the database.
     package var appName: String
     package var cache: Cache
-    /// Called when a damaged cache was put aside, before the client begins with an empty one. Writes that the server
-    /// hasn't got may be in it, so that somebody should hear of it: unless told otherwise, whoever reads standard error.
+    /// Called when a damaged cache was moved aside, before the client starts with an empty one. The damaged cache may
+    /// contain writes that never reached the server, so the user should be informed. The default writes to standard
+    /// error.
     package var onDamage: @Sendable (CacheDamage) -> Void = { damage in
         FileHandle.standardError.write(Data((damage.message + "\n").utf8))
     }
 
-    /// Called with what a developer should know: that a listen was refused, that the server can't be reached. On the
-    /// engine's thread; unless told otherwise it goes to standard error.
+    /// Called with warnings for developers: a listen was rejected, or the server cannot be reached. It runs on the
+    /// engine's thread. The default writes to standard error.
     package var onWarning: @Sendable (String) -> Void = { warning in
         FileHandle.standardError.write(Data((warning + "\n").utf8))
     }

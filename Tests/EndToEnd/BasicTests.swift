@@ -2,7 +2,7 @@ import Foundation
 import HearthFirestore
 import Testing
 
-/// Reads and writes of one program, seen by another.
+/// Reads and writes of one program that another program observes.
 @Suite(.timeLimit(.minutes(5))) struct BasicTests {
     @Test func writesReachTheServerAndOthers() async throws {
         let backend = try Backend()
@@ -32,19 +32,19 @@ import Testing
         try await city.setData(["n": 1])
         #expect(try await there.getDocument().data().map { NSDictionary(dictionary: $0) } == ["n": 1])
         try await city.delete()
-        let gone = try await there.getDocument()
-        #expect(!gone.exists && gone.data() == nil && !gone.metadata.isFromCache)
+        let deleted = try await there.getDocument()
+        #expect(!deleted.exists && deleted.data() == nil && !deleted.metadata.isFromCache)
         await one.end()
         await two.end()
     }
 
-    @Test func everyTypeOfValueComesBack() async throws {
+    @Test func everyTypeOfValueIsReturned() async throws {
         let backend = try Backend()
         let (one, two) = (try Device(backend), try Device(backend))
         let values: [String: Any] = [
-            "null": NSNull(), "flag": true, "small": -1, "large": Int64.max, "double": 0.1, "text": "ä€😀\u{0}",
+            "null": NSNull(), "flag": true, "small": -1, "large": Int64.max, "double": 0.1, "string": "ä€😀\u{0}",
             "bytes": Data([0, 255, 1]), "at": Timestamp(seconds: 1_700_000_000, nanoseconds: 123_456_000),
-            "place": GeoPoint(latitude: -33.9, longitude: 151.2), "list": [1, "two", ["three": 3]] as [Any],
+            "location": GeoPoint(latitude: -33.9, longitude: 151.2), "list": [1, "two", ["three": 3]] as [Any],
             "vector": FieldValue.vector([1.5, 2.5]), "to": one.db.document("c/other"), "dots.in.name": ["x": 1],
         ]
         try await one.db.document("c/d").setData(values)
@@ -56,10 +56,10 @@ import Testing
         #expect(read["small"] as? Int == -1)
         #expect(read["large"] as? Int64 == .max)
         #expect(read["double"] as? Double == 0.1)
-        #expect(read["text"] as? String == "ä€😀\u{0}")
+        #expect(read["string"] as? String == "ä€😀\u{0}")
         #expect(read["bytes"] as? Data == Data([0, 255, 1]))
         #expect(read["at"] as? Timestamp == Timestamp(seconds: 1_700_000_000, nanoseconds: 123_456_000))
-        #expect(read["place"] as? GeoPoint == GeoPoint(latitude: -33.9, longitude: 151.2))
+        #expect(read["location"] as? GeoPoint == GeoPoint(latitude: -33.9, longitude: 151.2))
         #expect((read["list"] as? [Any])?.count == 3)
         #expect(read["vector"] as? VectorValue == FieldValue.vector([1.5, 2.5]))
         #expect((read["to"] as? DocumentReference)?.path == "c/other")
@@ -74,7 +74,7 @@ import Testing
         await #expect { try await device.db.document("c/none").updateData(["n": 1]) } throws: { error in
             FirestoreErrorCode.notFound ~= error
         }
-        // The local guess is taken back.
+        // The local estimate is reverted.
         #expect(try await !device.db.document("c/none").getDocument().exists)
         await device.end()
     }
@@ -94,7 +94,7 @@ import Testing
         func ids(_ query: Query) async throws -> [String] {
             let snapshot = try await query.getDocuments(source: .server)
             #expect(!snapshot.metadata.isFromCache)
-            // The cache, which has the results now, gives the same.
+            // The cache, which has the results now, returns the same.
             let cached = try await query.getDocuments(source: .cache)
             #expect(cached.documents.map(\.documentID) == snapshot.documents.map(\.documentID))
             return snapshot.documents.map(\.documentID)
@@ -135,7 +135,7 @@ import Testing
         await #expect { try await bad.commit() } throws: { error in FirestoreErrorCode.notFound ~= error }
         for device in [one, two] {
             let snapshot = try await device.db.collection("c").getDocuments(source: .server)
-            #expect(Heard(snapshot: snapshot).string == "a=2 b=2")
+            #expect(QueryEvent(snapshot: snapshot).string == "a=2 b=2")
         }
         await one.end()
         await two.end()
@@ -172,9 +172,9 @@ import Testing
         let other = one.database("other")
         try await one.db.document("c/a").setData(["n": 1])
         try await other.document("c/b").setData(["n": 2, "to": other.document("c/x")])
-        #expect(Heard(snapshot: try await two.db.collection("c").getDocuments(source: .server)).string == "a=1")
+        #expect(QueryEvent(snapshot: try await two.db.collection("c").getDocuments(source: .server)).string == "a=1")
         let there = try await two.database("other").collection("c").getDocuments(source: .server)
-        #expect(Heard(snapshot: there).string == "b=2")
+        #expect(QueryEvent(snapshot: there).string == "b=2")
         #expect((there.documents[0].get("to") as? DocumentReference)?.firestore === two.database("other"))
         await one.end()
         await two.end()
@@ -183,13 +183,13 @@ import Testing
     @Test func largeDocumentsGoBothWays() async throws {
         let backend = try Backend()
         let (one, two) = (try Device(backend), try Device(backend, isPersistent: true))
-        let (heard, registration) = two.db.collection("c").record(includeMetadataChanges: false)
-        try await heard.first(1)
-        // Together far above every window and buffer on the way.
+        let (received, registration) = two.db.collection("c").record(includeMetadataChanges: false)
+        try await received.first(1)
+        // Together they are much larger than every window and buffer on the path.
         for n in 0..<8 {
             try await one.db.document("c/\(n)").setData(["n": n, "data": Data(repeating: UInt8(n), count: 1_000_000)])
         }
-        let last = try await heard.latest { $0.snapshot?.count == 8 }
+        let last = try await received.latest { $0.snapshot?.count == 8 }
         for (n, document) in try #require(last.snapshot).documents.enumerated() {
             #expect(document.get("data") as? Data == Data(repeating: UInt8(n), count: 1_000_000))
         }
@@ -197,7 +197,7 @@ import Testing
             try await one.db.document("c/large").setData(["data": Data(count: 1_100_000)])
         } throws: { FirestoreErrorCode.invalidArgument ~= $0 }
         try await one.db.document("c/0").delete()
-        try await heard.latest { $0.snapshot?.count == 7 }
+        try await received.latest { $0.snapshot?.count == 7 }
         registration.remove()
         await one.end()
         await two.end()

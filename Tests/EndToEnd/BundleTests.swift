@@ -3,7 +3,7 @@ import FoundationNetworking
 import HearthFirestore
 import Testing
 
-/// Bundles from the server's own address into clients.
+/// Clients load bundles from the server's own address.
 @Suite(.timeLimit(.minutes(5))) struct BundleTests {
     private static let definition = """
         {"id": "first-page", "documents": ["settings/site"], "public": true,
@@ -18,7 +18,8 @@ import Testing
             let batch = device.db.batch()
             for n in start..<start + 100 {
                 batch.setData(
-                    ["n": n, "text": String(repeating: "\(n) ", count: 200)], forDocument: device.db.document("c/\(n)"))
+                    ["n": n, "string": String(repeating: "\(n) ", count: 200)],
+                    forDocument: device.db.document("c/\(n)"))
             }
             try await batch.commit()
         }
@@ -70,7 +71,7 @@ import Testing
         try await fill(backend)
         let bundle = try await fetch(backend)
         let writer = try Device(backend)
-        try await writer.db.document("c/7").updateData(["n": 1000, "text": "short"])
+        try await writer.db.document("c/7").updateData(["n": 1000, "string": "short"])
         try await writer.db.document("c/8").delete()
         try await writer.db.document("c/new").setData(["n": 8])
         await writer.end()
@@ -87,7 +88,7 @@ import Testing
         try await steps.latest { $0.state == .success }
         let loaded = steps.all.map(\.documentsLoaded)
         #expect(loaded == loaded.sorted() && loaded.last == Self.documentCount + 1)
-        #expect(backend.network.connectionsAccepted == 2, "loading needs no network")
+        #expect(backend.network.connectionsAccepted == 2, "loading uses no connection")
 
         let before = backend.network.bytesToClients
         let query = try #require(await device.db.getQuery(named: "all"))
@@ -95,16 +96,16 @@ import Testing
         #expect(try await query.getDocuments(source: .cache).count == Self.documentCount)
         let site = try await device.db.document("settings/site").getDocument(source: .cache)
         #expect(site.get("title") as? String == "Hearth")
-        let (heard, registration) = query.record()
-        let first = try #require(try await heard.first(1)[0].snapshot)
+        let (received, registration) = query.record()
+        let first = try #require(try await received.first(1)[0].snapshot)
         #expect(first.metadata.isFromCache && first.count == Self.documentCount)
-        let last = try await heard.latest { $0.snapshot?.metadata.isFromCache == false }
+        let last = try await received.latest { $0.snapshot?.metadata.isFromCache == false }
         #expect(last.changes.split(separator: " ").sorted() == ["+new", "-8", "~7"])
         #expect(last.snapshot?.documents.last?.documentID == "7")
         let resumed = backend.network.bytesToClients - before
-        #expect(resumed < 20_000, "only the changes came")
+        #expect(resumed < 20_000, "only the changes were sent")
 
-        // One without the bundle has to fetch it all.
+        // A client without the bundle must fetch all documents.
         registration.remove()
         await device.end()
         let other = try Device(backend)
@@ -121,15 +122,16 @@ import Testing
         let bundle = try await fetch(backend)
         backend.network.cut()
         let device = try Device(backend, isPersistent: true)
-        // A local write stays above what the bundle brings.
+        // A local write has precedence over the bundle's document.
         device.db.document("c/299").setData(["n": 500], completion: nil)
         let progress = try await device.db.loadBundle(InputStream(data: bundle))
         #expect(progress.state == .success)
         try await device.restart()
         let query = try #require(await device.db.getQuery(named: "last"))
         #expect(
-            Heard(snapshot: try await query.getDocuments(source: .cache)).string == "298=298 299=500* pending cache")
-        // The same once more is no change.
+            QueryEvent(snapshot: try await query.getDocuments(source: .cache)).string
+                == "298=298 299=500* pending cache")
+        // Loading the same bundle again changes nothing.
         #expect(try await device.db.loadBundle(bundle).state == .success)
         #expect(try await device.db.collection("c").getDocuments(source: .cache).count == Self.documentCount)
         await device.end()
@@ -148,7 +150,7 @@ import Testing
         try await steps.latest { $0 == .error }
         await #expect(throws: NSError.self) { try await device.db.loadBundle(Data("nonsense".utf8)) }
         #expect(await device.db.getQuery(named: "all") == nil)
-        // The whole one is still welcome.
+        // The complete bundle is accepted afterwards.
         #expect(try await device.db.loadBundle(bundle).state == .success)
         #expect(try await device.db.collection("c").getDocuments(source: .cache).count == Self.documentCount)
         await device.end()

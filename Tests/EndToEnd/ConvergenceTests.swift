@@ -4,15 +4,15 @@ import HearthFirestore
 import Synchronization
 import Testing
 
-/// Whatever three devices do offline and over broken connections, while they and the server are killed, the server is restored
-/// from a copy, emptied, or replaced by a new one, its rules change, and some writes are none that any server takes: once all are online and quiet, they agree, and
-/// each write has had the outcome that was told.
+/// Three devices make random changes offline and over broken connections. Meanwhile they and the server are killed, the
+/// server is restored from a copy, emptied, or replaced by a new one, its rules change, and some writes are invalid for
+/// every server. When all are online and idle, they agree, and each write has the outcome that was reported.
 ///
-/// Five runs, or `HEARTH_TEST_EFFORT` times as many: 10 gives fifty. A failure names its seed, and `HEARTH_TEST_SEED`
-/// repeats what the devices are told to do (not when their messages meet).
+/// Five runs, or `HEARTH_TEST_EFFORT` times as many: 10 makes fifty. A failure prints its seed, and `HEARTH_TEST_SEED`
+/// repeats the operations of the devices (not the interleaving of their messages).
 @Suite(.serialized, .timeLimit(.minutes(10))) struct ConvergenceTests {
     private static let runsDefault = 5
-    /// Seeds of runs that failed once.
+    /// Seeds of runs that failed before.
     private static let known: [UInt64] = [445_088_258, 947_407_366]
 
     @Test(arguments: known + TestRun.seeds(runsDefault)) func allDevicesAgreeInTheEnd(seed: UInt64) async throws {
@@ -29,16 +29,16 @@ import Testing
 }
 
 extension ConvergenceTests {
-    /// Documents that are written by one and deleted by another so quickly that the server never names them.
-    @Test func whatComesAndGoesAtOnceIsSettled() async throws {
+    /// Documents that one device writes and another deletes so quickly that the server never sends them.
+    @Test func documentsThatAreDeletedAtOnceAreSettled() async throws {
         let backend = try Backend()
         let (one, two) = (try Device(backend), try Device(backend))
-        let (heard, registration) = one.db.collection("c").record()
-        try await heard.latest { $0.string == "" }
+        let (received, registration) = one.db.collection("c").record()
+        try await received.latest { $0.string == "" }
         for round in 0..<40 {
             let (writes, deletions) = (one.db.batch(), (0..<8).map { _ in two.db.batch() })
             for n in 0..<8 {
-                // The one is shown as it was guessed, the other as the server's transform made it.
+                // One is shown with its local estimate, the other with the result of the server's transform.
                 let data: [String: Any] = n % 2 == 0 ? ["n": n] : ["n": n, "at": FieldValue.serverTimestamp()]
                 writes.setData(data, forDocument: one.db.document("c/\(round)-\(n)"))
                 for batch in deletions { batch.deleteDocument(two.db.document("c/\(round)-\(n)")) }
@@ -50,15 +50,15 @@ extension ConvergenceTests {
             for device in [one, two] { try await device.db.waitForPendingWrites() }
         }
         try await two.db.document("c/last").setData(["n": 1])
-        let there = Heard(snapshot: try await two.db.collection("c").getDocuments(source: .server)).string
-        try await heard.latest { $0.string == there }
+        let there = QueryEvent(snapshot: try await two.db.collection("c").getDocuments(source: .server)).string
+        try await received.latest { $0.string == there }
         registration.remove()
         await one.end()
         await two.end()
     }
 }
 
-/// One run: a server, three devices, and a random sequence of what they do.
+/// One run: a server, three devices, and a random sequence of operations.
 private final class ConvergenceRun {
     private static let roundsMax = 6
     private static let documentCount = 5
@@ -66,23 +66,23 @@ private final class ConvergenceRun {
         "set", "set", "merge", "update", "delete", "increment", "union", "remove", "time", "nested",
     ]
 
-    /// What was told of the writes that are also noted in the device's own document.
+    /// The reported outcomes of the writes that are also recorded in the device's own document.
     private final class Outcomes: Sendable {
-        struct Told {
+        struct Reported {
             var made: Set<Int> = []
             var refused: Set<Int> = []
             var oddRefused = 0
         }
 
-        let told = Mutex(Told())
+        let reported = Mutex(Reported())
     }
 
-    /// A device and what it listens to; listening begins anew when the device does.
+    /// A device and its listener. The listener is added again when the device restarts.
     private final class Participant {
         let device: Device
         let isPersistent: Bool
         var isOnline = true
-        var heard = Recorder<Heard>()
+        var received = Recorder<QueryEvent>()
         var registration: (any ListenerRegistration & Sendable)?
         let outcomes = Outcomes()
         var noted = 0
@@ -98,7 +98,7 @@ private final class ConvergenceRun {
 
         func listen() {
             registration?.remove()
-            (heard, registration) = query.record()
+            (received, registration) = query.record()
         }
     }
 
@@ -106,9 +106,9 @@ private final class ConvergenceRun {
     private var random: SeededRandom
     private let backend: Backend
     private let participants: [Participant]
-    /// Of the server's data.
+    /// A copy of the server's data.
     private var copy: TemporaryFolder?
-    /// What was done, for whoever looks for a failure's cause.
+    /// The operations, for the analysis of a failure.
     private var log: [String] = []
 
     init(seed: UInt64) throws {
@@ -119,7 +119,7 @@ private final class ConvergenceRun {
         participants = try [false, true, true].map { try Participant(backend, isPersistent: $0) }
     }
 
-    /// Nobody may bring a document to a state that a certain device has written.
+    /// Rules that reject every document with a state that a given device has written.
     private static func rules(refusing index: Int) -> String {
         """
         rules_version = '2';
@@ -133,12 +133,12 @@ private final class ConvergenceRun {
         """
     }
 
-    // MARK: The work
+    // MARK: Operations
 
     func work() async throws {
         for participant in participants { participant.listen() }
         for _ in 0..<2 + random.below(Self.roundsMax - 1) {
-            for (index, participant) in participants.enumerated() { try await turn(participant, index) }
+            for (index, participant) in participants.enumerated() { try await act(participant, index) }
             if random.chance(15) {
                 log.append("break")
                 backend.network.breakConnections()
@@ -170,23 +170,23 @@ private final class ConvergenceRun {
                 noteLoss()
                 try await backend.restore(copy)
             } else if random.chance(6) {
-                log.append("server is replaced")
+                log.append("server replaced")
                 noteLoss()
                 try await backend.replace()
             } else if random.chance(6) {
-                log.append("server is emptied")
+                log.append("server emptied")
                 noteLoss()
                 try await backend.empty()
             }
         }
     }
 
-    /// What was written before may be made before, and lost, whenever its outcome is delivered.
+    /// Earlier writes may have been applied and lost, whenever their outcome is delivered.
     private func noteLoss() {
         for participant in participants { participant.firstAfterRestore = participant.noted }
     }
 
-    private func turn(_ participant: Participant, _ index: Int) async throws {
+    private func act(_ participant: Participant, _ index: Int) async throws {
         if random.chance(45) {
             participant.isOnline.toggle()
             log.append("\(index) \(participant.isOnline ? "online" : "offline")")
@@ -208,7 +208,7 @@ private final class ConvergenceRun {
                 write(participant, index, nil)
             }
         }
-        // Now and then others get the time to do something first.
+        // Sometimes waits, so that other devices make changes first.
         if participant.isOnline, random.chance(40) { try await participant.device.db.waitForPendingWrites() }
         if participant.isPersistent, random.chance(12) {
             participant.registration?.remove()
@@ -216,7 +216,7 @@ private final class ConvergenceRun {
                 log.append("\(index) restarts")
                 try await participant.device.restart()
             } else {
-                log.append("\(index) is killed")
+                log.append("\(index) killed")
                 try await participant.device.kill()
             }
             participant.isOnline = true
@@ -226,7 +226,7 @@ private final class ConvergenceRun {
 
     private static func note(_ index: Int) -> String { "notes/\(index)" }
 
-    /// Notes the batch in the device's own document, all or nothing with what it does, and then what is told of it.
+    /// Records the batch in the device's own document, atomically with its effects, and then its reported outcome.
     private func commit(_ batch: WriteBatch, of participant: Participant, _ index: Int) {
         let number = participant.noted
         participant.noted += 1
@@ -235,28 +235,28 @@ private final class ConvergenceRun {
             forDocument: participant.device.db.document(Self.note(index)),
             merge: true)
         batch.commit { [outcomes = participant.outcomes] error in
-            outcomes.told.withLock { told in
+            outcomes.reported.withLock { reported in
                 switch error {
-                case nil: told.made.insert(number)
-                // By the server; or by the device's disk: what that doesn't take is never sent.
+                case nil: reported.made.insert(number)
+                // Rejected by the server, or by the device's disk: a write that the disk rejects is never sent.
                 case let error?
                 where FirestoreErrorCode.permissionDenied ~= error || FirestoreErrorCode.notFound ~= error
                     || FirestoreErrorCode.unavailable ~= error:
-                    told.refused.insert(number)
-                // It may be sent when the program starts again.
+                    reported.refused.insert(number)
+                // It may be sent after a restart of the program.
                 default: break
                 }
             }
         }
     }
 
-    /// What no server takes.
+    /// Writes that every server rejects.
     private func writeOddly(_ participant: Participant) {
         participant.odd += 1
         let db = participant.device.db
         let note: @Sendable ((any Error)?) -> Void = { [outcomes = participant.outcomes] error in
             if let error, FirestoreErrorCode.invalidArgument ~= error {
-                outcomes.told.withLock { $0.oddRefused += 1 }
+                outcomes.reported.withLock { $0.oddRefused += 1 }
             }
         }
         switch random.below(3) {
@@ -298,25 +298,25 @@ private final class ConvergenceRun {
         }
     }
 
-    // MARK: The end
+    // MARK: Convergence
 
     func settle() async throws {
         try await backend.change(rules: Self.rules(refusing: -1))
         for participant in participants {
-            // Both, so that nobody is backing off.
+            // Both calls, so that no stream waits in a backoff.
             try await participant.device.db.disableNetwork()
             try await participant.device.db.enableNetwork()
         }
         for participant in participants { try await participant.device.db.waitForPendingWrites() }
-        // Another's write, and the last one: whoever hears of it has heard of all before it.
+        // The last write, from another device: a device that receives it has received all earlier changes.
         let another = try Device(backend)
         try await another.db.document("c/last").setData(["n": 1])
         await another.end()
         for (index, participant) in participants.enumerated() {
             try await Waiting.until(
-                "seed \(seed): device \(index) is quiet: \(participant.heard.all.suffix(2)); \(log)"
+                "seed \(seed): device \(index) is idle: \(participant.received.all.suffix(2)); \(log)"
             ) {
-                guard let snapshot = participant.heard.all.last?.snapshot else { return false }
+                guard let snapshot = participant.received.all.last?.snapshot else { return false }
                 return !snapshot.metadata.isFromCache && !snapshot.metadata.hasPendingWrites
                     && snapshot.documents.contains { $0.documentID == "last" }
             }
@@ -328,10 +328,10 @@ private final class ConvergenceRun {
         let expected = Self.lines(try await fresh.db.collection("c").getDocuments(source: .server))
         #expect(!expected.isEmpty)
         for (index, participant) in participants.enumerated() {
-            let heard = try #require(participant.heard.all.last?.snapshot)
+            let received = try #require(participant.received.all.last?.snapshot)
             let cached = try await participant.query.getDocuments(source: .cache)
             #expect(!cached.metadata.hasPendingWrites, "seed \(seed), device \(index)")
-            #expect(Self.lines(heard) == expected, "seed \(seed), device \(index) listens; \(log)")
+            #expect(Self.lines(received) == expected, "seed \(seed), device \(index) listens; \(log)")
             #expect(Self.lines(cached) == expected, "seed \(seed), device \(index), cache; \(log)")
             for id in 0..<Self.documentCount {
                 let document = participant.query.firestore.document("c/\(id)")
@@ -349,14 +349,14 @@ private final class ConvergenceRun {
             let all = Set((note.get("all") as? [Int]) ?? [])
             #expect(
                 note.get("count") as? Int ?? 0 == all.count,
-                "seed \(seed), device \(index): a write was made twice: \(note.data() ?? [:]); \(log)")
-            let told = participant.outcomes.told.withLock { $0 }
-            let kept = told.made.filter { $0 >= participant.firstAfterRestore }
-            #expect(kept.isSubset(of: all), "seed \(seed), device \(index): made \(told.made), \(all); \(log)")
+                "seed \(seed), device \(index): a write was applied twice: \(note.data() ?? [:]); \(log)")
+            let reported = participant.outcomes.reported.withLock { $0 }
+            let retained = reported.made.filter { $0 >= participant.firstAfterRestore }
+            #expect(retained.isSubset(of: all), "seed \(seed), device \(index): made \(reported.made), \(all); \(log)")
             #expect(
-                told.refused.isDisjoint(with: all),
-                "seed \(seed), device \(index): refused \(told.refused), \(all); \(log)")
-            #expect(told.oddRefused == participant.odd, "seed \(seed), device \(index)")
+                reported.refused.isDisjoint(with: all),
+                "seed \(seed), device \(index): refused \(reported.refused), \(all); \(log)")
+            #expect(reported.oddRefused == participant.odd, "seed \(seed), device \(index)")
         }
         await fresh.end()
     }
@@ -372,7 +372,7 @@ private final class ConvergenceRun {
         snapshot.documents.map { "\($0.documentID): \(string($0.data()))" }
     }
 
-    /// A value in words that are equal for equal values only.
+    /// A value as a string; only equal values have equal strings.
     private static func string(_ value: Any) -> String {
         switch value {
         case let map as [String: Any]:

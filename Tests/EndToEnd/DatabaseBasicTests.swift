@@ -28,18 +28,18 @@ import Testing
     @Test func completionsComeAfterTheServer() async throws {
         let backend = try Backend()
         let device = try DatabaseDevice(backend)
-        let heard = Recorder<String>()
+        let received = Recorder<String>()
         let ref = device.ref("a")
         plainly {
-            ref.observe(.value) { heard.append("value \($0.string)") }
-            ref.setValue(1) { error, ref in heard.append("done \(error == nil) \(ref.key ?? "")") }
+            ref.observe(.value) { received.append("value \($0.string)") }
+            ref.setValue(1) { error, ref in received.append("done \(error == nil) \(ref.key ?? "")") }
         }
-        try await heard.latest { $0 == "done true a" }
-        #expect(heard.all.filter { $0 != "value null" } == ["value 1", "done true a"])
+        try await received.latest { $0 == "done true a" }
+        #expect(received.all.filter { $0 != "value null" } == ["value 1", "done true a"])
         await device.end()
     }
 
-    @Test func observersHearOfOthersWrites() async throws {
+    @Test func observersReceiveOthersWrites() async throws {
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
         try await one.ref("list").setValue(["a": 1, "b": 2])
@@ -67,7 +67,7 @@ import Testing
         await two.end()
     }
 
-    /// The fan-out of the guide for Apple platforms.
+    /// The fan-out example of the Firebase documentation, "Read and Write Data on Apple platforms".
     @Test func fanOut() async throws {
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
@@ -78,7 +78,7 @@ import Testing
             keys.append(key)
             let post = ["uid": "eva", "title": title]
             try await one.ref().updateChildValues(["/posts/\(key)": post, "/user-posts/eva/\(key)/": post])
-            // Before its observer is there, what comes and goes isn't heard of.
+            // Changes that cancel out before the observer is added are not reported.
             try await feed.recorder.first { $0.contains(title) }
         }
         #expect(keys == keys.sorted())
@@ -95,16 +95,16 @@ import Testing
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
         try await one.ref("scores").setValue(["ann": ["points": 7], "bob": ["points": 9], "cy": ["points": 1]])
         let top = two.ref("scores").queryOrdered(byChild: "points").queryLimited(toLast: 2)
-        let heard = top.record(.value)
+        let received = top.record(.value)
         let moved = top.record(.childMoved, .childAdded, .childRemoved)
-        try await heard.recorder.latest { $0 == "scores: {ann: {points: 7}, bob: {points: 9}}" }
+        try await received.recorder.latest { $0 == "scores: {ann: {points: 7}, bob: {points: 9}}" }
         try await one.ref("scores/cy/points").setValue(8)
-        try await heard.recorder.latest { $0 == "scores: {bob: {points: 9}, cy: {points: 8}}" }
+        try await received.recorder.latest { $0 == "scores: {bob: {points: 9}, cy: {points: 8}}" }
         try await one.ref("scores/cy/points").setValue(10)
-        try await heard.recorder.latest { $0 == "scores: {bob: {points: 9}, cy: {points: 10}}" }
+        try await received.recorder.latest { $0 == "scores: {bob: {points: 9}, cy: {points: 10}}" }
         try await moved.recorder.first { $0 == ">cy: {points: 10} <bob" }
         try await one.ref("scores/cy").removeValue()
-        try await heard.recorder.latest { $0 == "scores: {ann: {points: 7}, bob: {points: 9}}" }
+        try await received.recorder.latest { $0 == "scores: {ann: {points: 7}, bob: {points: 9}}" }
         #expect(
             try await two.ref("scores").queryOrdered(byChild: "points").queryStarting(atValue: 8).getData().string
                 == "{bob: {points: 9}}")
@@ -125,17 +125,17 @@ import Testing
         let at = try #require(value["at"] as? Double)
         #expect(at >= before.rounded(.down) && at <= Date().timeIntervalSince1970 * 1000)
         #expect(value["n"] as? Double == 2.5)
-        let heard = device.ref("count").record(.value)
-        #expect(try await heard.recorder.first(1) == ["count: null"])
+        let received = device.ref("count").record(.value)
+        #expect(try await received.recorder.first(1) == ["count: null"])
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<20 {
                 group.addTask { try await device.ref("count").setValue(ServerValue.increment(1)) }
             }
             try await group.waitForAll()
         }
-        try await heard.recorder.latest { $0 == "count: 20" }
-        let counts = heard.recorder.all.map { Int($0.dropFirst("count: ".count)) ?? 0 }
-        #expect(counts == counts.sorted(), "it never goes back, and no increment counts twice")
+        try await received.recorder.latest { $0 == "count: 20" }
+        let counts = received.recorder.all.map { Int($0.dropFirst("count: ".count)) ?? 0 }
+        #expect(counts == counts.sorted(), "the count never decreases, and no increment is applied twice")
         let offset = device.ref(".info/serverTimeOffset").record(.value)
         try await offset.recorder.first { $0.hasPrefix("serverTimeOffset: ") }
         await device.end()
@@ -145,20 +145,20 @@ import Testing
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
         let string = String(repeating: "x€😀\"\\\n", count: 60_000)
-        try await one.ref("big/text").setValue(string)
-        #expect(try await two.ref("big/text").getData().value as? String == string)
+        try await one.ref("big/string").setValue(string)
+        #expect(try await two.ref("big/string").getData().value as? String == string)
         var children: [String: Any] = [:]
         for index in 0..<5_000 { children["k\(index)"] = ["n": index, "t": "ä\(index)"] as [String: Any] }
         try await one.ref("big/list").setValue(children)
         let snapshot = try await two.ref("big/list").getData()
         #expect(snapshot.childrenCount == 5_000)
         #expect(snapshot.childSnapshot(forPath: "k4999/t").value as? String == "ä4999")
-        let heard = two.ref("big/list").record(.childChanged)
-        // What is written before the data has come is seen as added.
+        let received = two.ref("big/list").record(.childChanged)
+        // A write before the data has arrived is reported as an addition.
         _ = try await two.ref("big/list").record(.value).recorder.first(1)
         try await two.ref("big/list/k7/n").setValue(-7)
-        try await heard.recorder.latest { $0 == "~k7: {n: -7, t: ä7} <k6999" || $0.hasPrefix("~k7: {n: -7, t: ä7}") }
-        // Two keys that Swift's strings call equal.
+        try await received.recorder.latest { $0 == "~k7: {n: -7, t: ä7} <k6999" || $0.hasPrefix("~k7: {n: -7, t: ä7}") }
+        // Two keys that Swift's strings treat as equal.
         try await one.ref("strange").updateChildValues(["\u{e4}": 1, "b c+%": 3])
         try await one.ref("strange").child("a\u{308}").setValue(2)
         let strange = try await two.ref("strange").getData()

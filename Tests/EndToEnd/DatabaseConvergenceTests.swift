@@ -2,11 +2,11 @@ import Foundation
 import HearthDatabase
 import Testing
 
-/// Whatever three clients of the Realtime Database do offline and over broken connections: once all are online and quiet,
-/// they show what the server has; and at every moment the child events that they heard add up to the value event.
+/// Three clients of the Realtime Database make random changes offline and over broken connections. When all are online
+/// and idle, they show the server's data. At every time the child events that they received add up to the value event.
 ///
-/// Five runs, or `HEARTH_TEST_EFFORT` times as many: 40 gives two hundred. A failure names its seed, and `HEARTH_TEST_SEED`
-/// repeats what the clients are told to do (not when their messages meet).
+/// Five runs, or `HEARTH_TEST_EFFORT` times as many: 40 makes two hundred. A failure prints its seed, and
+/// `HEARTH_TEST_SEED` repeats the operations of the clients (not the interleaving of their messages).
 @Suite(.serialized, .timeLimit(.minutes(20))) struct DatabaseConvergenceTests {
     private static let runsDefault = 5
 
@@ -24,7 +24,7 @@ import Testing
     }
 }
 
-/// One run: a server, three clients, and a random sequence of what they do.
+/// One run: a server, three clients, and a random sequence of operations.
 private final class DatabaseConvergenceRun {
     private static let roundsMax = 6
     private static let rules = """
@@ -35,7 +35,7 @@ private final class DatabaseConvergenceRun {
         "increment", "time",
     ]
 
-    /// A client and what it observes; observing begins anew when the client does.
+    /// A client and its observers. The observers are added again when the client restarts.
     private final class Participant {
         private(set) var device: DatabaseDevice
         private let backend: Backend
@@ -55,7 +55,7 @@ private final class DatabaseConvergenceRun {
 
         var isPersistent: Bool { folder != nil }
 
-        /// Ends the program and starts it again; it finds the same cache.
+        /// Ends the program and starts it again with the same cache.
         func restart() async throws {
             await device.end()
             device = try DatabaseDevice(backend, name: name, folder: folder)
@@ -99,12 +99,12 @@ private final class DatabaseConvergenceRun {
     var faults: [String] { (participants.flatMap(\.witnesses) + ended).flatMap(\.faults).map { "\($0); \(log)" } }
     var eventCount: Int { (participants.flatMap(\.witnesses) + ended).reduce(0) { $0 + $1.eventCount } }
 
-    // MARK: The work
+    // MARK: Operations
 
     func work() async throws {
         for participant in participants { participant.observe() }
         for _ in 0..<2 + random.below(Self.roundsMax - 1) {
-            for (index, participant) in participants.enumerated() { try await turn(participant, index) }
+            for (index, participant) in participants.enumerated() { try await act(participant, index) }
             if random.chance(15) {
                 log.append("break")
                 backend.network.breakConnections()
@@ -117,14 +117,14 @@ private final class DatabaseConvergenceRun {
         }
     }
 
-    private func turn(_ participant: Participant, _ index: Int) async throws {
+    private func act(_ participant: Participant, _ index: Int) async throws {
         if random.chance(35) {
             participant.isOnline.toggle()
             log.append("\(index) \(participant.isOnline ? "online" : "offline")")
             if participant.isOnline { participant.device.db.goOnline() } else { participant.device.db.goOffline() }
         }
         for _ in 0..<random.below(7) { write(participant, index) }
-        // Now and then others get the time to do something first.
+        // Sometimes waits, so that other clients make changes first.
         if random.chance(40) { try await Task.sleep(for: .milliseconds(random.below(30))) }
         if participant.isPersistent, random.chance(12) {
             log.append("\(index) restarts")
@@ -161,53 +161,53 @@ private final class DatabaseConvergenceRun {
 
     private func write(_ participant: Participant, _ index: Int) {
         let path = path()
-        let place = participant.root.child(path)
+        let location = participant.root.child(path)
         let kind = random.pick(Self.kinds)
         log.append("\(index) \(kind) \(path)")
         switch kind {
-        case "set": place.setValue(value(depth: 0))
-        case "leaf": place.setValue(random.below(100), andPriority: random.chance(50) ? random.below(6) : nil)
-        case "remove": place.removeValue()
+        case "set": location.setValue(value(depth: 0))
+        case "leaf": location.setValue(random.below(100), andPriority: random.chance(50) ? random.below(6) : nil)
+        case "remove": location.removeValue()
         case "update":
             var changes: [String: Any] = [:]
             for key in ["a/x", "b", "c/y/z"] where random.chance(60) {
                 changes[key] = random.chance(20) ? NSNull() : value(depth: 1)
             }
-            if !changes.isEmpty { place.updateChildValues(changes) }
-        case "priority": place.setPriority(random.below(6))
+            if !changes.isEmpty { location.updateChildValues(changes) }
+        case "priority": location.setPriority(random.below(6))
         case "push": participant.root.child("list").childByAutoId().setValue(["by": index, "n": random.below(100)])
         case "transaction":
             participant.root.child("a/count").runTransactionBlock { data in
                 data.value = (data.value as? Int ?? 0) + 1
                 return TransactionResult.success(withValue: data)
             }
-        case "increment": place.setValue(ServerValue.increment(NSNumber(value: random.below(10))))
-        default: place.setValue(["at": ServerValue.timestamp(), "n": 1])
+        case "increment": location.setValue(ServerValue.increment(NSNumber(value: random.below(10))))
+        default: location.setValue(["at": ServerValue.timestamp(), "n": 1])
         }
     }
 
-    // MARK: The end
+    // MARK: Convergence
 
     func settle() async throws {
         for participant in participants {
-            // Both, so that nobody is backing off.
+            // Both calls, so that no connection waits in a backoff.
             participant.device.db.goOffline()
             participant.device.db.goOnline()
         }
         for (index, participant) in participants.enumerated() {
-            // Writes are answered in their order: when this one is, all before it are.
+            // Writes are answered in order: when this one is answered, all earlier writes are.
             try await participant.root.child("last/\(index)").setValue(1)
         }
         let another = try DatabaseDevice(backend)
         for (index, participant) in participants.enumerated() {
             for (number, query) in participant.observed.enumerated() {
-                // Transactions that were overtaken are tried again after later writes are answered.
-                let (witness, place) = (participant.witnesses[number], query(another.db.reference()))
+                // Transactions with conflicts are retried after later writes are answered.
+                let (witness, location) = (participant.witnesses[number], query(another.db.reference()))
                 var expected = ""
                 try await Waiting.until(
-                    "client \(index), query \(number): \(witness.value ?? "nothing") in place of \(expected); \(log)"
+                    "client \(index), query \(number): \(witness.value ?? "nothing") instead of \(expected); \(log)"
                 ) {
-                    expected = EventWitness.string(try await place.getData().valueInExportFormat())
+                    expected = EventWitness.string(try await location.getData().valueInExportFormat())
                     return witness.value == expected
                 }
             }

@@ -37,28 +37,28 @@ import Testing
     @Test func goingOfflineByHand() async throws {
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
-        let heard = one.ref("x").record(.value)
+        let received = one.ref("x").record(.value)
         try await two.ref("x").setValue(1)
-        try await heard.recorder.latest { $0 == "x: 1" }
+        try await received.recorder.latest { $0 == "x: 1" }
         one.db.goOffline()
         one.db.goOffline()
         try await one.waitUntil(connected: false)
         try await two.ref("x").setValue(2)
         plainly { one.ref("y").setValue(3) }
         #expect(try await one.ref("y").observeSingleEvent(of: .value).string == "3")
-        #expect(try await one.ref("x").getData().string == "1", "an observer has it, stale as it is")
+        #expect(try await one.ref("x").getData().string == "1", "an observer has the value, although it is stale")
         await #expect(throws: NSError.self) { _ = try await one.ref("z").getData() }
         one.db.goOnline()
-        try await heard.recorder.latest { $0 == "x: 2" }
+        try await received.recorder.latest { $0 == "x: 2" }
         try await Waiting.until("y arrives") { try await two.ref("y").getData().string == "3" }
         await one.end()
         await two.end()
     }
 
-    @Test func theServerGoesAndComesBack() async throws {
+    @Test func theServerStopsAndRestarts() async throws {
         let backend = try Backend()
         let device = try DatabaseDevice(backend)
-        let heard = device.ref("x").record(.value)
+        let received = device.ref("x").record(.value)
         try await device.ref("x").setValue(1)
         backend.stop()
         try await device.waitUntil(connected: false)
@@ -66,7 +66,9 @@ import Testing
         try await backend.restart()
         try await device.waitUntil(connected: true)
         try await Waiting.until("x is 2") { try await device.ref("x").getData().string == "2" }
-        #expect(!heard.recorder.all.dropFirst().contains("x: null"), "it doesn't flicker: \(heard.recorder.all)")
+        #expect(
+            !received.recorder.all.dropFirst().contains("x: null"),
+            "the value does not flicker: \(received.recorder.all)")
         await device.end()
     }
 
@@ -76,17 +78,20 @@ import Testing
         var children: [String: Any] = [:]
         for index in 0..<300 { children["k\(index)"] = "value \(index)" }
         try await two.ref("x").setValue(children)
-        let heard = one.ref("x").record(.childAdded, .childRemoved, .childChanged)
-        try await heard.recorder.first(300)
+        let received = one.ref("x").record(.childAdded, .childRemoved, .childChanged)
+        try await received.recorder.first(300)
         backend.network.cut()
         try await one.waitUntil(connected: false)
         backend.network.restore()
         try await two.waitUntil(connected: true)
         try await two.ref("x").updateChildValues(["k7": "new", "k8": NSNull(), "l": 1])
-        try await heard.recorder.first { $0.hasPrefix("+l: 1") }
-        try await heard.recorder.first(303)
+        try await received.recorder.first { $0.hasPrefix("+l: 1") }
+        try await received.recorder.first(303)
         #expect(
-            Set(heard.recorder.all.dropFirst(300).map { $0.prefix { $0 != "<" }.trimmingCharacters(in: .whitespaces) })
+            Set(
+                received.recorder.all.dropFirst(300).map {
+                    $0.prefix { $0 != "<" }.trimmingCharacters(in: .whitespaces)
+                })
                 == ["~k7: new", "-k8: value 8", "+l: 1"])
         await one.end()
         await two.end()
@@ -98,8 +103,8 @@ import Testing
         let name = "device-\(UUID().uuidString)"
         let first = try DatabaseDevice(backend, name: name, folder: folder)
         try await first.ref("x").setValue(["a": 1, "b": 2])
-        let heard = first.ref("x").record(.value)
-        try await heard.recorder.latest { $0 == "x: {a: 1, b: 2}" }
+        let received = first.ref("x").record(.value)
+        try await received.recorder.latest { $0 == "x: {a: 1, b: 2}" }
         try await first.waitUntil(connected: true)
         backend.network.cut()
         try await first.waitUntil(connected: false)
@@ -107,7 +112,7 @@ import Testing
             first.ref("x/c").setValue(3)
             first.ref("y").setValue(ServerValue.increment(4))
         }
-        try await heard.recorder.latest { $0 == "x: {a: 1, b: 2, c: 3}" }
+        try await received.recorder.latest { $0 == "x: {a: 1, b: 2, c: 3}" }
         await first.end()
 
         let second = try DatabaseDevice(backend, name: name, folder: folder)
@@ -123,7 +128,7 @@ import Testing
         await other.end()
     }
 
-    @Test func keptInSync() async throws {
+    @Test func keepSynced() async throws {
         let backend = try Backend()
         let folder = try TemporaryFolder()
         let (one, two) = (try DatabaseDevice(backend, folder: folder), try DatabaseDevice(backend))
@@ -143,23 +148,23 @@ import Testing
         let backend = try Backend()
         let device = try DatabaseDevice(backend)
         try await device.ref("x").setValue(1)
-        let heard = device.ref("x").record(.value)
-        try await heard.recorder.latest { $0 == "x: 1" }
+        let received = device.ref("x").record(.value)
+        try await received.recorder.latest { $0 == "x: 1" }
         device.db.goOffline()
         let done = Recorder<Int>()
         plainly { device.ref("x").setValue(2) { error, _ in done.append((error as NSError?)?.code ?? 0) } }
-        try await heard.recorder.latest { $0 == "x: 2" }
+        try await received.recorder.latest { $0 == "x: 2" }
         device.db.purgeOutstandingWrites()
         #expect(try await done.first(1) == [3])
-        try await heard.recorder.latest { $0 == "x: 1" }
+        try await received.recorder.latest { $0 == "x: 1" }
         device.db.goOnline()
         try await device.waitUntil(connected: true)
         #expect(try await device.ref("x").getData().string == "1")
         await device.end()
     }
 
-    /// The server closes a connection that brings more than 16 MiB in one request.
-    @Test(arguments: [false, true]) func whatIsTooLargeIsRefusedAndKeepsNothingUp(isPersistent: Bool) async throws {
+    /// The server closes a connection on which one request exceeds 16 MiB.
+    @Test(arguments: [false, true]) func writesThatAreTooLargeFailAndBlockNothing(isPersistent: Bool) async throws {
         let backend = try Backend()
         let device = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
         let half = String(repeating: "x", count: 9 << 20)
@@ -173,22 +178,23 @@ import Testing
             device.ref("c").setValue(1, withCompletionBlock: note("small"))
             device.ref("d").onDisconnectSetValue(["x": half, "y": half], withCompletionBlock: note("wish"))
         }
-        let told = try await answers.first(4)
-        #expect(Set(told.map { $0.prefix { $0 != " " } }) == ["set", "update", "small", "wish"])
-        #expect(told.filter { $0.contains("larger than") }.count == 3 && told.contains("small made"), "\(told)")
+        let outcomes = try await answers.first(4)
+        #expect(Set(outcomes.map { $0.prefix { $0 != " " } }) == ["set", "update", "small", "wish"])
+        #expect(
+            outcomes.filter { $0.contains("larger than") }.count == 3 && outcomes.contains("small made"), "\(outcomes)")
         #expect(try await device.ref("a").getData().exists() == false)
         await device.end()
     }
 
-    /// The answer to a single read has no place in the order of what an observer hears.
-    @Test(arguments: [50, 2000]) func aReadAboveAnObserverSetsNothingBack(siblings count: Int) async throws {
+    /// The answer to a single read has no position in the order of an observer's events.
+    @Test(arguments: [50, 2000]) func aReadAboveAnObserverRevertsNothing(siblings count: Int) async throws {
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
         try await two.ref("p/x").setValue(-1)
-        let siblings = Dictionary(uniqueKeysWithValues: (0..<count).map { ("k\($0)", "some text \($0)") })
+        let siblings = Dictionary(uniqueKeysWithValues: (0..<count).map { ("k\($0)", "some string \($0)") })
         try await two.ref("p/siblings").setValue(siblings)
-        let heard = one.ref("p/x").record(.value)
-        try await heard.recorder.first(1)
+        let received = one.ref("p/x").record(.value)
+        try await received.recorder.first(1)
         let isOver = Recorder<Bool>()
         let writer = Task {
             for n in 0..<60 { try await two.ref("p/x").setValue(n) }
@@ -196,16 +202,16 @@ import Testing
         }
         while isOver.all.isEmpty { _ = try await one.ref("p").getData() }
         try await writer.value
-        try await heard.recorder.latest { $0 == "x: 59" }
-        let numbers = heard.recorder.all.compactMap { Int($0.dropFirst(3)) }
+        try await received.recorder.latest { $0 == "x: 59" }
+        let numbers = received.recorder.all.compactMap { Int($0.dropFirst(3)) }
         #expect(numbers == numbers.sorted())
-        heard.stop()
+        received.stop()
         await one.end()
         await two.end()
     }
 
-    /// The disk is full while a write is answered: it isn't sent again by the next run.
-    @Test func anAnswerThatTheDiskDoesNotTakeIsNotForgotten() async throws {
+    /// The disk is full while a write is answered: the next run does not send the write again.
+    @Test func anAnswerThatTheDiskRejectsIsNotLost() async throws {
         let backend = try Backend()
         let folder = try TemporaryFolder()
         let device = try DatabaseDevice(backend, name: "full", folder: folder)
@@ -232,8 +238,8 @@ import Testing
         await other.end()
     }
 
-    /// A row of the queue that can't be read costs its write.
-    @Test func aWriteThatCannotBeReadCostsItself() async throws {
+    /// A row of the queue that cannot be read loses only its own write.
+    @Test func aWriteThatCannotBeReadLosesOnlyItself() async throws {
         let backend = try Backend()
         let folder = try TemporaryFolder()
         let device = try DatabaseDevice(backend, name: "damaged", folder: folder)
@@ -255,18 +261,18 @@ import Testing
         await other.end()
     }
 
-    @Test func wholeNumbersAreToldOnce() async throws {
+    @Test func wholeNumbersAreReportedOnce() async throws {
         let backend = try Backend()
         let device = try DatabaseDevice(backend)
-        let heard = device.ref("x").record(.value)
-        try await heard.recorder.latest { $0 == "x: null" }
+        let received = device.ref("x").record(.value)
+        try await received.recorder.latest { $0 == "x: null" }
         for value in [5.0, 2.5, -0.0, 1e15] { try await device.ref("x").setValue(value) }
         try await device.ref("x").setValue(ServerValue.increment(0.5))
         try await device.ref("x").setValue(ServerValue.increment(0.5))
         try await device.ref("x").setValue(["a": 1.0, "b": [2.0, 3]] as [String: Any])
-        try await heard.recorder.latest { $0.contains("b") }
-        #expect(heard.recorder.all.count == 8, "\(heard.recorder.all)")
-        heard.stop()
+        try await received.recorder.latest { $0.contains("b") }
+        #expect(received.recorder.all.count == 8, "\(received.recorder.all)")
+        received.stop()
         await device.end()
     }
 }

@@ -12,7 +12,7 @@ import Testing
         try await ref.onDisconnectSetValue(["online": false, "last": ServerValue.timestamp()] as [String: Any])
         try await ref.setValue(["online": true])
         try await seen.recorder.latest { $0 == "ada: {online: true}" }
-        // Also tells the one itself that it is gone.
+        // The client itself also receives the event of its own disconnection.
         let own = ref.record(.value)
         try await own.recorder.latest { $0 == "ada: {online: true}" }
         if isBroken { backend.network.breakConnections() } else { one.db.goOffline() }
@@ -42,7 +42,7 @@ import Testing
         await two.end()
     }
 
-    /// The presence of the guide for Apple platforms.
+    /// The presence example of the Firebase documentation, "Enabling Offline Capabilities on Apple Platforms".
     @Test func presence() async throws {
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
@@ -58,7 +58,7 @@ import Testing
         let seen = two.ref("users/ada").record(.value)
         try await seen.recorder.latest { $0.contains("connections: {-") && !$0.contains("lastOnline") }
         backend.network.breakConnections()
-        // It comes back by itself, with a connection of another name.
+        // It reconnects automatically, with another connection id.
         try await seen.recorder.latest { $0.contains("connections: {-") && $0.contains("lastOnline: ") }
         one.db.goOffline()
         try await seen.recorder.latest { !$0.contains("connections") && $0.contains("lastOnline: ") }

@@ -29,11 +29,11 @@ import Testing
         }
     }
 
-    @Test func refusedWritesAreTakenBack() async throws {
+    @Test func failedWritesAreReverted() async throws {
         let backend = try Backend(databaseRules: Self.rules)
         let device = try DatabaseDevice(backend)
-        let heard = device.ref("users/ada").record(.value)
-        #expect(try await heard.recorder.first(1) == ["error 1"])
+        let received = device.ref("users/ada").record(.value)
+        #expect(try await received.recorder.first(1) == ["error 1"])
         #expect(await code { try await device.ref("users/ada").setValue(["name": "x"]) } == 1)
         #expect(await code { try await device.ref("secret").setValue(1) } == 1)
         #expect(await code { _ = try await device.ref("secret").getData() } == 1)
@@ -45,7 +45,7 @@ import Testing
             ref.observe(.value) { seen.append("value \($0.string)") }
         }
         try await seen.latest { $0 == "value null" }
-        // One path of two is refused: nothing is written.
+        // One of two paths is not permitted: nothing is written.
         plainly {
             device.ref().updateChildValues(["public/x": 1, "secret": 2]) { error, _ in
                 seen.append("error \((error as NSError?)?.code ?? 0)")
@@ -61,18 +61,18 @@ import Testing
         let (ada, bob) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
         try await ada.waitUntil(connected: true)
         try await ada.signIn("ada")
-        // At once: in the name of the new user.
+        // It takes effect at once, for the new user.
         try await ada.ref("users/ada").setValue(["name": "Ada"])
-        let heard = ada.ref("users/ada").record(.value)
-        try await heard.recorder.latest { $0 == "ada: {name: Ada}" }
+        let received = ada.ref("users/ada").record(.value)
+        try await received.recorder.latest { $0 == "ada: {name: Ada}" }
         #expect(await code { try await ada.ref("users/ada").setValue(["nick": "x"]) } == 1, ".validate")
         try await bob.signIn("bob")
         try await bob.ref("users/bob").setValue(["name": "Bob"])
         #expect(await code { _ = try await bob.ref("users/ada").getData() } == 1)
         #expect(await code { try await bob.ref("users/ada/name").setValue("x") } == 1)
-        // Who isn't signed in any more loses what he listens to.
+        // A user who signs out loses their listeners.
         try Auth.auth(app: ada.app).signOut()
-        try await heard.recorder.latest { $0 == "error 1" }
+        try await received.recorder.latest { $0 == "error 1" }
         #expect(await code { try await ada.ref("users/ada").setValue(["name": "x"]) } == 1)
         try await ada.signIn("ada")
         #expect(try await ada.ref("users/ada/name").getData().string == "Ada")
@@ -104,9 +104,9 @@ import Testing
         #expect(
             try await device.ref("public").queryOrdered(byChild: "n").queryLimited(toFirst: 1).getData().string
                 == "{b: {m: 2, n: 1}}")
-        // Without an index: observers work, single reads are refused.
-        let heard = device.ref("public").queryOrdered(byChild: "m").queryLimited(toFirst: 1).record(.value)
-        try await heard.recorder.latest { $0 == "public: {a: {m: 1, n: 2}}" }
+        // Without an index observers work, and single reads fail.
+        let received = device.ref("public").queryOrdered(byChild: "m").queryLimited(toFirst: 1).record(.value)
+        try await received.recorder.latest { $0 == "public: {a: {m: 1, n: 2}}" }
         let other = try DatabaseDevice(backend)
         await #expect {
             _ = try await other.ref("public").queryOrdered(byChild: "m").queryLimited(toFirst: 1).getData()

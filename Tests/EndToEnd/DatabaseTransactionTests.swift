@@ -3,7 +3,7 @@ import HearthDatabase
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct DatabaseTransactionTests {
-    /// The stars of the guide for Apple platforms.
+    /// The stars example of the Firebase documentation, "Read and Write Data on Apple platforms".
     private func star(_ uid: String, _ data: MutableData) -> TransactionResult {
         guard var post = data.value as? [String: Any] else { return .success(withValue: data) }
         var stars = post["stars"] as? [String: Bool] ?? [:]
@@ -74,25 +74,25 @@ import Testing
         await device.end()
     }
 
-    /// What was handed to the connection is answered by the server; the later write wins.
+    /// The server answers requests that were passed to the connection; the later write wins.
     @Test func overwrittenWhileOffline() async throws {
         let backend = try Backend()
         let device = try DatabaseDevice(backend)
         try await device.waitUntil(connected: true)
         device.db.goOffline()
-        let heard = Recorder<String>()
+        let received = Recorder<String>()
         plainly {
             device.ref("x").runTransactionBlock({ data in
                 data.value = 7
                 return .success(withValue: data)
-            }) { error, isCommitted, _ in heard.append(error == nil ? "\(isCommitted)" : "error") }
-            device.ref("x").setValue(1) { _, _ in heard.append("set") }
+            }) { error, isCommitted, _ in received.append(error == nil ? "\(isCommitted)" : "error") }
+            device.ref("x").setValue(1) { _, _ in received.append("set") }
         }
         #expect(try await device.ref("x").observeSingleEvent(of: .value).string == "1")
         device.db.goOnline()
-        #expect(try await heard.first(2).last == "set")
+        #expect(try await received.first(2).last == "set")
         #expect(try await device.ref("x").getData().string == "1")
-        #expect(heard.all.count == 2)
+        #expect(received.all.count == 2)
         await device.end()
     }
 
@@ -100,8 +100,8 @@ import Testing
         let backend = try Backend()
         let device = try DatabaseDevice(backend)
         try await device.ref("x").setValue(1)
-        let heard = device.ref("x").record(.value)
-        try await heard.recorder.latest { $0 == "x: 1" }
+        let received = device.ref("x").record(.value)
+        try await received.recorder.latest { $0 == "x: 1" }
         let done = Recorder<Bool>()
         plainly {
             device.ref("x").runTransactionBlock(
@@ -110,18 +110,19 @@ import Testing
                     return .success(withValue: data)
                 },
                 andCompletionBlock: { _, isCommitted, _ in
-                    done.append(isCommitted && heard.recorder.all.contains("x: 2"))
+                    done.append(isCommitted && received.recorder.all.contains("x: 2"))
                 },
                 withLocalEvents: false)
         }
         #expect(try await done.first(1) == [true], "the event comes before the completion")
-        #expect(heard.recorder.all == ["x: 1", "x: 2"])
+        #expect(received.recorder.all == ["x: 1", "x: 2"])
         await device.end()
     }
 
     private static let depths = [[2, 1], [1, 2], [2, 0], [0, 2], [1, 0], [2, 2, 1], [2, 1, 0]]
 
-    /// Each adds one to `t/a/n`, from there or from above it, offline. What the device doesn't know beside it stays, and each counts.
+    /// Each transaction adds one to `t/a/n`, at that path or above it, offline. Siblings that the device does not know
+    /// are preserved, and each transaction is applied.
     @Test(arguments: ["", "t/a", "t/a/n"], depths) func aboveAndBelowOneAnother(
         known: String, depths: [Int]
     ) async throws {
@@ -129,8 +130,8 @@ import Testing
             let backend = try Backend()
             let (device, other) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
             if !isEmpty { try await other.ref("t").setValue(["a": ["n": 5], "z": 1] as [String: Any]) }
-            let heard = known.isEmpty ? nil : device.ref(known).record(.value)
-            if let heard { try await heard.recorder.first(1) }
+            let received = known.isEmpty ? nil : device.ref(known).record(.value)
+            if let received { try await received.recorder.first(1) }
             try await device.ref("m").setValue(1)
             device.db.goOffline()
             let ended = Recorder<Bool>()
@@ -149,7 +150,7 @@ import Testing
             #expect(try await ended.first(depths.count).allSatisfy { $0 })
             let result = try await other.ref("t").getData().string
             #expect(result == (isEmpty ? "{a: {n: \(depths.count)}}" : "{a: {n: \(5 + depths.count)}, z: 1}"))
-            heard?.stop()
+            received?.stop()
             await device.end()
             await other.end()
         }

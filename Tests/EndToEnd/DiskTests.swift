@@ -4,43 +4,43 @@ import HearthFirestore
 import Synchronization
 import Testing
 
-/// A disk that is full for a moment, or answers with errors, costs the calls that need it. The rest waits, and nothing is lost,
-/// nothing made twice.
+/// A disk that is full for a while, or reports errors, fails the calls that need it. All other work waits; nothing is
+/// lost, and nothing is applied twice.
 ///
-/// Serialised: the faults are planted in the whole process.
+/// Serialized: the faults apply to the whole process.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct DiskTests {
-    @Test func aFullDiskIsOverInAMoment() async throws {
+    @Test func aFullDiskIsTransient() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend, isPersistent: true), try Device(backend))
         let folder = try #require(device.folder).path
-        let (heard, registration) = device.db.collection("c").record()
+        let (received, registration) = device.db.collection("c").record()
         try await device.db.document("c/a").setData(["n": 1])
-        try await heard.latest { $0.string == "a=1" }
+        try await received.latest { $0.string == "a=1" }
 
         DiskFaults.plant(DiskFaults.Plan(folder: folder, code: ENOSPC) { _ in true })
         await #expect {
             try await device.db.document("c/b").setData(["n": 2])
         } throws: { FirestoreErrorCode.resourceExhausted ~= $0 }
-        // What needs nothing of the disk goes on; what the server says can't be taken.
+        // Calls that do not need the disk continue; changes from the server cannot be stored.
         #expect(try await device.db.document("c/a").getDocument(source: .cache).get("n") as? Int == 1)
         try await other.db.document("c/a").setData(["n": 3])
-        try await heard.latest { $0.string == "a=1 cache" }
+        try await received.latest { $0.string == "a=1 cache" }
         await #expect {
             try await device.db.collection("d").getDocuments(source: .server)
         } throws: { FirestoreErrorCode.resourceExhausted ~= $0 }
 
         DiskFaults.remove(from: folder)
-        try await heard.latest { $0.string == "a=3" }
+        try await received.latest { $0.string == "a=3" }
         try await device.db.document("c/b").setData(["n": 4])
-        try await heard.latest { $0.string == "a=3 b=4" }
+        try await received.latest { $0.string == "a=3 b=4" }
         #expect(try await device.db.collection("d").getDocuments(source: .server).isEmpty)
         registration.remove()
         await device.end()
         await other.end()
     }
 
-    /// The server has made the write, which must not be sent again.
-    @Test(arguments: [true, false]) func anAnswerThatCannotBeKeptWaits(isAllowed: Bool) async throws {
+    /// The server has applied the write, which must not be sent again.
+    @Test(arguments: [true, false]) func anAnswerThatCannotBeStoredWaits(isAllowed: Bool) async throws {
         let backend = try Backend(
             rules: """
                 service cloud.firestore { match /databases/{d}/documents {
@@ -51,33 +51,33 @@ import Testing
         let folder = try #require(device.folder).path
         let document = device.db.document("c/a")
         try await document.setData(["n": 0])
-        let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.string == "a=0" }
+        let (received, registration) = device.db.collection("c").record()
+        try await received.latest { $0.string == "a=0" }
 
-        // The first transactions are the write's own; whatever comes then fails for a while.
+        // The first transactions belong to the write itself. Later ones fail for a while.
         try await device.db.disableNetwork()
-        let told = Recorder<String>()
+        let outcomes = Recorder<String>()
         for number in 0..<5 {
             document.updateData(["n": FieldValue.increment(Int64(number == 2 && !isAllowed ? 1000 : 1))]) {
-                told.append($0 == nil ? "made" : "refused")
+                outcomes.append($0 == nil ? "made" : "refused")
             }
         }
-        try await heard.latest { $0.string.hasPrefix(isAllowed ? "a=5*" : "a=1004*") }
+        try await received.latest { $0.string.hasPrefix(isAllowed ? "a=5*" : "a=1004*") }
         DiskFaults.plant(DiskFaults.Plan(folder: folder, code: EIO) { _ in true })
         device.db.enableNetwork { _ in }
-        try await told.first(1)
+        try await outcomes.first(1)
         try await Task.sleep(for: .seconds(1))
         DiskFaults.remove(from: folder)
-        try await told.first(5)
+        try await outcomes.first(5)
         let count = isAllowed ? 5 : 4
-        #expect(told.all.count { $0 == "made" } == count)
-        try await heard.latest { $0.string == "a=\(count)" }
+        #expect(outcomes.all.count { $0 == "made" } == count)
+        try await received.latest { $0.string == "a=\(count)" }
         #expect(try await document.getDocument(source: .server).get("n") as? Int == count)
         registration.remove()
         await device.end()
     }
 
-    @Test func whoeverWaitsForWritesDuringAPauseHearsOfTheirEnd() async throws {
+    @Test func waitingForPendingWritesCompletesAfterAPause() async throws {
         let backend = try Backend()
         let device = try Device(backend, isPersistent: true)
         let folder = try #require(device.folder).path
@@ -85,13 +85,13 @@ import Testing
         // The cache has a Write stream: without one nothing is sent.
         try await document.setData(["n": 0])
         try await device.db.disableNetwork()
-        let told = Recorder<String>()
-        document.setData(["n": 1]) { told.append($0 == nil ? "made" : "refused") }
+        let outcomes = Recorder<String>()
+        document.setData(["n": 1]) { outcomes.append($0 == nil ? "made" : "refused") }
         _ = try await document.getDocument(source: .cache)
         DiskFaults.plant(DiskFaults.Plan(folder: folder, code: ENOSPC) { _ in true })
         device.db.enableNetwork { _ in }
-        // The server has answered, and the cache can't take it.
-        #expect(try await told.first(1) == ["made"])
+        // The server has answered, and the cache cannot store the answer.
+        #expect(try await outcomes.first(1) == ["made"])
         let db = device.db
         let waiting = Task { try await db.waitForPendingWrites() }
         _ = try await document.getDocument(source: .cache)
@@ -106,18 +106,18 @@ import Testing
         } }
         """
 
-    /// Whoever signs in while the cache can't be written has his own writes, and not those of the one before.
-    @Test func aUserWhoComesDuringAPauseIsHimself() async throws {
+    /// A user who signs in while the cache cannot be written has their own writes, and not those of the former user.
+    @Test func aUserWhoSignsInDuringAPauseHasTheirOwnWrites() async throws {
         let backend = try Backend(rules: Self.ownerRules)
         let (device, other) = (try Device(backend, isPersistent: true), try Device(backend, provider: OwnerToken()))
         let folder = try #require(device.folder).path
         try await device.signIn("alice")
         try await device.db.document("c/a").setData(["by": "alice", "n": 1])
-        let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.string == "a=1" }
+        let (received, registration) = device.db.collection("c").record()
+        try await received.latest { $0.string == "a=1" }
         try await device.db.disableNetwork()
         device.db.document("c/secret").setData(["by": "alice", "n": 7]) { _ in }
-        try await heard.latest { $0.string == "a=1 secret=7* pending cache" }
+        try await received.latest { $0.string == "a=1 secret=7* pending cache" }
         DiskFaults.plant(DiskFaults.Plan(folder: folder, code: ENOSPC) { _ in true })
         device.db.enableNetwork { _ in }
         try await other.db.document("c/x").setData(["by": "owner", "n": 3])
@@ -125,21 +125,21 @@ import Testing
             try await other.db.document("c/secret").getDocument(source: .server).exists
         }
         try await device.signIn("bob")
-        // The server has made alice's write; its answer waits for the cache.
-        try await heard.latest { !$0.string.contains("secret=7*") }
+        // The server has applied alice's write; its answer waits for the cache.
+        try await received.latest { !$0.string.contains("secret=7*") }
         DiskFaults.remove(from: folder)
         try await device.db.document("c/b").setData(["by": "bob", "n": 2])
-        try await heard.latest { $0.string == "a=1 b=2 secret=7 x=3" }
-        // Nothing waits in alice's queue any more, and nothing of bob's is in it.
+        try await received.latest { $0.string == "a=1 b=2 secret=7 x=3" }
+        // Alice's queue has no pending writes, and it contains none of bob's.
         try await device.signIn("alice")
         try await device.db.waitForPendingWrites()
-        try await heard.latest { $0.string == "a=1 b=2 secret=7 x=3" }
+        try await received.latest { $0.string == "a=1 b=2 secret=7 x=3" }
         registration.remove()
         await device.end()
         await other.end()
     }
 
-    /// The former user's writes stay where they are, and are sent when he comes again.
+    /// The former user's writes remain queued, and are sent when that user signs in again.
     @Test(arguments: 0..<4) func aChangeOfUserThatCannotBeRead(call: Int) async throws {
         let backend = try Backend(rules: Self.ownerRules)
         let device = try Device(backend, isPersistent: true)
@@ -166,14 +166,15 @@ import Testing
 
     private static let runsDefault = 4
 
-    /// Whichever calls fail: what was said to be made is made once, what was said to have failed isn't, and all agree.
+    /// Whichever calls fail: a write that was reported as committed is applied once, a write that was reported as
+    /// failed is not applied, and all devices agree.
     @Test(arguments: TestRun.seeds(runsDefault)) func anyCallMayFail(seed: UInt64) async throws {
         var random = SeededRandom(seed)
         let backend = try Backend()
         let (device, other) = (try Device(backend, isPersistent: true), try Device(backend))
         let folder = try #require(device.folder).path
-        let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.string == "" }
+        let (received, registration) = device.db.collection("c").record()
+        try await received.latest { $0.string == "" }
         let made = Mutex(Set<Int>())
         let failed = Mutex(Set<Int>())
         let answers = Recorder<Int>()
@@ -183,7 +184,7 @@ import Testing
             faults += DiskFaults.remove(from: folder)
             let every = 1 + random.below(30)
             let length = 1 + random.below(every)
-            // To SQLite a read that fails with EIO is damage, whatever the next one says.
+            // For SQLite a read that fails with EIO means damage, even when a later read succeeds.
             let (code, includesReads) = random.pick([(ENOSPC, false), (EIO, false), (EACCES, true)])
             DiskFaults.plant(
                 DiskFaults.Plan(folder: folder, code: code, includesReads: includesReads) { $0 % (every * 2) < length })
@@ -200,7 +201,7 @@ import Testing
                     answers.append(number)
                 }
             }
-            // Any outcome is fine, as long as there is one.
+            // Any outcome is valid, as long as there is one.
             if random.chance(50) { _ = try? await device.db.collection("e\(round)").getDocuments(source: .server) }
             if random.chance(50) { _ = try? await device.db.document("c/1").getDocument() }
             try await other.db.document("c/other").setData(["n": round])
@@ -215,7 +216,7 @@ import Testing
                 "\($0.documentID) \($0.data().mapValues { "\($0)" }.sorted { $0.key < $1.key })"
             }
         }
-        try await heard.latest {
+        try await received.latest {
             $0.snapshot?.metadata.isFromCache == false && $0.string.contains("last=1") && !$0.string.contains("pending")
         }
         let expected = try await state(fresh, .server)
@@ -223,7 +224,7 @@ import Testing
         let sum = try await fresh.db.document("c/sum").getDocument(source: .server)
         let all = Set((sum.get("all") as? [Int]) ?? [])
         #expect(all == made.withLock { $0 }, "seed \(seed): \(failed.withLock { $0 }) failed, \(faults) faults")
-        #expect((sum.get("n") as? Int ?? 0) == all.count, "seed \(seed): made twice")
+        #expect((sum.get("n") as? Int ?? 0) == all.count, "seed \(seed): applied twice")
         #expect(faults > 0)
         registration.remove()
         for device in [device, other, fresh] { await device.end() }

@@ -3,11 +3,11 @@ import HearthDatabase
 import HearthFirestore
 import Testing
 
-/// Every asynchronous function returns or throws, whatever becomes of the app, the task, or the way to the server.
+/// Every asynchronous function returns or throws, whatever happens to the app, the task, or the connection.
 @Suite(.timeLimit(.minutes(5))) struct EndingTests {
     private typealias Call<Device> = (name: String, run: @Sendable (Device) async throws -> Void)
 
-    /// Those that need an answer of the server, and those that don't.
+    /// The calls that need an answer of the server, and those that do not.
     private static let calls: [Call<Device>] = [
         ("setData", { try await $0.db.document("c/a").setData(["n": 1]) }),
         ("setData, merged", { try await $0.db.document("c/a").setData(["n": 1], merge: true) }),
@@ -98,7 +98,7 @@ import Testing
         ),
     ]
 
-    /// The calls as they are under way: each has run to where it waits.
+    /// The calls in progress. Each has run up to the point at which it waits.
     private final class Calls: Sendable {
         private let tasks: [Task<Void, Never>]
         private let names: [String]
@@ -126,7 +126,7 @@ import Testing
 
         func cancel() { for task in tasks { task.cancel() } }
 
-        /// How each has ended.
+        /// The outcome of each call.
         func wait() async throws -> [String: String] {
             try await Waiting.until("the end of \(Set(names).subtracting(ended.all.map(\.0)).sorted())") {
                 ended.all.count == names.count
@@ -140,7 +140,7 @@ import Testing
     ]
     private static let sequences: Set<String> = ["snapshots of a document", "snapshots of a query"]
 
-    /// Nobody is at the other end: the network takes everything and gives nothing.
+    /// The network accepts all data and delivers none.
     @Test(arguments: [false, true]) func withItsTask(isPersistent: Bool) async throws {
         let backend = try Backend()
         backend.network.freeze()
@@ -151,7 +151,7 @@ import Testing
             // A sequence whose task is cancelled ends.
             #expect(end == (Self.sequences.contains(name) ? "returned" : "cancelled"), "\(name)")
         }
-        // What was written is: nobody waits for it any more.
+        // The write is applied, although nothing waits for it any more.
         backend.network.thaw()
         try await device.db.waitForPendingWrites()
         #expect(try await device.db.document("c/b").getDocument(source: .server).exists)
@@ -170,20 +170,21 @@ import Testing
         backend.network.thaw()
     }
 
-    /// The server ends without an answer, and comes again.
-    @Test(arguments: [false, true]) func whenTheServerComesAgain(isPersistent: Bool) async throws {
+    /// The server ends without an answer and is started again.
+    @Test(arguments: [false, true]) func whenTheServerRestarts(isPersistent: Bool) async throws {
         let backend = try Backend()
         backend.network.freeze()
         let device = try Device(backend, isPersistent: isPersistent)
         let database = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
         let calls = Calls(Self.calls.filter { !Self.sequences.contains($0.name) }, on: device)
-        // There is no child that would be added.
+        // There is no child that could be added.
         let databaseCalls = Calls(Self.databaseCalls.filter { !$0.name.hasSuffix("SiblingKey") }, on: database)
         backend.stop()
         backend.network.thaw()
         backend.network.breakConnections()
         try await backend.restart()
-        // The document that an update wants may not be there, and what asked the server once may say that it wasn't.
+        // The document of an update may not exist, and a call that asks the server once may fail because the server was
+        // down.
         let asked: Set<String> = [
             "updateData", "getDocument, cache", "getAggregation", "getDocument", "getDocument, server",
             "getDocuments, server", "runTransaction", "loadBundle",
@@ -207,7 +208,7 @@ import Testing
         await device.end()
     }
 
-    /// What asks the server of the present waits for it; all else is the cache's.
+    /// Calls that need the server's present state wait for it. All others use the cache.
     @Test func withoutANetwork() async throws {
         let backend = try Backend()
         let device = try Device(backend)
@@ -250,7 +251,7 @@ import Testing
     }
 }
 
-/// An instance that is made while the former one ends waits for the cache.
+/// An instance that is created while the former one ends waits for the cache.
 @Suite(.timeLimit(.minutes(5))) struct NewInstanceTests {
     @Test func aNewInstanceAtOnce() async throws {
         let backend = try Backend()
@@ -269,9 +270,9 @@ import Testing
     }
 }
 
-/// Apps that come and go leave nothing behind: tests make one a case.
+/// Deleted apps leave no resources behind: test suites create one app per case.
 @Suite(.timeLimit(.minutes(5))) struct LeftoverTests {
-    /// What a listener's closure holds, and so whether it is held.
+    /// An object that a listener's closure captures, to test whether the closure is released.
     private final class Held: Sendable {}
 
     private static var descriptors: Int {
@@ -288,13 +289,13 @@ import Testing
             let device = try Device(backend, isPersistent: isPersistent)
             let other = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
             let (first, second) = (Held(), Held())
-            // Neither is removed.
-            let heard = Recorder<Int>()
+            // Neither listener is removed.
+            let received = Recorder<Int>()
             device.db.collection("c").addSnapshotListener { [first] _, _ in
-                withExtendedLifetime(first) { heard.append(1) }
+                withExtendedLifetime(first) { received.append(1) }
             }
-            other.ref("c").observe(.value) { [second] _ in withExtendedLifetime(second) { heard.append(2) } }
-            if isLast { try await heard.first(2) }
+            other.ref("c").observe(.value) { [second] _ in withExtendedLifetime(second) { received.append(2) } }
+            if isLast { try await received.first(2) }
             (firestore, database, listening, observing) = (device.db, other.db, first, second)
             await device.end()
             await other.end()
@@ -303,10 +304,10 @@ import Testing
         let before = Self.descriptors
         for _ in 0..<500 { try await round(isLast: false) }
         try await round(isLast: true)
-        // Other tests have some as well.
+        // Other tests have open descriptors as well.
         #expect(Self.descriptors - before < 250)
-        // What is on its way to the users' queues goes first.
-        try await Waiting.until("the end of what was made") {
+        // Work that is already queued on the users' queues runs first.
+        try await Waiting.until("the end of the app's objects") {
             firestore == nil && database == nil && listening == nil && observing == nil
         }
     }
@@ -334,7 +335,7 @@ import Testing
             try await errors.first(2)
         }
         try await listen()
-        try await Waiting.until("the end of refused listeners") { listening == nil && observing == nil }
+        try await Waiting.until("the end of rejected listeners") { listening == nil && observing == nil }
         await device.end()
         await database.end()
     }

@@ -2,7 +2,7 @@ import Foundation
 import HearthFirestore
 import Testing
 
-/// What listeners hear, event by event.
+/// The events that listeners receive.
 @Suite(.timeLimit(.minutes(5))) struct ListenTests {
     @Test func changesOfOthersComeByThemselves() async throws {
         let backend = try Backend()
@@ -10,27 +10,27 @@ import Testing
         try await one.db.document("c/a").setData(["n": 1])
         try await one.db.document("c/x").setData(["n": 50])
         let query = two.db.collection("c").whereField("n", isLessThan: 10).order(by: "n")
-        let (heard, registration) = query.record()
-        try await heard.first(1)
-        try await heard.latest { $0.string == "a=1" }
+        let (received, registration) = query.record()
+        try await received.first(1)
+        try await received.latest { $0.string == "a=1" }
         try await one.db.document("c/b").setData(["n": 0])
-        #expect(try await heard.latest { $0.string == "b=0 a=1" }.changes == "+b")
+        #expect(try await received.latest { $0.string == "b=0 a=1" }.changes == "+b")
         try await one.db.document("c/b").updateData(["n": 2])
-        #expect(try await heard.latest { $0.string == "a=1 b=2" }.changes == "~b")
-        // Comes into the result, leaves it, is deleted.
+        #expect(try await received.latest { $0.string == "a=1 b=2" }.changes == "~b")
+        // A document is added to the result, leaves it, and is deleted.
         try await one.db.document("c/x").updateData(["n": 3])
-        #expect(try await heard.latest { $0.string == "a=1 b=2 x=3" }.changes == "+x")
+        #expect(try await received.latest { $0.string == "a=1 b=2 x=3" }.changes == "+x")
         try await one.db.document("c/a").updateData(["n": 11])
-        #expect(try await heard.latest { $0.string == "b=2 x=3" }.changes == "-a")
+        #expect(try await received.latest { $0.string == "b=2 x=3" }.changes == "-a")
         try await one.db.document("c/b").delete()
-        #expect(try await heard.latest { $0.string == "x=3" }.changes == "-b")
+        #expect(try await received.latest { $0.string == "x=3" }.changes == "-b")
 
         registration.remove()
-        let count = heard.all.count
+        let count = received.all.count
         let (other, otherRegistration) = query.record()
         try await one.db.document("c/x").delete()
         try await other.latest { $0.string.isEmpty }
-        #expect(heard.all.count == count, "a removed listener hears nothing")
+        #expect(received.all.count == count, "a removed listener receives no event")
         otherRegistration.remove()
         await one.end()
         await two.end()
@@ -41,14 +41,14 @@ import Testing
         let backend = try Backend()
         let device = try Device(backend)
         try await device.db.document("c/a").setData(["n": 1])
-        let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.string == "a=1" }
-        let known = heard.all.count
+        let (received, registration) = device.db.collection("c").record()
+        try await received.latest { $0.string == "a=1" }
+        let known = received.all.count
         try await device.db.document("c/b").setData(["n": 2])
-        let events = try await heard.first(known + 2).dropFirst(known)
+        let events = try await received.first(known + 2).dropFirst(known)
         #expect(events.map(\.string) == ["a=1 b=2* pending", "a=1 b=2"])
         #expect(events.first?.changes == "+b")
-        // The confirmation is a change of metadata only.
+        // The confirmation changes only the metadata.
         #expect(events.last?.changes == "")
         let withMetadata = try #require(events.last?.snapshot).documentChanges(includeMetadataChanges: true)
         #expect(withMetadata.map(\.type) == [.modified])
@@ -59,22 +59,22 @@ import Testing
     @Test func withoutMetadataChangesOnlyContentsCount() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))
-        let (heard, registration) = device.db.collection("c").record(includeMetadataChanges: false)
-        try await heard.first(1)
+        let (received, registration) = device.db.collection("c").record(includeMetadataChanges: false)
+        try await received.first(1)
         try await device.db.document("c/a").setData(["n": 1])
         try await other.db.document("c/b").setData(["n": 2])
-        try await heard.latest { $0.string == "a=1 b=2" }
-        #expect(heard.all.map(\.string) == ["", "a=1* pending", "a=1 b=2"])
+        try await received.latest { $0.string == "a=1 b=2" }
+        #expect(received.all.map(\.string) == ["", "a=1* pending", "a=1 b=2"])
         registration.remove()
         await device.end()
         await other.end()
     }
 
-    @Test func emptyResultsAreToldOnceTheServerSaysSo() async throws {
+    @Test func emptyResultsAreReportedAfterTheServersAnswer() async throws {
         let backend = try Backend()
         let device = try Device(backend)
-        let (heard, registration) = device.db.collection("nothing").record()
-        let first = try #require(try await heard.first(1).first)
+        let (received, registration) = device.db.collection("nothing").record()
+        let first = try #require(try await received.first(1).first)
         #expect(first.string == "")
         let document = Recorder<String>()
         let other = device.db.document("nothing/here").addSnapshotListener(includeMetadataChanges: true) {
@@ -91,15 +91,15 @@ import Testing
         let (device, other) = (try Device(backend), try Device(backend))
         let document = device.db.document("c/a")
         try await document.setData(["at": 1])
-        let heard = Recorder<DocumentSnapshot>()
+        let received = Recorder<DocumentSnapshot>()
         let registration = document.addSnapshotListener(includeMetadataChanges: true) { snapshot, _ in
-            if let snapshot { heard.append(snapshot) }
+            if let snapshot { received.append(snapshot) }
         }
-        try await heard.latest { !$0.metadata.isFromCache && !$0.metadata.hasPendingWrites }
-        let known = heard.all.count
+        try await received.latest { !$0.metadata.isFromCache && !$0.metadata.hasPendingWrites }
+        let known = received.all.count
         let before = Date()
         try await document.updateData(["at": FieldValue.serverTimestamp()])
-        let events = try await heard.first(known + 2).dropFirst(known)
+        let events = try await received.first(known + 2).dropFirst(known)
         let guess = try #require(events.first)
         let certain = try #require(events.last)
         #expect(guess.metadata.hasPendingWrites)
@@ -116,17 +116,17 @@ import Testing
         await other.end()
     }
 
-    /// While its server time is unknown, a timestamp sorts after all that are known.
+    /// A pending server timestamp sorts after all known timestamps.
     @Test func pendingTimestampsSortLast() async throws {
         let backend = try Backend()
         let device = try Device(backend)
         let c = device.db.collection("c")
         for id in ["x", "y"] { try await c.document(id).setData(["at": FieldValue.serverTimestamp(), "n": 1]) }
-        let (heard, registration) = c.order(by: "at").record()
-        try await heard.latest { $0.string == "x=1 y=1" }
-        let known = heard.all.count
+        let (received, registration) = c.order(by: "at").record()
+        try await received.latest { $0.string == "x=1 y=1" }
+        let known = received.all.count
         try await c.document("x").updateData(["at": FieldValue.serverTimestamp(), "n": 2])
-        let events = try await heard.first(known + 2).dropFirst(known)
+        let events = try await received.first(known + 2).dropFirst(known)
         #expect(events.map(\.string) == ["y=1 x=2* pending", "y=1 x=2"])
         registration.remove()
         await device.end()
@@ -136,15 +136,15 @@ import Testing
         let backend = try Backend()
         let (one, two) = (try Device(backend), try Device(backend))
         for n in 1...5 { try await one.db.document("c/\(n)").setData(["n": n]) }
-        let (heard, registration) = two.db.collection("c").order(by: "n").limit(to: 2).record()
-        try await heard.latest { $0.string == "1=1 2=2" }
+        let (received, registration) = two.db.collection("c").order(by: "n").limit(to: 2).record()
+        try await received.latest { $0.string == "1=1 2=2" }
         try await one.db.document("c/1").delete()
-        #expect(try await heard.latest { $0.string == "2=2 3=3" }.changes == "-1 +3")
-        // By this device's own write, too: the cache doesn't know what comes next.
+        #expect(try await received.latest { $0.string == "2=2 3=3" }.changes == "-1 +3")
+        // The same for this device's own write: the cache does not know the next document.
         try await two.db.document("c/2").updateData(["n": 9])
-        try await heard.latest { $0.string == "3=3 4=4" }
+        try await received.latest { $0.string == "3=3 4=4" }
         try await one.db.document("c/0").setData(["n": 0])
-        #expect(try await heard.latest { $0.string == "0=0 3=3" }.changes == "-4 +0")
+        #expect(try await received.latest { $0.string == "0=0 3=3" }.changes == "-4 +0")
         registration.remove()
         await one.end()
         await two.end()
@@ -157,7 +157,7 @@ import Testing
         let seen = Task {
             var strings: [String] = []
             for try await snapshot in sequence {
-                strings.append(Heard(snapshot: snapshot).string)
+                strings.append(QueryEvent(snapshot: snapshot).string)
                 if snapshot.count == 2 { break }
                 try await one.db.document("c/\(snapshot.count)").setData(["n": snapshot.count])
             }
@@ -168,7 +168,7 @@ import Testing
         await two.end()
     }
 
-    /// Two listeners whose results overlap are told of one change before anything else happens.
+    /// Two listeners with overlapping results receive one change before anything else happens.
     @Test func listenersStayInSync() async throws {
         let backend = try Backend()
         let (one, two) = (try Device(backend), try Device(backend))

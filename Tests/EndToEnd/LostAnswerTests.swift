@@ -4,11 +4,11 @@ import HearthFirestore
 import Synchronization
 import Testing
 
-/// Writes whose answers are lost are made once, and their callers get the outcome of that one time.
+/// Writes whose answers are lost are applied once, and their callers receive the outcome of that application.
 @Suite(.timeLimit(.minutes(5))) struct LostAnswerTests {
     enum Ending: CaseIterable { case connection, server, device }
 
-    /// `n` of `c/d` at the server, asked past the network.
+    /// The field `n` of `c/d` at the server, read without the proxy.
     private func stored(_ backend: Backend) async throws -> Int? {
         var request = URLRequest(
             url: backend.url("/v1/projects/\(Backend.project)/databases/(default)/documents/c/d"))
@@ -19,12 +19,12 @@ import Testing
         return fields?["n"]?["integerValue"].flatMap { Int($0) }
     }
 
-    /// Waits until the server has made the given number of increments.
+    /// Waits until the server has applied the given number of increments.
     private func awaitMade(_ count: Int, _ backend: Backend) async throws {
-        try await Waiting.until("\(count) increments are made") { try await stored(backend) == count }
+        try await Waiting.until("\(count) increments are applied") { try await stored(backend) == count }
     }
 
-    @Test(arguments: [false, true], Ending.allCases) func aWriteIsMadeOnce(isPersistent: Bool, ending: Ending)
+    @Test(arguments: [false, true], Ending.allCases) func aWriteIsAppliedOnce(isPersistent: Bool, ending: Ending)
         async throws
     {
         if ending == .device, !isPersistent { return }
@@ -69,7 +69,7 @@ import Testing
         try await awaitMade(1, backend)
         try await device.db.disableNetwork()
         backend.network.breakConnections()
-        // A second time its condition would not hold.
+        // The precondition does not hold for a second application.
         try await other.db.document("c/d").delete()
         try await device.db.enableNetwork()
         #expect(try await answers.first(1) == [0])
@@ -78,8 +78,8 @@ import Testing
         await other.end()
     }
 
-    /// A proxy that has no way to the server for a moment does not make the client forget its stream.
-    @Test(arguments: [false, true]) func whatAProxyAnswersIsNotTheServers(isPersistent: Bool) async throws {
+    /// A proxy that temporarily has no route to the server does not make the client discard its stream.
+    @Test(arguments: [false, true]) func aProxysAnswerIsNotTheServers(isPersistent: Bool) async throws {
         let backend = try Backend()
         let device = try Device(backend, isPersistent: isPersistent)
         try await device.db.document("c/d").setData(["n": 0])
@@ -98,8 +98,8 @@ import Testing
         await device.end()
     }
 
-    /// The handshake of a connection that the client has given up arrives after that of its successor.
-    @Test func aLateHandshakeMakesNothingTwice() async throws {
+    /// The handshake of an abandoned connection arrives after the handshake of its successor.
+    @Test func aLateHandshakeAppliesNothingTwice() async throws {
         let backend = try Backend()
         let device = try Device(backend)
         try await device.db.document("c/d").setData(["n": 0])
@@ -128,8 +128,8 @@ import Testing
         await device.end()
     }
 
-    /// The provider's token is another user's already, and it has not reported the change.
-    @Test func writesGoOutInTheNameOfTheirUser() async throws {
+    /// The provider already returns another user's token before it reports the change.
+    @Test func writesAreSentWithTheirUsersToken() async throws {
         let backend = try Backend(
             rules: """
                 service cloud.firestore { match /databases/{database}/documents {
@@ -155,8 +155,10 @@ import Testing
         await device.end()
     }
 
-    /// With the power the newest writes may be lost, of which the server has made some: what is written instead is no repetition.
-    @Test(arguments: [false, true]) func writesAfterALossOfPowerAreNotTakenForOthers(isEqual: Bool) async throws {
+    /// A power failure may lose the newest writes, of which the server has applied some. The writes that follow are not
+    /// repetitions of them.
+    @Test(arguments: [false, true]) func writesAfterAPowerFailureAreNotConfusedWithLostOnes(isEqual: Bool) async throws
+    {
         let backend = try Backend()
         let device = try Device(backend, isPersistent: true)
         let folder = try #require(device.folder)
@@ -185,7 +187,7 @@ import Testing
     }
 }
 
-/// Gives the tokens of a new user before it reports the change.
+/// Returns the tokens of a new user before it reports the change.
 private final class LateProvider: AuthTokenProvider {
     private let uid = Mutex("a")
     private let observer = Mutex<(@Sendable (String?) -> Void)?>(nil)

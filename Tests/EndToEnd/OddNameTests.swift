@@ -2,7 +2,7 @@ import Foundation
 import HearthFirestore
 import Testing
 
-/// What no server takes costs its own call alone, whatever the cache, also after a restart.
+/// A call with data that every server rejects fails alone, with every kind of cache, also after a restart.
 @Suite(.timeLimit(.minutes(5))) struct OddNameTests {
     private static func nested(_ levels: Int) -> [String: Any] {
         var value: [String: Any] = ["n": 1]
@@ -12,14 +12,14 @@ import Testing
 
     private static let long = String(repeating: "x", count: 1501)
     private static let ids = ["__x__", "__proto__", ".", "..", long, String(repeating: "é", count: 751)]
-    /// 6 KiB of ids, each of which is allowed.
+    /// 6 KiB of ids, each of which is valid.
     private static let far = (0..<6).map { _ in String(repeating: "y", count: 1400) }.joined(separator: "/")
 
     private static func paths() -> [String] {
         ids.map { "one/\($0)" } + ids.map { "\($0)/one" } + [far]
     }
 
-    /// What is asked of a document besides its name.
+    /// Writes that are invalid for reasons other than the document's name.
     private static let writes: [(name: String, write: @Sendable (DocumentReference) async throws -> Void)] = [
         ("a long field", { try await $0.setData([long: 1]) }),
         ("21 levels", { try await $0.setData(nested(22)) }),
@@ -48,13 +48,13 @@ import Testing
                     try await write(device.db.document("c/odd"))
                 } throws: { FirestoreErrorCode.invalidArgument ~= $0 }
             }
-            // One of a batch refuses all of it.
+            // One invalid write fails the whole batch.
             let batch = device.db.batch()
             batch.setData(["n": 1], forDocument: device.db.document("c/batch"))
             batch.setData(["n": 1], forDocument: device.db.document("c/__x__"))
             await #expect { try await batch.commit() } throws: { FirestoreErrorCode.invalidArgument ~= $0 }
         }
-        // What waits beside them arrives, after a restart if there is a cache on the disk.
+        // Other pending writes are sent, after a restart if the cache is on the disk.
         for n in 0..<5 { device.db.document("c/good\(n)").setData(["n": n]) { _ in } }
         if isPersistent {
             try await device.restart()
@@ -67,7 +67,7 @@ import Testing
         await device.end()
     }
 
-    /// More than a request may have, of documents each of which is allowed.
+    /// Requests that exceed the maximal size, of documents each of which is valid.
     @Test(arguments: [false, true]) func requestsThatAreTooLargeFail(isPersistent: Bool) async throws {
         let backend = try Backend()
         let device = try Device(backend, isPersistent: isPersistent)
@@ -110,19 +110,19 @@ import Testing
         try await good.latest { $0.string == "a=1" }
         var n = 1
         for (name, query) in Self.queries(device.db) {
-            let (heard, registration) = query.record()
-            #expect(try await heard.first(1).map(\.string) == ["error 3"], "\(name)")
+            let (received, registration) = query.record()
+            #expect(try await received.first(1).map(\.string) == ["error 3"], "\(name)")
             await #expect("\(name)") {
                 try await query.getDocuments()
             } throws: { FirestoreErrorCode.invalidArgument ~= $0 }
             await #expect("\(name)") {
                 try await query.count.getAggregation(source: .server)
             } throws: { FirestoreErrorCode.invalidArgument ~= $0 }
-            // The good one isn't disturbed.
+            // The valid listener is not affected.
             n += 1
             try await device.db.document("c/a").setData(["n": n])
             try await good.latest { $0.string == "a=\(n)" }
-            #expect(heard.all.count == 1, "\(name)")
+            #expect(received.all.count == 1, "\(name)")
             registration.remove()
         }
         for path in Self.paths() {
@@ -134,7 +134,7 @@ import Testing
         if isPersistent {
             try await device.restart()
             #expect(
-                Heard(snapshot: try await device.db.collection("c").getDocuments(source: .cache)).string
+                QueryEvent(snapshot: try await device.db.collection("c").getDocuments(source: .cache)).string
                     == "a=\(n) cache"
             )
         }

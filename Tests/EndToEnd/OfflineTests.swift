@@ -2,39 +2,40 @@ import Foundation
 import HearthFirestore
 import Testing
 
-/// Programs without a network, and back.
+/// Programs that lose the network and reconnect.
 @Suite(.timeLimit(.minutes(5))) struct OfflineTests {
     @Test func writesWaitAndListenersReadTheCache() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))
         let c = device.db.collection("c")
         try await c.document("a").setData(["n": 1])
-        let (heard, registration) = c.record()
-        try await heard.latest { $0.string == "a=1" }
+        let (received, registration) = c.record()
+        try await received.latest { $0.string == "a=1" }
         try await device.db.disableNetwork()
-        try await heard.latest { $0.string == "a=1 cache" }
+        try await received.latest { $0.string == "a=1 cache" }
 
         let answers = Recorder<String>()
         c.document("b").setData(["n": 2]) { answers.append("b \($0 == nil)") }
         c.document("a").updateData(["n": FieldValue.increment(Int64(5))]) { answers.append("a \($0 == nil)") }
-        try await heard.latest { $0.string == "a=6* b=2* pending cache" }
-        #expect(Heard(snapshot: try await c.order(by: "n").getDocuments()).string == "b=2* a=6* pending cache")
+        try await received.latest { $0.string == "a=6* b=2* pending cache" }
+        #expect(QueryEvent(snapshot: try await c.order(by: "n").getDocuments()).string == "b=2* a=6* pending cache")
         await #expect { try await c.getDocuments(source: .server) } throws: { FirestoreErrorCode.unavailable ~= $0 }
         await #expect { try await c.document("z").getDocument() } throws: { FirestoreErrorCode.unavailable ~= $0 }
-        // Listeners that begin offline begin with the cache.
+        // Listeners that are added offline start with the cache.
         let (late, lateRegistration) = c.whereField("n", isGreaterThan: 3).record()
         #expect(try await late.first(1).map(\.string) == ["a=6* pending cache"])
-        #expect(Heard(snapshot: try await other.db.collection("c").getDocuments(source: .server)).string == "a=1")
+        #expect(QueryEvent(snapshot: try await other.db.collection("c").getDocuments(source: .server)).string == "a=1")
         #expect(answers.all.isEmpty)
 
-        // What others did meanwhile and what this one did add up.
+        // The other devices' changes and this device's changes are merged.
         try await other.db.document("c/a").updateData(["n": FieldValue.increment(Int64(10))])
         try await device.db.enableNetwork()
         try await device.db.waitForPendingWrites()
         #expect(try await answers.first(2) == ["b true", "a true"])
-        try await heard.latest { $0.string == "a=16 b=2" }
+        try await received.latest { $0.string == "a=16 b=2" }
         try await late.latest { $0.string == "a=16" }
-        #expect(Heard(snapshot: try await other.db.collection("c").getDocuments(source: .server)).string == "a=16 b=2")
+        #expect(
+            QueryEvent(snapshot: try await other.db.collection("c").getDocuments(source: .server)).string == "a=16 b=2")
         registration.remove()
         lateRegistration.remove()
         await device.end()
@@ -73,31 +74,32 @@ import Testing
         backend.network.cut()
         try await device.restart()
         let cached = try await device.db.collection("c").getDocuments(source: .cache)
-        #expect(Heard(snapshot: cached).string == "a=2* b=2 new=9* pending cache")
+        #expect(QueryEvent(snapshot: cached).string == "a=2* b=2 new=9* pending cache")
         #expect(cached.documents[0].get("at") is NSNull)
         #expect(cached.documents[0].get("at", serverTimestampBehavior: .estimate) is Timestamp)
-        let (heard, registration) = device.db.collection("c").record()
-        try await heard.latest { $0.string == "a=2* b=2 new=9* pending cache" }
-        #expect(Set(heard.all.map(\.string)) == ["a=2* b=2 new=9* pending cache"], "\(heard.all)")
+        let (received, registration) = device.db.collection("c").record()
+        try await received.latest { $0.string == "a=2* b=2 new=9* pending cache" }
+        #expect(Set(received.all.map(\.string)) == ["a=2* b=2 new=9* pending cache"], "\(received.all)")
 
         backend.network.restore()
         try await device.db.disableNetwork()
         try await device.db.enableNetwork()
         try await device.db.waitForPendingWrites()
-        try await heard.latest { $0.string == "a=2 b=2 new=9" }
+        try await received.latest { $0.string == "a=2 b=2 new=9" }
         let there = try await other.db.collection("c").getDocuments(source: .server)
-        #expect(Heard(snapshot: there).string == "a=2 b=2 new=9")
+        #expect(QueryEvent(snapshot: there).string == "a=2 b=2 new=9")
         #expect(there.documents[0].get("at") is Timestamp)
         registration.remove()
 
-        // Nothing is sent twice by a third life.
+        // A third run sends nothing twice.
         try await device.restart()
         try await device.db.waitForPendingWrites()
         #expect(
-            Heard(snapshot: try await device.db.collection("c").getDocuments(source: .cache)).string
+            QueryEvent(snapshot: try await device.db.collection("c").getDocuments(source: .cache)).string
                 == "a=2 b=2 new=9 cache")
         #expect(
-            Heard(snapshot: try await other.db.collection("c").getDocuments(source: .server)).string == "a=2 b=2 new=9")
+            QueryEvent(snapshot: try await other.db.collection("c").getDocuments(source: .server)).string
+                == "a=2 b=2 new=9")
         await device.end()
         await other.end()
     }
@@ -106,40 +108,40 @@ import Testing
         let backend = try Backend()
         backend.network.cut()
         let device = try Device(backend)
-        let (heard, registration) = device.db.collection("c").record()
-        // Once the server is known to be away.
-        #expect(try await heard.first(1).map(\.string) == ["cache"])
+        let (received, registration) = device.db.collection("c").record()
+        // When the server is known to be unreachable.
+        #expect(try await received.first(1).map(\.string) == ["cache"])
         await #expect { try await device.db.document("c/a").getDocument() } throws: {
             FirestoreErrorCode.unavailable ~= $0
         }
         let answers = Recorder<Bool>()
         device.db.document("c/a").setData(["n": 1]) { answers.append($0 == nil) }
-        try await heard.latest { $0.string == "a=1* pending cache" }
+        try await received.latest { $0.string == "a=1* pending cache" }
         #expect(try await device.db.document("c/a").getDocument().get("n") as? Int == 1)
-        // Nobody tells it: it tries again by itself.
+        // Without a notification it reconnects automatically.
         backend.network.restore()
-        try await heard.latest { $0.string == "a=1" }
+        try await received.latest { $0.string == "a=1" }
         #expect(try await answers.first(1) == [true])
         registration.remove()
         await device.end()
     }
 
-    @Test func aListenerOfTheCacheNeverAsksTheServer() async throws {
+    @Test func aCacheListenerSendsNoRequest() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))
         try await other.db.document("c/a").setData(["n": 1])
-        let heard = Recorder<Heard>()
+        let received = Recorder<QueryEvent>()
         let options = SnapshotListenOptions().withSource(.cache).withIncludeMetadataChanges(true)
         let registration = device.db.collection("c").addSnapshotListener(options: options) { snapshot, error in
-            heard.append(Heard(snapshot: snapshot, error: error as NSError?))
+            received.append(QueryEvent(snapshot: snapshot, error: error as NSError?))
         }
-        #expect(try await heard.first(1).map(\.string) == ["cache"])
+        #expect(try await received.first(1).map(\.string) == ["cache"])
         try await device.db.document("c/b").setData(["n": 2])
-        // Apple's waits for the server's update of the document, which nobody asks for.
-        try await heard.latest { $0.string == "b=2 cache" }
-        // What another read brings into the cache shows.
+        // Apple's library waits for the server's update of the document, which is never requested.
+        try await received.latest { $0.string == "b=2 cache" }
+        // Documents that another read stores in the cache are shown.
         _ = try await device.db.document("c/a").getDocument()
-        try await heard.latest { $0.string == "a=1 b=2 cache" }
+        try await received.latest { $0.string == "a=1 b=2 cache" }
         registration.remove()
         await device.end()
         await other.end()

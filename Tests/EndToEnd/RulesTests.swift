@@ -2,7 +2,7 @@ import Foundation
 import HearthFirestore
 import Testing
 
-/// Security rules as programs feel them.
+/// The effects of security rules on programs.
 @Suite(.timeLimit(.minutes(5))) struct RulesTests {
     static let rules = """
         rules_version = '2';
@@ -43,7 +43,7 @@ import Testing
         let notes = eva.db.collection("notes")
         await #expect { try await notes.getDocuments(source: .server) } throws: { isDenied($0) }
         let own = notes.whereField("owner", isEqualTo: "eva")
-        #expect(Heard(snapshot: try await own.getDocuments(source: .server)).string == "1=1")
+        #expect(QueryEvent(snapshot: try await own.getDocuments(source: .server)).string == "1=1")
         #expect(try await own.count.getAggregation(source: .server).count == 1)
         await #expect { try await notes.count.getAggregation(source: .server) } throws: { isDenied($0) }
         let db = ben.db
@@ -60,15 +60,15 @@ import Testing
         for device in [eva, ben, nobody] { await device.end() }
     }
 
-    @Test func refusedListensEndWithTheError() async throws {
+    @Test func rejectedListensEndWithTheError() async throws {
         let backend = try Backend(rules: Self.rules)
         let device = try Device(backend)
         let query = device.db.collection("notes").whereField("owner", isEqualTo: "eva")
-        let (refused, first) = query.record()
+        let (rejected, first) = query.record()
         #expect(
-            try await refused.latest { $0.error != nil }.error?.code == FirestoreErrorCode.permissionDenied.rawValue)
-        let count = refused.all.count
-        // Others on the same stream go on, and a new one of the same query may succeed.
+            try await rejected.latest { $0.error != nil }.error?.code == FirestoreErrorCode.permissionDenied.rawValue)
+        let count = rejected.all.count
+        // Other listeners on the same stream continue, and a new listener with the same query may succeed.
         let (posts, second) = device.db.collection("posts").record()
         try await posts.latest { $0.string == "" }
         try await device.signIn("eva")
@@ -76,28 +76,28 @@ import Testing
         try await allowed.latest { $0.string == "" }
         try await device.db.document("notes/a").setData(["owner": "eva", "n": 1])
         try await allowed.latest { $0.string == "a=1" }
-        #expect(refused.all.count == count)
+        #expect(rejected.all.count == count)
         for registration in [first, second, third] { registration.remove() }
         await device.end()
     }
 
-    @Test func refusedWritesAreTakenBack() async throws {
+    @Test func failedWritesAreReverted() async throws {
         let backend = try Backend(rules: Self.rules)
         let device = try Device(backend)
         try await device.signIn("eva")
         let posts = device.db.collection("posts")
         try await posts.document("a").setData(["owner": "eva", "n": 1])
-        let (heard, registration) = posts.record()
-        try await heard.latest { $0.string == "a=1" }
-        let known = heard.all.count
+        let (received, registration) = posts.record()
+        try await received.latest { $0.string == "a=1" }
+        let known = received.all.count
         await #expect { try await posts.document("a").updateData(["n": 100]) } throws: { isDenied($0) }
-        let events = try await heard.first(known + 2).dropFirst(known)
+        let events = try await received.first(known + 2).dropFirst(known)
         #expect(events.map(\.string) == ["a=100* pending", "a=1"])
         #expect(events.map(\.changes) == ["~a", "~a"])
 
-        // Offline the whole row shows; the server picks.
+        // Offline all writes are shown; the server accepts some of them.
         try await device.db.disableNetwork()
-        try await heard.latest { $0.string == "a=1 cache" }
+        try await received.latest { $0.string == "a=1 cache" }
         let answers = Recorder<String>()
         posts.document("b").setData(["owner": "eva", "n": 2]) {
             answers.append("b \($0.map { isDenied($0) } ?? false)")
@@ -110,13 +110,13 @@ import Testing
         batch.setData(["owner": "ben"], forDocument: posts.document("d"))
         batch.commit { answers.append("batch \($0.map { isDenied($0) } ?? false)") }
         posts.document("b").updateData(["n": 4]) { answers.append("b2 \($0.map { isDenied($0) } ?? false)") }
-        try await heard.latest { $0.string == "b=4* c=3* d=-* pending cache" }
+        try await received.latest { $0.string == "b=4* c=3* d=-* pending cache" }
         try await device.db.enableNetwork()
         try await device.db.waitForPendingWrites()
         #expect(try await answers.first(4) == ["b false", "c true", "batch true", "b2 false"])
-        try await heard.latest { $0.string == "a=1 b=4" }
-        #expect(Heard(snapshot: try await posts.getDocuments(source: .server)).string == "a=1 b=4")
-        #expect(Heard(snapshot: try await posts.getDocuments(source: .cache)).string == "a=1 b=4 cache")
+        try await received.latest { $0.string == "a=1 b=4" }
+        #expect(QueryEvent(snapshot: try await posts.getDocuments(source: .server)).string == "a=1 b=4")
+        #expect(QueryEvent(snapshot: try await posts.getDocuments(source: .cache)).string == "a=1 b=4 cache")
         registration.remove()
         await device.end()
     }
@@ -126,10 +126,10 @@ import Testing
         let device = try Device(backend, isPersistent: true)
         let witness = try Device(backend, provider: OwnerToken())
         func there() async throws -> String {
-            Heard(snapshot: try await witness.db.collection("posts").getDocuments(source: .server)).string
+            QueryEvent(snapshot: try await witness.db.collection("posts").getDocuments(source: .server)).string
         }
         func here() async throws -> String {
-            Heard(snapshot: try await device.db.collection("posts").getDocuments(source: .cache)).string
+            QueryEvent(snapshot: try await device.db.collection("posts").getDocuments(source: .cache)).string
         }
         try await device.signIn("eva")
         try await device.db.disableNetwork()
@@ -138,7 +138,7 @@ import Testing
         #expect(try await here() == "e=1* pending cache")
 
         try await device.signIn("ben")
-        // Another's pending writes are none of his.
+        // Another user's pending writes are not shown.
         #expect(try await here() == "cache")
         device.db.document("posts/b").setData(["owner": "ben", "n": 2]) { answers.append("b \($0 == nil)") }
         #expect(try await here() == "b=2* pending cache")
@@ -151,8 +151,8 @@ import Testing
         try await device.db.waitForPendingWrites()
         #expect(try await there() == "b=2 e=1")
         let posts = device.db.collection("posts")
-        #expect(Heard(snapshot: try await posts.getDocuments(source: .server)).string == "b=2 e=1")
-        // Sent as Eva: Ben may not change it.
+        #expect(QueryEvent(snapshot: try await posts.getDocuments(source: .server)).string == "b=2 e=1")
+        // Sent with Eva's token: Ben has no permission.
         try await device.signIn("ben")
         await #expect { try await posts.document("e").updateData(["n": 5]) } throws: { isDenied($0) }
         try Auth.auth(app: device.app).signOut()
@@ -166,18 +166,18 @@ import Testing
         let backend = try Backend(rules: Self.rules)
         let device = try Device(backend)
         try await device.signIn("eva")
-        let (heard, registration) = device.db.collection("posts").record()
+        let (received, registration) = device.db.collection("posts").record()
         try await device.db.document("posts/e").setData(["owner": "eva", "n": 1])
-        try await heard.latest { $0.string == "e=1" }
+        try await received.latest { $0.string == "e=1" }
         try await device.db.disableNetwork()
         device.db.document("posts/e").updateData(["n": 2], completion: nil)
-        try await heard.latest { $0.string == "e=2* pending cache" }
+        try await received.latest { $0.string == "e=2* pending cache" }
         try await device.signIn("ben")
-        try await heard.latest { $0.string == "e=1 cache" }
+        try await received.latest { $0.string == "e=1 cache" }
         try await device.signIn("eva")
-        try await heard.latest { $0.string == "e=2* pending cache" }
+        try await received.latest { $0.string == "e=2* pending cache" }
         try await device.db.enableNetwork()
-        try await heard.latest { $0.string == "e=2" }
+        try await received.latest { $0.string == "e=2" }
         registration.remove()
         await device.end()
     }
@@ -187,15 +187,15 @@ import Testing
         let backend = try Backend(rules: Self.rules, secret: secret)
         let device = try Device(backend)
         let posts = device.db.collection("posts")
-        // Unsigned tokens and administrators' are believed by servers for local development only.
+        // Only servers for local development accept unsigned tokens and owner tokens.
         try await device.signIn("eva")
         await #expect { try await posts.document("a").getDocument(source: .server) } throws: { !isDenied($0) }
 
         let auth = Auth.auth(app: device.app)
         try await auth.signIn(withCustomToken: try backend.token(of: "eva", seconds: 3600))
         try await posts.document("a").setData(["owner": "eva", "n": 1])
-        let (heard, registration) = posts.record()
-        try await heard.latest { $0.string == "a=1" }
+        let (received, registration) = posts.record()
+        try await received.latest { $0.string == "a=1" }
 
         let refreshes = Recorder<String>()
         auth.setTokenRefresh {
@@ -204,10 +204,10 @@ import Testing
         }
         try await auth.signIn(withCustomToken: try backend.token(of: "eva", seconds: -7200))
         try await posts.document("b").setData(["owner": "eva", "n": 2])
-        try await heard.latest { $0.string == "a=1 b=2" }
+        try await received.latest { $0.string == "a=1 b=2" }
         #expect(!refreshes.all.isEmpty)
         #expect(try await posts.count.getAggregation(source: .server).count == 2)
-        #expect(!heard.all.contains { $0.error != nil }, "\(heard.all)")
+        #expect(!received.all.contains { $0.error != nil }, "\(received.all)")
         registration.remove()
         await device.end()
     }

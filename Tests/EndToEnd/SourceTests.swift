@@ -2,14 +2,14 @@ import Foundation
 import HearthFirestore
 import Testing
 
-/// Listeners to the cache alone beside listeners and reads that ask the server, of one query or of queries that share what the
-/// server is asked.
+/// Cache listeners together with listeners and reads that use the server, for one query or for queries that share a
+/// target.
 @Suite(.timeLimit(.minutes(5))) struct SourceTests {
-    private static func cached(_ query: Query) -> (Recorder<Heard>, any ListenerRegistration & Sendable) {
-        let recorder = Recorder<Heard>()
+    private static func cached(_ query: Query) -> (Recorder<QueryEvent>, any ListenerRegistration & Sendable) {
+        let recorder = Recorder<QueryEvent>()
         let options = SnapshotListenOptions().withIncludeMetadataChanges(true).withSource(.cache)
         let registration = query.addSnapshotListener(options: options) { snapshot, error in
-            recorder.append(Heard(snapshot: snapshot, error: error as NSError?))
+            recorder.append(QueryEvent(snapshot: snapshot, error: error as NSError?))
         }
         return (recorder, registration)
     }
@@ -19,19 +19,19 @@ import Testing
         let (device, other) = (try Device(backend), try Device(backend))
         try await other.db.document("c/a").setData(["n": 1])
         let c = device.db.collection("c")
-        let (heard, registration) = Self.cached(c)
-        try await heard.first(1)
+        let (received, registration) = Self.cached(c)
+        try await received.first(1)
         for n in 2...5 {
             try await other.db.document("c/a").updateData(["n": n])
-            #expect(Heard(snapshot: try await c.getDocuments(source: .server)).string == "a=\(n)")
+            #expect(QueryEvent(snapshot: try await c.getDocuments(source: .server)).string == "a=\(n)")
             try await other.db.document("c/a").updateData(["n": 10 * n])
-            #expect(Heard(snapshot: try await c.getDocuments()).string == "a=\(10 * n)")
+            #expect(QueryEvent(snapshot: try await c.getDocuments()).string == "a=\(10 * n)")
             try await other.db.document("c/a").updateData(["n": 100 * n])
             let document = try await c.document("a").getDocument(source: .server)
             #expect(document.get("n") as? Int == 100 * n && !document.metadata.isFromCache)
         }
-        // It hears what reads have brought, and is the cache's again when they have gone.
-        try await heard.latest { $0.string == "a=500 cache" }
+        // It receives the changes that reads stored in the cache, and has the cache's state again after they end.
+        try await received.latest { $0.string == "a=500 cache" }
         registration.remove()
         await device.end()
         await other.end()
@@ -41,45 +41,45 @@ import Testing
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))
         let document = device.db.document("c/a")
-        let heard = Recorder<String>()
+        let received = Recorder<String>()
         let options = SnapshotListenOptions().withIncludeMetadataChanges(true).withSource(.cache)
         let registration = document.addSnapshotListener(options: options) { snapshot, _ in
-            heard.append("\(snapshot?.get("n") ?? "-") \(snapshot?.metadata.isFromCache ?? false)")
+            received.append("\(snapshot?.get("n") ?? "-") \(snapshot?.metadata.isFromCache ?? false)")
         }
-        try await heard.first(1)
+        try await received.first(1)
         for n in 1...3 {
             try await other.db.document("c/a").setData(["n": n])
             #expect(try await document.getDocument(source: .server).get("n") as? Int == n)
             #expect(try await document.getDocument().get("n") as? Int == n)
         }
-        try await heard.latest { $0 == "3 true" }
+        try await received.latest { $0 == "3 true" }
         registration.remove()
         await device.end()
         await other.end()
     }
 
-    /// The first two in one order are the last two in the other: the server is asked the same.
+    /// The first two in one order are the last two in the reverse order: both share one target.
     private static func twins(_ device: Device) -> (first: Query, last: Query) {
         let c = device.db.collection("c")
         return (c.order(by: "n", descending: true).limit(to: 2), c.order(by: "n").limit(toLast: 2))
     }
 
-    @Test func queriesThatShareATargetAreHeardEachForItself() async throws {
+    @Test func queriesThatShareATargetReceiveTheirOwnEvents() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))
         for n in 1...3 { try await other.db.document("c/d\(n)").setData(["n": n]) }
         let (first, last) = Self.twins(device)
-        let (heard, registration) = first.record()
-        let (heardLast, lastRegistration) = last.record()
+        let (received, registration) = first.record()
+        let (receivedLast, lastRegistration) = last.record()
         let (cached, cachedRegistration) = Self.cached(first)
-        try await heardLast.latest { $0.string == "d2=2 d3=3" }
-        // The first has a listener to the cache left; the second goes on.
+        try await receivedLast.latest { $0.string == "d2=2 d3=3" }
+        // The first query has only a cache listener left; the second continues.
         registration.remove()
         try await other.db.document("c/d4").setData(["n": 4])
-        try await heardLast.latest { $0.string == "d3=3 d4=4" }
+        try await receivedLast.latest { $0.string == "d3=3 d4=4" }
         try await cached.latest { $0.string == "d4=4 d3=3" }
-        #expect(!heard.all.isEmpty)
-        // Nobody asks the server any more; the first is the cache's.
+        #expect(!received.all.isEmpty)
+        // No listener uses the server any more; the first query has the cache's state.
         lastRegistration.remove()
         try await cached.latest { $0.string == "d4=4 d3=3 cache" }
         cachedRegistration.remove()
@@ -92,9 +92,9 @@ import Testing
         let (device, other) = (try Device(backend), try Device(backend))
         try await other.db.document("c/d1").setData(["n": 1])
         let (first, last) = Self.twins(device)
-        let (heard, registration) = first.record()
+        let (received, registration) = first.record()
         let (cached, cachedRegistration) = Self.cached(last)
-        try await heard.latest { $0.string == "d1=1" }
+        try await received.latest { $0.string == "d1=1" }
         try await cached.latest { $0.string == "d1=1" }
         registration.remove()
         cachedRegistration.remove()
@@ -106,17 +106,17 @@ import Testing
         await other.end()
     }
 
-    @Test func aListenerToTheCacheHearsThatAWriteWasAnswered() async throws {
+    @Test func aCacheListenerReceivesTheAnswerToAWrite() async throws {
         let backend = try Backend()
         let device = try Device(backend)
         let c = device.db.collection("c")
-        let (heard, registration) = Self.cached(c)
+        let (received, registration) = Self.cached(c)
         try await c.document("a").setData(["n": 1])
-        try await heard.latest { $0.string == "a=1 cache" }
+        try await received.latest { $0.string == "a=1 cache" }
         try await c.document("a").updateData(["n": FieldValue.increment(Int64(4))])
-        try await heard.latest { $0.string == "a=5 cache" }
-        #expect(heard.all.map(\.string).contains("a=5* pending cache"))
-        // Nor does one wait for it whose server isn't listened to any more when the answer comes.
+        try await received.latest { $0.string == "a=5 cache" }
+        #expect(received.all.map(\.string).contains("a=5* pending cache"))
+        // The same for a listener whose server target is removed before the answer arrives.
         let (listening, listeningRegistration) = c.record()
         try await listening.latest { $0.string == "a=5" }
         try await device.db.disableNetwork()
@@ -125,12 +125,13 @@ import Testing
         listeningRegistration.remove()
         try await device.db.enableNetwork()
         try await device.db.waitForPendingWrites()
-        try await heard.latest { $0.string == "a=9 cache" }
+        try await received.latest { $0.string == "a=9 cache" }
         registration.remove()
         await device.end()
     }
 
-    /// The server's folder is put back to what it was: tokens of the lost history mean nothing, and older documents count.
+    /// The server's folder is restored from a copy: tokens of the lost history are invalid, and older documents are
+    /// valid.
     @Test(arguments: [false, true]) func aCacheFollowsAServerThatWasRestored(isPersistent: Bool) async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend, isPersistent: isPersistent), try Device(backend))
@@ -140,7 +141,7 @@ import Testing
         let (early, earlyRegistration) = c.record()
         try await early.latest { $0.string == "a=1 gone=7" }
         let copy = try await backend.backUp()
-        // What will be lost.
+        // The change that the restoration loses.
         try await other.db.document("c/a").setData(["n": 2])
         try await other.db.document("c/b").setData(["n": 2])
         try await other.db.document("c/gone").delete()
@@ -152,8 +153,8 @@ import Testing
 
         try await device.db.enableNetwork()
         let all = device.db.collection("c")
-        let (heard, registration) = all.record()
-        try await heard.latest { $0.string == "a=1 d=4 gone=7" }
+        let (received, registration) = all.record()
+        try await received.latest { $0.string == "a=1 d=4 gone=7" }
         let (filtered, filteredRegistration) = all.whereField("n", isEqualTo: 2).record()
         try await filtered.latest { $0.string == "" }
         #expect(try await device.db.document("c/b").getDocument(source: .server).exists == false)

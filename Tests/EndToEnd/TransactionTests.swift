@@ -3,7 +3,7 @@ import HearthFirestore
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TransactionTests {
-    /// Adds one to `n`, and says what it made.
+    /// Adds one to `n` and returns the result.
     private func increment(_ db: Firestore) async throws -> Int? {
         try await db.runTransaction { [db] transaction, errorPointer in
             let counter = db.document("c/counter")
@@ -22,13 +22,13 @@ import Testing
         let backend = try Backend()
         let devices = [try Device(backend), try Device(backend)]
         let eachCount = 8
-        // The devices' listeners see the number grow only.
+        // The devices' listeners only see the number increase.
         let (seen, registration) = devices[0].db.collection("c").record()
         let made = try await withThrowingTaskGroup(of: [Int].self) { group in
             for device in devices {
                 group.addTask {
                     var made: [Int] = []
-                    // What gives up after five attempts is begun anew: contention has no bound.
+                    // A transaction that fails after five attempts is started again: contention has no bound.
                     while made.count < eachCount {
                         do {
                             made.append(try #require(try await increment(device.db)))
@@ -94,7 +94,7 @@ import Testing
             return nil
         }
         let snapshot = try await two.db.collection("accounts").getDocuments(source: .server)
-        #expect(Heard(snapshot: snapshot).string == "a=0 b=10 c=5")
+        #expect(QueryEvent(snapshot: snapshot).string == "a=0 b=10 c=5")
         await one.end()
         await two.end()
     }

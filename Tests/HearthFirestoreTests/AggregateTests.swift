@@ -67,7 +67,7 @@ struct AggregateTests {
         let sums = try await query.aggregate([.count(), .sum("n"), .average("n")]).getAggregation(source: .cache)
         #expect(sums.get(.sum("n")) as? Int == 6)
         #expect(sums.get(.average("n")) as? Double == 2)
-        // As at the server: only documents with all fields count; what is no number adds nothing.
+        // As at the server: only documents with all fields count, and values that are not numbers add nothing.
         let both = try await query.aggregate([.count(), .sum("x"), .average("n")]).getAggregation(source: .cache)
         #expect(both.count == 2)
         #expect(both.get(.sum("x")) as? Double == 0.5)
@@ -82,7 +82,7 @@ struct AggregateTests {
         let local = limited.aggregate([.sum("n")]).localQuery
         #expect(local.orders.map(\.field.string) == ["k", "n"])
         #expect(limited.count.localQuery == limited.model)
-        // Whatever the order in which they are asked for: the server sorts by their names.
+        // The order of the request does not matter: the server sorts by name.
         let several = limited.aggregate([.average("w"), .sum("n"), .sum("w")]).localQuery
         #expect(several == limited.aggregate([.sum("n"), .average("w")]).localQuery)
         #expect(several.orders.suffix(2).map(\.field.string) == ["n", "w"])
@@ -90,19 +90,19 @@ struct AggregateTests {
     }
 
     @Test func liveListener() async {
-        let heard = Locked<[Int]>([])
+        let received = Locked<[Int]>([])
         let sum = query.aggregate([.sum("n")])
         let registration = sum.addSnapshotListener { snapshot, _ in
-            heard.with { $0.append(snapshot?.get(.sum("n")) as? Int ?? -1) }
+            received.with { $0.append(snapshot?.get(.sum("n")) as? Int ?? -1) }
         }
         let engine = bench.engine
         engine.raise(.success(bench.view(sum.localQuery, documents)))
-        // Nothing that the figures say changed.
+        // The results did not change.
         engine.raise(.success(bench.view(sum.localQuery, documents, isFromCache: true)))
         engine.raise(.success(bench.view(sum.localQuery, [documents[0]])))
         engine.raise(.failure(Status(.permissionDenied, "no")))
-        #expect(await eventually { heard.with { $0.count == 3 } })
-        #expect(heard.with { $0 } == [6, 1, -1])
+        #expect(await eventually { received.with { $0.count == 3 } })
+        #expect(received.with { $0 } == [6, 1, -1])
         registration.remove()
         #expect(engine.state.with { $0.listens[0].isRemoved })
     }

@@ -1,6 +1,6 @@
 // swift-format-ignore-file
-// Compile-only check of the public API (own text, no upstream code). Nothing here is meant to run.
-// Change the import to the library's module name; the rest must compile as it stands, in Swift 5 and Swift 6 mode.
+// Compile-only check of the public API (our own code, no upstream code). It is never run.
+// Change the import to the library's module name; the rest must compile unchanged, in Swift 5 and Swift 6 mode.
 import HearthFirestore
 import Foundation
 
@@ -122,7 +122,7 @@ func queries(_ db: Firestore, _ doc: DocumentSnapshot) {
 
 func writes(_ db: Firestore, _ ref: DocumentReference) throws {
   let data: [String: Any] = [
-    "int": 1, "double": 1.5, "bool": true, "null": NSNull(), "text": "t", "bytes": Data([1]),
+    "int": 1, "double": 1.5, "bool": true, "null": NSNull(), "string": "t", "bytes": Data([1]),
     "date": Date(), "time": Timestamp(date: Date()), "point": GeoPoint(latitude: 1, longitude: 2),
     "ref": ref, "list": [1, "two"] as [Any], "map": ["x": ["y": 1]],
     "vector": FieldValue.vector([1.0, 2.0]), "vector2": VectorValue([1.0, 2.0]),
@@ -244,19 +244,19 @@ func reads(_ ref: DocumentReference, _ query: Query) {
 }
 
 func listeners(_ db: Firestore, _ ref: DocumentReference, _ query: Query) {
-  var kept: [ListenerRegistration] = []
-  kept.append(ref.addSnapshotListener { documentSnapshot, error in _ = (documentSnapshot?.data(), error) })
-  kept.append(ref.addSnapshotListener(includeMetadataChanges: true) { _, _ in })
-  kept.append(query.addSnapshotListener { querySnapshot, error in _ = (querySnapshot?.documents, error) })
-  kept.append(query.addSnapshotListener(includeMetadataChanges: true) { _, _ in })
+  var registrations: [ListenerRegistration] = []
+  registrations.append(ref.addSnapshotListener { documentSnapshot, error in _ = (documentSnapshot?.data(), error) })
+  registrations.append(ref.addSnapshotListener(includeMetadataChanges: true) { _, _ in })
+  registrations.append(query.addSnapshotListener { querySnapshot, error in _ = (querySnapshot?.documents, error) })
+  registrations.append(query.addSnapshotListener(includeMetadataChanges: true) { _, _ in })
   let options = SnapshotListenOptions().withIncludeMetadataChanges(true).withSource(.cache)
   let _: ListenSource = options.source
   let _: Bool = options.includeMetadataChanges
-  kept.append(ref.addSnapshotListener(options: options) { _, _ in })
-  kept.append(query.addSnapshotListener(options: options) { _, _ in })
-  kept.append(db.addSnapshotsInSyncListener {})
-  kept.forEach { $0.remove() }
-  query.addSnapshotListener { _, _ in } // result may be dropped
+  registrations.append(ref.addSnapshotListener(options: options) { _, _ in })
+  registrations.append(query.addSnapshotListener(options: options) { _, _ in })
+  registrations.append(db.addSnapshotsInSyncListener {})
+  registrations.forEach { $0.remove() }
+  query.addSnapshotListener { _, _ in } // // the result may be ignored
 }
 
 func aggregations(_ query: Query) async throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import HearthFirestore
 
 struct AuthTests {
-    /// An unsigned token, or one whose signature nobody checks.
+    /// An unsigned token, or one whose signature is not checked.
     static func token(_ claims: String, salt: String = "") -> String {
         let payload = Data(claims.utf8).base64EncodedString()
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
@@ -41,7 +41,7 @@ struct AuthTests {
         }
     }
 
-    /// A program's own, with the room for one observer that the protocol promises.
+    /// A program's own provider, which supports only one observer, as the protocol states.
     private final class Provider: AuthTokenProvider {
         struct State: Sendable {
             var user: String? = "ada"
@@ -75,28 +75,28 @@ struct AuthTests {
 
     @Test func aProviderIsSharedByDatabases() async throws {
         let provider = Provider()
-        let heard = Locked<[String]>([])
+        let received = Locked<[String]>([])
         func note(_ name: String) -> @Sendable (String?) -> Void {
-            { user in heard.with { $0.append("\(name) \(user ?? "-")") } }
+            { user in received.with { $0.append("\(name) \(user ?? "-")") } }
         }
         let (first, second) = (AuthShare(provider), AuthShare(provider))
         first.observeUser(note("1"))
         second.observeUser(note("2"))
-        #expect(heard.with { $0 } == ["1 ada", "2 ada"])
+        #expect(received.with { $0 } == ["1 ada", "2 ada"])
         provider.become("bob")
-        #expect(Set(heard.with { $0.dropFirst(2) }) == ["1 bob", "2 bob"])
+        #expect(Set(received.with { $0.dropFirst(2) }) == ["1 bob", "2 bob"])
         first.observeUser(nil)
         provider.become(nil)
-        #expect(heard.with { $0.dropFirst(4) } == ["2 -"])
+        #expect(received.with { $0.dropFirst(4) } == ["2 -"])
         #expect(try await second.token(forcingRefresh: true) == nil)
         second.observeUser(nil)
         second.observeUser(nil)
         provider.become("eve")
-        #expect(heard.with { $0.count } == 5)
+        #expect(received.with { $0.count } == 5)
         #expect(provider.state.with { $0.observations } == [true, false])
-        // Others may begin again.
+        // Others may observe again.
         AuthShare(provider).observeUser(note("3"))
-        #expect(heard.with { $0.last } == "3 eve")
+        #expect(received.with { $0.last } == "3 eve")
         #expect(provider.state.with { $0.observations } == [true, false, true])
     }
 

@@ -17,29 +17,29 @@ struct BundleTests {
     @Test func observersThenCompletion() async {
         let engine = bench.engine
         engine.state.with { $0.bundleProgress = steps }
-        let heard = Locked<[String]>([])
-        // Nothing runs before the observers are there.
+        let received = Locked<[String]>([])
+        // Nothing runs before the observers are added.
         bench.firestore.engineQueue.suspend()
         let task = bench.firestore.loadBundle(Data("123456789".utf8)) { progress, error in
-            heard.with { $0.append("done \(progress?.documentsLoaded ?? -1) \(error == nil)") }
+            received.with { $0.append("done \(progress?.documentsLoaded ?? -1) \(error == nil)") }
         }
-        task.addObserver { progress in heard.with { $0.append("a \(progress.bytesLoaded)") } }
-        let gone = task.addObserver { _ in heard.with { $0.append("gone") } }
-        task.addObserver { progress in heard.with { $0.append("b \(progress.bytesLoaded)") } }
-        task.removeObserverWith(handle: gone)
+        task.addObserver { progress in received.with { $0.append("a \(progress.bytesLoaded)") } }
+        let removed = task.addObserver { _ in received.with { $0.append("removed") } }
+        task.addObserver { progress in received.with { $0.append("b \(progress.bytesLoaded)") } }
+        task.removeObserverWith(handle: removed)
         bench.firestore.engineQueue.resume()
-        #expect(await eventually { heard.with { $0.count == 5 } })
-        #expect(heard.with { $0 } == ["a 0", "b 0", "a 9", "b 9", "done 1 true"])
+        #expect(await eventually { received.with { $0.count == 5 } })
+        #expect(received.with { $0 } == ["a 0", "b 0", "a 9", "b 9", "done 1 true"])
         #expect(engine.state.with { $0.bundleBytes } == Array("123456789".utf8))
     }
 
-    @Test func aLateObserverHearsTheEnd() async {
+    @Test func aLateObserverReceivesTheEnd() async {
         bench.engine.state.with { $0.bundleProgress = steps }
-        let heard = Locked<[String]>([])
-        let task = bench.firestore.loadBundle(Data("123456789".utf8)) { _, _ in heard.with { $0.append("done") } }
-        #expect(await eventually { heard.with { $0 == ["done"] } })
-        task.addObserver { progress in heard.with { $0.append("late \(progress.bytesLoaded) \(progress.state)") } }
-        #expect(await eventually { heard.with { $0 == ["done", "late 9 success"] } })
+        let received = Locked<[String]>([])
+        let task = bench.firestore.loadBundle(Data("123456789".utf8)) { _, _ in received.with { $0.append("done") } }
+        #expect(await eventually { received.with { $0 == ["done"] } })
+        task.addObserver { progress in received.with { $0.append("late \(progress.bytesLoaded) \(progress.state)") } }
+        #expect(await eventually { received.with { $0 == ["done", "late 9 success"] } })
     }
 
     @Test func errors() async {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthFirestore
 
-/// What `data()` gives casts as on Apple platforms.
+/// The values of `data()` can be cast as on Apple platforms.
 struct CastTests {
     private func data(_ fields: [String: Value]) throws -> [String: Any] {
         let bench = try Bench()
@@ -73,12 +73,12 @@ struct CastTests {
                     .init(name: "b", value: .map(MapValue([.init(name: "c", value: .double(1.5))]))),
                 ])),
             "counts": .map(MapValue([.init(name: "x", value: .integer(4))])),
-            "texts": .array([.string("p"), .string("q")]),
+            "strings": .array([.string("p"), .string("q")]),
         ])
         #expect(data["list"] as? [Int] == [1, 2])
         #expect(data["list"] as? [Double] == [1, 2])
         #expect((data["list"] as? [Any])?.first as? Int64 == 1)
-        #expect(data["texts"] as? [String] == ["p", "q"])
+        #expect(data["strings"] as? [String] == ["p", "q"])
         let mixed = try #require(data["mixed"] as? [Any])
         #expect(mixed[0] as? Int == 1)
         #expect(mixed[1] as? String == "x")
@@ -95,28 +95,28 @@ struct CastTests {
     @Test func switches() throws {
         let data = try data(["n": .integer(5), "t": .string("x")])
         switch data["n"]! {
-        case is String: Issue.record("a number is no text")
+        case is String: Issue.record("a number is not a string")
         case let number as Int: #expect(number == 5)
         default: Issue.record("an integer must match Int")
         }
         switch data["t"]! {
-        case is NSNumber: Issue.record("a text is no number")
+        case is NSNumber: Issue.record("a string is not a number")
         case let string as String: #expect(string == "x")
-        default: Issue.record("a text must match String")
+        default: Issue.record("a string must match String")
         }
     }
 
     @Test func otherTypes() throws {
         let data = try data([
             "null": .null, "bytes": .bytes([1, 2]), "time": .timestamp(ModelTimestamp(microseconds: 1_500_000)),
-            "place": .geoPoint(ModelGeoPoint(latitude: 1, longitude: 2)), "vector": .vector([1, 2]),
+            "location": .geoPoint(ModelGeoPoint(latitude: 1, longitude: 2)), "vector": .vector([1, 2]),
             "ref": .reference("projects/projectID/databases/(default)/documents/c/other"),
         ])
         #expect(data["null"] is NSNull)
         #expect(data["bytes"] as? Data == Data([1, 2]))
         #expect(data["time"] as? Timestamp == Timestamp(seconds: 1, nanoseconds: 500_000_000))
         #expect(data["time"] as? Date == nil)
-        #expect(data["place"] as? GeoPoint == GeoPoint(latitude: 1, longitude: 2))
+        #expect(data["location"] as? GeoPoint == GeoPoint(latitude: 1, longitude: 2))
         #expect(data["vector"] as? VectorValue == VectorValue([1, 2]))
         #expect((data["ref"] as? DocumentReference)?.path == "c/other")
     }

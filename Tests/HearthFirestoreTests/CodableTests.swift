@@ -6,7 +6,7 @@ import Testing
 @testable import HearthFirestore
 
 struct CodableTests {
-    private struct Place: Codable, Equatable {
+    private struct Venue: Codable, Equatable {
         var name: String
         var population: Int
         var area: Double
@@ -27,8 +27,8 @@ struct CodableTests {
         struct Mayor: Codable, Equatable { var name: String; var terms: [Int] }
     }
 
-    private func place(_ db: Firestore) -> Place {
-        Place(
+    private func venue(_ db: Firestore) -> Venue {
+        Venue(
             name: "Bern", population: 140_000, area: 51.6, isCapital: true,
             location: GeoPoint(latitude: 47, longitude: 7.4),
             founded: Date(timeIntervalSince1970: 1.5), seen: Timestamp(seconds: 5, nanoseconds: 6000),
@@ -40,8 +40,8 @@ struct CodableTests {
 
     @Test func roundTrip() throws {
         let db = try Bench().firestore
-        let place = place(db)
-        let data = try Firestore.Encoder().encode(place)
+        let venue = venue(db)
+        let data = try Firestore.Encoder().encode(venue)
         #expect(data["population"] as? Int == 140_000)
         #expect((data["isCapital"] as? NSNumber)?.holdsBoolean == true)
         #expect(data["location"] is GeoPoint)
@@ -50,16 +50,16 @@ struct CodableTests {
         #expect(data["flag"] is Data)
         #expect(data["embedding"] is VectorValue)
         #expect(data["site"] as? String == "https://bern.ch")
-        #expect(try Firestore.Decoder().decode(Place.self, from: data) == place)
+        #expect(try Firestore.Decoder().decode(Venue.self, from: data) == venue)
     }
 
-    /// Through the model's values: what the server would give back.
+    /// Through the model's values, as the server would return them.
     @Test func roundTripThroughADocument() throws {
         let bench = try Bench()
-        let place = place(bench.firestore)
-        let fields = try bench.firestore.reader.set(try Firestore.Encoder().encode(place)).fields
+        let venue = venue(bench.firestore)
+        let fields = try bench.firestore.reader.set(try Firestore.Encoder().encode(venue)).fields
         let snapshot = bench.snapshot("cities/bern", fields.fields)
-        #expect(try snapshot.data(as: Place.self) == place)
+        #expect(try snapshot.data(as: Venue.self) == venue)
     }
 
     private struct Wrapped: Codable, Equatable {
@@ -86,7 +86,7 @@ struct CodableTests {
         let encoded = try Firestore.Encoder().encode(filled)
         #expect(encoded["seen"] as? Timestamp == Timestamp(seconds: 2, nanoseconds: 0))
         var stored = try bench.firestore.reader.set(encoded).fields
-        // A field that has the id's name is none of its business.
+        // A field with the id's name is ignored.
         stored.set("id", .integer(5))
         let decoded = try bench.snapshot("cities/bern", stored.fields).data(as: Wrapped.self)
         #expect(decoded.id == "bern")

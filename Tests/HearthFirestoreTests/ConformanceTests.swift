@@ -6,8 +6,8 @@ import Testing
 
 @testable import HearthFirestore
 
-/// The public request vectors: one call each, and the request that it must make or that it must be refused.
-/// `MANIFEST.json` beside them says which of them apply to this API, and why others don't.
+/// The public request vectors: each is one call, and the request that it makes, or an error. `MANIFEST.json` next to
+/// them lists which of them apply to this API, and why others do not.
 struct ConformanceTests {
     @Test(arguments: Vectors.names(kind: ["create", "set"]))
     func set(_ name: String) throws {
@@ -72,7 +72,7 @@ struct ConformanceTests {
             #expect(error.code == .invalidArgument)
             return
         }
-        try #require(call["isError"] == nil, "\(name) must be refused")
+        try #require(call["isError"] == nil, "\(name) must fail")
         let database = DatabaseName(project: Bench.project)
         let message = TargetSerializer(database: database).message(query.model.target).query?.structuredQuery
         let json = try #require(message).json()
@@ -106,12 +106,12 @@ enum Vectors {
         return try! JSONDecoder().decode([String: Entry].self, from: data)
     }()
 
-    /// Those that apply to the client's API.
+    /// The vectors that apply to the client's API.
     static func names(kind: Set<String>) -> [String] {
         manifest.filter { kind.contains($0.value.kind) && $0.value.use != "skip" }.keys.sorted()
     }
 
-    /// The one member of the test that is a call.
+    /// The member of the test that describes the call.
     static func call(_ name: String) throws -> [String: Any] {
         let data = try Data(contentsOf: folder.appendingPathComponent(name))
         let file = try JSONSerialization.jsonObject(with: data) as! [String: Any]
@@ -127,7 +127,7 @@ enum Vectors {
         ResourcePath((name as! String).split(separator: "/").dropFirst(5).map(String.init))
     }
 
-    /// Texts that stand for sentinels, as sentinels.
+    /// Converts strings that represent sentinels to sentinels.
     static func sentinels(_ value: Any) -> Any {
         switch value {
         case let string as String where string == "Delete": return FieldValue.delete()
@@ -143,7 +143,7 @@ enum Vectors {
         }
     }
 
-    /// Runs a call that writes, through the encoder of the write stream.
+    /// Runs a write call through the encoder of the write stream.
     static func check(_ name: String, _ call: [String: Any], _ mutation: () throws(Status) -> Mutation) throws {
         let made: Mutation
         do throws(Status) {
@@ -153,19 +153,19 @@ enum Vectors {
             #expect(error.code == .invalidArgument)
             return
         }
-        try #require(call["isError"] == nil, "\(name) must be refused")
+        try #require(call["isError"] == nil, "\(name) must fail")
         let database = DatabaseName(project: Bench.project)
         let request = call["request"] as! [String: Any]
         var expected = (request["writes"] as! [[String: Any]])[0]
-        // A created document's precondition is the server API's.
+        // The precondition of `create` exists only in the server API.
         if name.hasPrefix("create") { expected["currentDocument"] = nil }
-        let actualText = try canonical(json: MutationSerializer(database: database).message(made).json())
-        let expectedText = try canonical(expected)
-        #expect(actualText == expectedText, "\(name)")
+        let actualString = try canonical(json: MutationSerializer(database: database).message(made).json())
+        let expectedString = try canonical(expected)
+        #expect(actualString == expectedString, "\(name)")
     }
 
-    /// Messages as texts that are equal when the messages are: what is no list of order is sorted, what is empty and the
-    /// same as absent is left out.
+    /// Messages as strings that are equal when the messages are: lists without an order are sorted, and empty members
+    /// that are equivalent to absent ones are omitted.
     static func canonical(json: [UInt8]) throws -> String {
         try canonical(JSONSerialization.jsonObject(with: Data(json)))
     }
@@ -181,7 +181,7 @@ enum Vectors {
             var result = map
             for (name, member) in map {
                 let member = tidy(member, in: name)
-                // Absent and empty are the same for a document's fields and lists, but not for a mask or a map value.
+                // Absent and empty are equivalent for a document's fields and lists, but not for a mask or a map value.
                 let isEmpty = (member as? [String: Any])?.isEmpty ?? (member as? [Any])?.isEmpty ?? false
                 result[name] = isEmpty && ["fields", "fieldPaths", "values"].contains(name) ? nil : member
             }

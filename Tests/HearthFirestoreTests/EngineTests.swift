@@ -6,9 +6,9 @@ import Testing
 
 @testable import HearthFirestore
 
-/// The API on the real engine, without a server: what a program sees offline.
+/// The API on the real engine without a server: the offline behaviour of a program.
 struct EngineTests {
-    /// A network on which nothing is reached.
+    /// A network without a reachable server.
     private final class DeadNetwork: Datastore {
         private final class Stream<Request: Sendable>: RequestStream {
             func send(_ request: Request) {}
@@ -82,7 +82,7 @@ struct EngineTests {
         #expect(snapshot.documents[1].data()["updated"] is NSNull)
         #expect(snapshot.documents[1].data(with: .estimate)["updated"] is Timestamp)
 
-        // Falls back to the cache once the network is known to be away.
+        // Uses the cache when the server is known to be unreachable.
         let document = try await cities.document("zrh").getDocument()
         #expect(document.data()?["name"] as? String == "Zürich")
         #expect(document.metadata.isFromCache)
@@ -107,27 +107,27 @@ struct EngineTests {
         try await db.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1))) func listenersHearLocalWrites() async throws {
+    @Test(.timeLimit(.minutes(1))) func listenersReceiveLocalWrites() async throws {
         let db = firestore(try app())
         let query = db.collection("c").order(by: "n")
-        let heard = Locked<[[String]]>([])
+        let received = Locked<[[String]]>([])
         let registration = query.addSnapshotListener(options: SnapshotListenOptions().withSource(.cache)) {
             snapshot, _ in
             let changes = snapshot?.documentChanges.map {
                 "\($0.type.rawValue)\($0.document.documentID)@\($0.newIndex == UInt(NSNotFound) ? -1 : Int($0.newIndex))"
             }
-            heard.with { $0.append(changes ?? ["error"]) }
+            received.with { $0.append(changes ?? ["error"]) }
         }
-        #expect(await eventually { heard.with { $0.count == 1 } })
+        #expect(await eventually { received.with { $0.count == 1 } })
         db.document("c/b").setData(["n": 2], completion: nil)
-        #expect(await eventually { heard.with { $0.count == 2 } })
+        #expect(await eventually { received.with { $0.count == 2 } })
         db.document("c/a").setData(["n": 1], completion: nil)
-        #expect(await eventually { heard.with { $0.count == 3 } })
+        #expect(await eventually { received.with { $0.count == 3 } })
         db.document("c/a").updateData(["n": 3], completion: nil)
-        #expect(await eventually { heard.with { $0.count == 4 } })
+        #expect(await eventually { received.with { $0.count == 4 } })
         db.document("c/b").delete(completion: nil)
-        #expect(await eventually { heard.with { $0.count == 5 } })
-        #expect(heard.with { $0 } == [[], ["0b@0"], ["0a@0"], ["1a@1"], ["2b@-1"]])
+        #expect(await eventually { received.with { $0.count == 5 } })
+        #expect(received.with { $0 } == [[], ["0b@0"], ["0a@0"], ["1a@1"], ["2b@-1"]])
         registration.remove()
         try await db.terminate()
     }
@@ -141,13 +141,13 @@ struct EngineTests {
         #expect(snapshot.count == 3)
         #expect(snapshot.get(.sum("n")) as? Int == 6)
         #expect(try await scores.count.getAggregation(source: .cache).count == 4)
-        let heard = Locked<[Int]>([])
+        let received = Locked<[Int]>([])
         let registration = aggregate.addSnapshotListener(source: .cache) { snapshot, _ in
-            heard.with { $0.append(snapshot?.get(.sum("n")) as? Int ?? -1) }
+            received.with { $0.append(snapshot?.get(.sum("n")) as? Int ?? -1) }
         }
-        #expect(await eventually { heard.with { $0 == [6] } })
+        #expect(await eventually { received.with { $0 == [6] } })
         scores.document("5").setData(["n": 10], completion: nil)
-        #expect(await eventually { heard.with { $0 == [6, 16] } })
+        #expect(await eventually { received.with { $0 == [6, 16] } })
         registration.remove()
         await #expect(throws: NSError.self) { try await aggregate.getAggregation(source: .server) }
         try await db.terminate()
@@ -164,9 +164,9 @@ struct EngineTests {
         try await first.terminate()
         let second = firestore(app, cache: cache)
         #expect(second !== first)
-        let kept = try await second.document("c/d").getDocument(source: .cache)
-        #expect(kept.data()?["a"] as? Int == 1)
-        #expect(kept.metadata.hasPendingWrites)
+        let cached = try await second.document("c/d").getDocument(source: .cache)
+        #expect(cached.data()?["a"] as? Int == 1)
+        #expect(cached.metadata.hasPendingWrites)
         try await second.terminate()
         try await second.clearPersistence()
         let third = firestore(app, cache: cache)
@@ -201,15 +201,15 @@ struct EngineTests {
         try await auth.signIn(withCustomToken: AuthTests.token(#"{"sub": "ada"}"#))
         let db = firestore(app)
         let note = db.document("notes/1")
-        note.setData(["text": "ada's"], completion: nil)
-        #expect(try await note.getDocument(source: .cache).get("text") as? String == "ada's")
+        note.setData(["string": "ada's"], completion: nil)
+        #expect(try await note.getDocument(source: .cache).get("string") as? String == "ada's")
         let waiting = Locked<Int?>(nil)
         db.waitForPendingWrites { error in waiting.with { $0 = (error as NSError?)?.code ?? 0 } }
         try await auth.signIn(withCustomToken: AuthTests.token(#"{"sub": "bob"}"#))
         await #expect(throws: NSError.self) { try await note.getDocument(source: .cache) }
         #expect(await eventually { waiting.with { $0 == FirestoreErrorCode.cancelled.rawValue } })
         try await auth.signIn(withCustomToken: AuthTests.token(#"{"sub": "ada"}"#))
-        #expect(try await note.getDocument(source: .cache).get("text") as? String == "ada's")
+        #expect(try await note.getDocument(source: .cache).get("string") as? String == "ada's")
         try await db.terminate()
     }
 

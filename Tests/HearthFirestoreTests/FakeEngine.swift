@@ -4,7 +4,7 @@ import HearthSync
 
 @testable import HearthFirestore
 
-/// An engine without a cache and a network: it writes down what it is asked, and answers what the test says.
+/// An engine without a cache and a network: it records the calls, and returns answers that the test provides.
 final class FakeEngine: FirestoreEngine {
     struct Listen: Sendable {
         var query: ClientQuery
@@ -17,15 +17,15 @@ final class FakeEngine: FirestoreEngine {
         var writes: [[Mutation]] = []
         var writeResult: Status?
         var listens: [Listen] = []
-        /// Raised at once by each new listener.
+        /// Delivered at once to each new listener.
         var firstEvent: Result<ViewSnapshot, Status>?
         var cached: [ResourcePath: ClientDocument] = [:]
         var cachedView: ViewSnapshot?
         var cachedQueries: [ClientQuery] = []
-        /// What the server has, for transactions.
+        /// The server's documents, for transactions.
         var stored: [ResourcePath: ClientDocument] = [:]
         var commits: [[Mutation]] = []
-        /// Taken one by one; nil succeeds.
+        /// Used one after another; nil succeeds.
         var commitResults: [Status?] = []
         var lookUps = 0
         var aggregations: [(ClientQuery, [Aggregation])] = []
@@ -57,7 +57,7 @@ final class FakeEngine: FirestoreEngine {
         return EngineListener { [state] in state.with { $0.listens[index].isRemoved = true } }
     }
 
-    /// Tells a listener something, removed or not: late events are the API's to drop.
+    /// Delivers an event to a listener, removed or not: the API must drop late events.
     func raise(_ event: Result<ViewSnapshot, Status>, at index: Int = 0) {
         let onEvent = state.with { $0.listens[index].onEvent }
         answer { onEvent(event) }
@@ -164,7 +164,7 @@ final class FakeEngine: FirestoreEngine {
     }
 }
 
-/// A Firestore over a fake engine, for an app of its own.
+/// A Firestore over a fake engine, for its own app.
 struct Bench {
     static let project = "projectID"
 
@@ -200,7 +200,7 @@ struct Bench {
         configure(firestore)
     }
 
-    /// A snapshot as the API would give it.
+    /// A snapshot in the API's form.
     func snapshot(_ path: String, _ fields: [MapValue.Field]?) -> DocumentSnapshot {
         let key = ResourcePath(path.split(separator: "/").map(String.init))
         return DocumentSnapshot(

@@ -3,8 +3,8 @@ import Testing
 
 @testable import HearthFirestore
 
-/// Calls that break the API's rules end the program, and say why. The checks themselves are tested by their twins, which
-/// throw; here is that the public calls stand on them.
+/// Calls that break the API's rules end the program with a message. Other tests check the rules with the throwing
+/// forms; these tests check that the public calls use them.
 struct MisuseTests {
     private func expectMessage(_ result: ExitTest.Result?, _ message: String) {
         let string = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)

@@ -1,6 +1,6 @@
 import HearthFirestore
 
-// Both the API and the model have these names; in the tests the API's count.
+// Both the API and the model have these names. The tests use the API's.
 typealias FieldPath = HearthFirestore.FieldPath
 typealias Filter = HearthFirestore.Filter
 typealias GeoPoint = HearthFirestore.GeoPoint

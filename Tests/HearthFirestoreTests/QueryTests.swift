@@ -20,12 +20,12 @@ struct QueryTests {
             Carried(value))
     }
 
-    private func expectRefused(
+    private func expectFailure(
         _ message: String, _ body: () throws(Status) -> Void, _ location: SourceLocation = #_sourceLocation
     ) {
         do {
             try body()
-            Issue.record("must be refused: \(message)", sourceLocation: location)
+            Issue.record("must fail: \(message)", sourceLocation: location)
         } catch {
             #expect(error.code == .invalidArgument, sourceLocation: location)
             #expect(error.message.contains(message), "\(error.message)", sourceLocation: location)
@@ -33,33 +33,33 @@ struct QueryTests {
     }
 
     @Test func limits() throws {
-        expectRefused("Limit must be positive") { () throws(Status) in _ = try cities.limited(0, .first) }
-        expectRefused("Limit must be positive") { () throws(Status) in _ = try cities.limited(-1, .last) }
-        expectRefused("at least one order(by:)") { () throws(Status) in try cities.limit(toLast: 2).validateForRun() }
+        expectFailure("Limit must be positive") { () throws(Status) in _ = try cities.limited(0, .first) }
+        expectFailure("Limit must be positive") { () throws(Status) in _ = try cities.limited(-1, .last) }
+        expectFailure("at least one order(by:)") { () throws(Status) in try cities.limit(toLast: 2).validateForRun() }
         try cities.order(by: "a").limit(toLast: 2).validateForRun()
         #expect(cities.limit(to: 2).model.limitType == .first)
     }
 
     @Test func ordersComeBeforeCursors() {
         let started = cities.order(by: "a").start(at: [1])
-        expectRefused("starting point before specifying the order by") { () throws(Status) in
+        expectFailure("starting point before specifying the order by") { () throws(Status) in
             _ = try started.ordered(ModelFieldPath("b"), false)
         }
         let ended = cities.order(by: "a").end(before: [1])
-        expectRefused("ending point before specifying the order by") { () throws(Status) in
+        expectFailure("ending point before specifying the order by") { () throws(Status) in
             _ = try ended.ordered(ModelFieldPath("b"), false)
         }
-        expectRefused("more values than were specified") { () throws(Status) in
+        expectFailure("more values than were specified") { () throws(Status) in
             _ = try cities.order(by: "a").values([1, 2])
         }
     }
 
     @Test func cursorDocuments() {
         let query = cities.order(by: "a")
-        expectRefused("document that doesn't exist") { () throws(Status) in
+        expectFailure("document that doesn't exist") { () throws(Status) in
             _ = try query.values(of: bench.snapshot("cities/x", nil))
         }
-        expectRefused("the field 'a' (used as the order by) does not exist") { () throws(Status) in
+        expectFailure("the field 'a' (used as the order by) does not exist") { () throws(Status) in
             _ = try query.values(of: bench.snapshot("cities/x", [.init(name: "b", value: .null)]))
         }
         let pending = Value.map(
@@ -67,7 +67,7 @@ struct QueryTests {
                 .init(name: "__type__", value: .string("server_timestamp")),
                 .init(name: "__local_write_time__", value: .timestamp(ModelTimestamp(microseconds: 1))),
             ]))
-        expectRefused("uncommitted server timestamp") { () throws(Status) in
+        expectFailure("uncommitted server timestamp") { () throws(Status) in
             _ = try query.values(of: bench.snapshot("cities/x", [.init(name: "a", value: pending)]))
         }
     }
@@ -81,10 +81,10 @@ struct QueryTests {
         ]
         for (first, second, _) in refused {
             let query = try cities.filtered(field("a", first, [1]))
-            expectRefused("Invalid Query. You cannot use") { () throws(Status) in
+            expectFailure("Invalid Query. You cannot use") { () throws(Status) in
                 _ = try query.filtered(field("b", second, [1]))
             }
-            expectRefused("Invalid Query. You cannot use") { () throws(Status) in
+            expectFailure("Invalid Query. You cannot use") { () throws(Status) in
                 _ = try query.filtered(.or([field("b", second, [1]), field("c", .equal, 1)]))
             }
         }
@@ -94,7 +94,7 @@ struct QueryTests {
 
     @Test func listsMustNotBeEmpty() {
         for op in [HearthModel.Filter.Operator.in, .notIn, .arrayContainsAny] {
-            expectRefused("A non-empty array is required") { () throws(Status) in
+            expectFailure("A non-empty array is required") { () throws(Status) in
                 _ = try cities.filtered(field("a", op, [Any]()))
             }
         }
@@ -102,28 +102,28 @@ struct QueryTests {
 
     @Test func documentIDs() throws {
         let name = "projects/projectID/databases/(default)/documents/cities/x"
-        let byText = try cities.filtered(field("__name__", .equal, "x"))
-        #expect(operand(byText) == .reference(name))
+        let byString = try cities.filtered(field("__name__", .equal, "x"))
+        #expect(operand(byString) == .reference(name))
         #expect(operand(try cities.filtered(field("__name__", .equal, cities.document("x")))) == .reference(name))
         #expect(operand(try cities.filtered(field("__name__", .in, ["x"]))) == .array([.reference(name)]))
-        expectRefused("empty string") { () throws(Status) in _ = try cities.filtered(field("__name__", .equal, "")) }
-        expectRefused("contains a '/'") { () throws(Status) in _ = try cities.filtered(field("__name__", .equal, "a/b"))
+        expectFailure("empty string") { () throws(Status) in _ = try cities.filtered(field("__name__", .equal, "")) }
+        expectFailure("contains a '/'") { () throws(Status) in _ = try cities.filtered(field("__name__", .equal, "a/b"))
         }
-        expectRefused("valid string or DocumentReference") { () throws(Status) in
+        expectFailure("valid string or DocumentReference") { () throws(Status) in
             _ = try cities.filtered(field("__name__", .equal, 1))
         }
-        expectRefused("document IDs are not arrays") { () throws(Status) in
+        expectFailure("document IDs are not arrays") { () throws(Status) in
             _ = try cities.filtered(field("__name__", .arrayContains, "x"))
         }
         let group = bench.firestore.collectionGroup("cities")
         #expect(operand(try group.filtered(field("__name__", .equal, "cities/x"))) == .reference(name))
-        expectRefused("odd number of segments") { () throws(Status) in
+        expectFailure("odd number of segments") { () throws(Status) in
             _ = try group.filtered(field("__name__", .equal, "x"))
         }
-        expectRefused("odd number of segments") { () throws(Status) in
+        expectFailure("odd number of segments") { () throws(Status) in
             _ = try group.order(by: FieldPath.documentID()).values(["x"])
         }
-        expectRefused("Expected a string for the document ID") { () throws(Status) in
+        expectFailure("Expected a string for the document ID") { () throws(Status) in
             _ = try cities.order(by: FieldPath.documentID()).values([1])
         }
     }
@@ -150,7 +150,7 @@ struct QueryTests {
         #expect(
             cities.whereFilter(Filter.orFilter([Filter.whereField("a", isEqualTo: 1)]))
                 == cities.whereField("a", isEqualTo: 1))
-        // Arrays may be compared with in a list of values, as values.
+        // Arrays are valid operands in a list of values.
         #expect(
             operand(try cities.filtered(field("a", .in, [[1], [2]])))
                 == .array([.array([.integer(1)]), .array([.integer(2)])]))

@@ -40,7 +40,7 @@ struct ReadTests {
         #expect(snapshot.data()?["a"] as? Int == 1)
         #expect(!snapshot.metadata.isFromCache)
         let listen = try #require(bench.engine.state.with { $0.listens.first })
-        #expect(listen.isRemoved, "the listener goes before the result is given")
+        #expect(listen.isRemoved, "the listener is removed before the result is delivered")
         #expect(listen.options.waitsForSyncWhenOnline)
         #expect(listen.options.includesQueryMetadataChanges)
         #expect(listen.options.includesDocumentMetadataChanges)
@@ -120,7 +120,7 @@ struct ReadTests {
         #expect(value == 7)
     }
 
-    /// As a program does that blocks its main thread.
+    /// As in a program that blocks its main thread.
     @Test func asyncCallsNeedNoQueue() async throws {
         let stuck = DispatchQueue(label: "stuck")
         stuck.suspend()
@@ -138,22 +138,23 @@ struct ReadTests {
     // MARK: Listeners
 
     @Test func listenersHearUntilRemoved() async throws {
-        let heard = Locked<[Int]>([])
+        let received = Locked<[Int]>([])
         let engine = bench.engine
-        let registration = query.addSnapshotListener { snapshot, _ in heard.with { $0.append(snapshot?.count ?? -1) } }
+        let registration = query.addSnapshotListener { snapshot, _ in received.with { $0.append(snapshot?.count ?? -1) }
+        }
         engine.raise(.success(bench.view(query.model, [bench.document("c/1", [:])])))
-        #expect(await eventually { heard.with { $0 == [1] } })
+        #expect(await eventually { received.with { $0 == [1] } })
         registration.remove()
         registration.remove()
         engine.raise(.success(bench.view(query.model, [])))
-        // A second listener's event comes after the first one's would have.
+        // A second listener's event arrives after the first one's would have.
         let other = Locked(false)
         query.addSnapshotListener { _, _ in other.with { $0 = true } }
         engine.raise(.success(bench.view(query.model, [])), at: 1)
         #expect(await eventually { other.with { $0 } })
-        #expect(heard.with { $0 } == [1])
+        #expect(received.with { $0 } == [1])
         #expect(engine.state.with { $0.listens[0].isRemoved })
-        #expect(!engine.state.with { $0.listens[1].isRemoved }, "dropping a registration removes nothing")
+        #expect(!engine.state.with { $0.listens[1].isRemoved }, "releasing a registration removes nothing")
     }
 
     @Test func listenOptions() {
@@ -169,18 +170,18 @@ struct ReadTests {
 
     @Test func documentListeners() async {
         let document = bench.firestore.document("c/d")
-        let heard = Locked<[DocumentSnapshot?]>([])
-        document.addSnapshotListener { snapshot, error in heard.with { $0.append(snapshot) } }
+        let received = Locked<[DocumentSnapshot?]>([])
+        document.addSnapshotListener { snapshot, error in received.with { $0.append(snapshot) } }
         bench.engine.raise(
             .success(
                 bench.view(
                     document.documentQuery, [bench.document("c/d", ["a": .integer(1)], state: .hasLocalMutations)],
                     mutated: [document.key], isFromCache: true)))
         bench.engine.raise(.failure(Status(.permissionDenied, "no")))
-        #expect(await eventually { heard.with { $0.count == 2 } })
-        let first = heard.with { $0[0] }
+        #expect(await eventually { received.with { $0.count == 2 } })
+        let first = received.with { $0[0] }
         #expect(first?.metadata == SnapshotMetadata(hasPendingWrites: true, isFromCache: true))
-        #expect(heard.with { $0[1] } == nil)
+        #expect(received.with { $0[1] } == nil)
     }
 
     @Test func sequences() async throws {
@@ -259,7 +260,7 @@ struct ReadTests {
         #expect(all.count == 5)
         #expect(all[4].type == .modified)
         #expect(all[4].oldIndex == 1 && all[4].newIndex == 1)
-        // Played on the old list, the changes give the new one.
+        // Applied to the old list, the changes produce the new one.
         var ids = old.map { $0.key.segments[1] }
         for change in changes {
             if change.type != .added { ids.remove(at: Int(change.oldIndex)) }

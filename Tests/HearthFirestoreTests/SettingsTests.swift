@@ -35,7 +35,7 @@ struct SettingsTests {
         #expect(throws: Status.self) { try FirestoreSettings.validate(cacheSizeBytes: 0) }
     }
 
-    /// As samples do: read, change, set.
+    /// As Apple's samples do: read, change, set.
     @Test func changesOfReadSettings() throws {
         let app = try Bench().app
         let db = Firestore.instance(app: app, database: "another", factory: .standard)

@@ -59,7 +59,7 @@ struct TransactionTests {
                 .updateTime(ModelTimestamp(microseconds: 3)),
             ])
         guard case .verify = commit[3].kind, case .verify = commit[4].kind else {
-            Issue.record("what was only read is verified")
+            Issue.record("documents that were only read are verified")
             return
         }
     }
@@ -154,7 +154,7 @@ struct TransactionTests {
         }
         #expect((try? result.get()) as? Int == 5)
         let waits = waits.with { $0 }
-        #expect(waits.count == 4, "the first attempt is made at once")
+        #expect(waits.count == 4, "the first attempt starts at once")
         for (wait, base) in zip(waits, [1, 1.5, 2.25, 3.375]) {
             #expect(wait >= base * 0.5 && wait <= base * 1.5)
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthFirestore
 
-/// What users give, as values, and what is refused.
+/// The conversion of users' data to values, and its errors.
 struct UserDataTests {
     private func value(_ value: Any) throws -> Value {
         let bench = try Bench()
@@ -99,20 +99,20 @@ struct UserDataTests {
             app: bench.app, database: "other",
             factory: EngineFactory(
                 make: { (_) throws(Status) in throw .unavailable("none") }, clearPersistence: { _ in }))
-        expectRefused("is for database projectID/other but should be for database projectID/(default)") {
+        expectFailure("is for database projectID/other but should be for database projectID/(default)") {
             () throws(Status) in
             _ = try bench.firestore.reader.set(["r": other.document("c/d")])
         }
     }
 
-    // MARK: Refusals
+    // MARK: Errors
 
-    private func expectRefused(
+    private func expectFailure(
         _ message: String, _ body: () throws(Status) -> Void, _ location: SourceLocation = #_sourceLocation
     ) {
         do {
             try body()
-            Issue.record("must be refused: \(message)", sourceLocation: location)
+            Issue.record("must fail: \(message)", sourceLocation: location)
         } catch {
             #expect(error.code == .invalidArgument, sourceLocation: location)
             #expect(error.message.contains(message), "\(error.message)", sourceLocation: location)
@@ -145,14 +145,14 @@ struct UserDataTests {
             (["a": FieldValue.arrayUnion([[1]])], "Nested arrays are not supported"),
             (["a": Date(timeIntervalSince1970: 1e12)], "expected a time between the years 1 and 9999"),
         ]
-        for (data, message) in cases { expectRefused(message) { () throws(Status) in _ = try reader.set(data) } }
+        for (data, message) in cases { expectFailure(message) { () throws(Status) in _ = try reader.set(data) } }
     }
 
     @Test func deepNestingIsRefused() throws {
         let reader = try Bench().firestore.reader
         var value: Any = 1
         for _ in 0..<200 { value = ["x": value] }
-        expectRefused("nests deeper") { () throws(Status) in _ = try reader.set(["a": value]) }
+        expectFailure("nests deeper") { () throws(Status) in _ = try reader.set(["a": value]) }
     }
 
     @Test func refusedUpdates() throws {
@@ -169,16 +169,16 @@ struct UserDataTests {
             ([1: 1], "Dictionary keys passed to updateData must be of type String or FieldPath"),
             (["a.__b__": 1], "cannot begin and end with \"__\""),
         ]
-        for (data, message) in cases { expectRefused(message) { () throws(Status) in _ = try reader.update(data) } }
+        for (data, message) in cases { expectFailure(message) { () throws(Status) in _ = try reader.update(data) } }
     }
 
     @Test func refusedMerges() throws {
         let reader = try Bench().firestore.reader
-        expectRefused("Field 'b' is specified in your field mask but missing from your input data") {
+        expectFailure("Field 'b' is specified in your field mask but missing from your input data") {
             () throws(Status) in
             _ = try reader.merge(["a": 1], fields: ["b"])
         }
-        expectRefused("must be of type String or FieldPath") { () throws(Status) in
+        expectFailure("must be of type String or FieldPath") { () throws(Status) in
             _ = try reader.merge(["a": 1], fields: [1])
         }
     }
@@ -194,26 +194,26 @@ struct UserDataTests {
     }
 
     @Test func fieldPathsAndPointsAndTimes() {
-        expectRefused("Provide at least one field name") { () throws(Status) in _ = try FieldPath.checked([]) }
-        expectRefused("Invalid field name at index 1") { () throws(Status) in _ = try FieldPath.checked(["a", ""]) }
-        expectRefused("latitude") { () throws(Status) in try GeoPoint.validate(91, 0) }
-        expectRefused("latitude") { () throws(Status) in try GeoPoint.validate(.nan, 0) }
-        expectRefused("longitude") { () throws(Status) in try GeoPoint.validate(0, -181) }
-        expectRefused("nanoseconds") { () throws(Status) in try Timestamp.validate(0, -1) }
-        expectRefused("nanoseconds") { () throws(Status) in try Timestamp.validate(0, 1_000_000_000) }
-        expectRefused("seconds") { () throws(Status) in try Timestamp.validate(-62_135_596_801, 0) }
-        expectRefused("seconds") { () throws(Status) in try Timestamp.validate(253_402_300_800, 0) }
+        expectFailure("Provide at least one field name") { () throws(Status) in _ = try FieldPath.checked([]) }
+        expectFailure("Invalid field name at index 1") { () throws(Status) in _ = try FieldPath.checked(["a", ""]) }
+        expectFailure("latitude") { () throws(Status) in try GeoPoint.validate(91, 0) }
+        expectFailure("latitude") { () throws(Status) in try GeoPoint.validate(.nan, 0) }
+        expectFailure("longitude") { () throws(Status) in try GeoPoint.validate(0, -181) }
+        expectFailure("nanoseconds") { () throws(Status) in try Timestamp.validate(0, -1) }
+        expectFailure("nanoseconds") { () throws(Status) in try Timestamp.validate(0, 1_000_000_000) }
+        expectFailure("seconds") { () throws(Status) in try Timestamp.validate(-62_135_596_801, 0) }
+        expectFailure("seconds") { () throws(Status) in try Timestamp.validate(253_402_300_800, 0) }
     }
 
     @Test func paths() throws {
         let root = ResourcePath()
         #expect(try Paths.collection("/a/b/c/", below: root).string == "a/b/c")
         #expect(try Paths.document("a/b", below: root).string == "a/b")
-        expectRefused("must not contain //") { () throws(Status) in _ = try Paths.collection("a//b", below: root) }
-        expectRefused("cannot be empty") { () throws(Status) in _ = try Paths.document("", below: root) }
-        expectRefused("odd number of segments") { () throws(Status) in _ = try Paths.collection("a/b", below: root) }
-        expectRefused("even number of segments") { () throws(Status) in _ = try Paths.document("a", below: root) }
-        expectRefused("must not contain '/'") { () throws(Status) in _ = try Paths.collectionID("a/b") }
+        expectFailure("must not contain //") { () throws(Status) in _ = try Paths.collection("a//b", below: root) }
+        expectFailure("cannot be empty") { () throws(Status) in _ = try Paths.document("", below: root) }
+        expectFailure("odd number of segments") { () throws(Status) in _ = try Paths.collection("a/b", below: root) }
+        expectFailure("even number of segments") { () throws(Status) in _ = try Paths.document("a", below: root) }
+        expectFailure("must not contain '/'") { () throws(Status) in _ = try Paths.collectionID("a/b") }
         let id = Paths.newDocumentID()
         #expect(id.utf8.count == 20)
         #expect(id.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) })

@@ -3,12 +3,12 @@ import Testing
 
 @testable import HearthSync
 
-/// What the engine relies on, of every cache.
+/// The engine's requirements of every cache.
 @Suite("Caches: documents, mutations, overlays")
 struct CacheContractTests {
     private let alice = ClientUser(uid: "alice")
 
-    @Test("Batches are kept in order, each user's alone", arguments: CacheKind.allCases)
+    @Test("Batches are stored in order, separately for each user", arguments: CacheKind.allCases)
     func mutationQueue(_ kind: CacheKind) throws {
         try kind.with { cache in
             let queue = cache.mutationQueue(for: alice)
@@ -75,8 +75,8 @@ struct CacheContractTests {
         }
     }
 
-    /// By its bytes the server recognises a batch that is sent again, also after a restart.
-    @Test("A batch is sent as it was sent before", arguments: CacheKind.allCases)
+    /// The server recognises a repeated batch by its bytes, also after a restart.
+    @Test("A repeated batch has the same bytes", arguments: CacheKind.allCases)
     func repetition(_ kind: CacheKind) throws {
         let values: [Value] = [
             .null, .boolean(true), .integer(.min), .integer(0), .double(-0.0), .double(.nan), .double(.infinity),
@@ -128,7 +128,7 @@ struct CacheContractTests {
         }
     }
 
-    @Test("Stream tokens are each user's", arguments: CacheKind.allCases)
+    @Test("Each user has their own stream token", arguments: CacheKind.allCases)
     func streamToken(_ kind: CacheKind) throws {
         try kind.with { cache in
             try cache.transaction("tokens") { () throws(Status) in
@@ -203,7 +203,7 @@ struct CacheContractTests {
         }
     }
 
-    @Test("Documents come back as they were", arguments: CacheKind.allCases)
+    @Test("Documents are read as they were written", arguments: CacheKind.allCases)
     func documents(_ kind: CacheKind) throws {
         try kind.with { cache in
             let documents = cache.remoteDocuments
@@ -243,7 +243,7 @@ struct CacheContractTests {
         }
     }
 
-    @Test("Documents of a collection: those that match, or were changed here", arguments: CacheKind.allCases)
+    @Test("Documents of a collection: those that match, or have local changes", arguments: CacheKind.allCases)
     func matching(_ kind: CacheKind) throws {
         try kind.with { cache in
             let documents = cache.remoteDocuments
@@ -305,7 +305,7 @@ struct CacheContractTests {
         }
     }
 
-    @Test("Collections' parents, of remote documents and those told", arguments: CacheKind.allCases)
+    @Test("Collections' parents, of remote documents and of explicit additions", arguments: CacheKind.allCases)
     func parents(_ kind: CacheKind) throws {
         try kind.with { cache in
             let indexes = cache.indexManager(for: .unauthenticated)

@@ -4,13 +4,13 @@ import Testing
 
 @testable import HearthSync
 
-/// What a process leaves that is killed: the files as the system has them, copied while the cache is open.
+/// The files of a killed process: they are copied from the system while the cache is open.
 @Suite("The cache after a crash")
 struct CacheCrashTests {
     private func copy(
         _ folder: CacheFolder, _ cache: SQLitePersistence, logBytes: Int? = nil
     ) throws -> CacheFolder {
-        // The two files are copied one after the other, which no crash does.
+        // The two files are copied one after the other; a crash preserves both at one time.
         cache.checkpointer.settle()
         let copy = try CacheFolder()
         let (from, to) = (folder.files(), copy.files())
@@ -25,12 +25,12 @@ struct CacheCrashTests {
     private func write(_ cache: SQLitePersistence, _ number: Int) throws(Status) {
         _ = try cache.mutationQueue(for: .unauthenticated).add(
             localWriteTime: .seconds(1), base: [],
-            mutations: [.set("a/\(number)", ["text": .string(String(repeating: "t", count: number * 20))])])
+            mutations: [.set("a/\(number)", ["string": .string(String(repeating: "t", count: number * 20))])])
         try cache.overlayCache(for: .unauthenticated).save(
             [ResourcePath("a/\(number)"): .set("a/\(number)")], largestBatchID: number)
     }
 
-    /// The batches, after looking whether all parts of the file fit together.
+    /// The batches, after a check of the file's consistency.
     private func batches(_ folder: CacheFolder) throws -> [Int] {
         let cache = try folder.open()
         #expect(cache.damage == nil)
@@ -48,14 +48,14 @@ struct CacheCrashTests {
         return ids
     }
 
-    @Test("Whenever the process is killed, every write that was acknowledged is there, and no other")
+    @Test("Whenever the process is killed, exactly the acknowledged writes are stored")
     func kill() throws {
         let folder = try CacheFolder()
         let cache = try folder.open(sizeBytes: 1 << 20)
         for number in 1...60 {
             try cache.transaction("write") { () throws(Status) in
                 try write(cache, number)
-                // In the midst of a transaction only what was committed counts.
+                // In the middle of a transaction only committed writes count.
                 if number.isMultiple(of: 7) {
                     do {
                         #expect(try batches(copy(folder, cache)) == Array(1..<number))
@@ -68,7 +68,7 @@ struct CacheCrashTests {
         }
     }
 
-    @Test("When the system stops, the log may be cut anywhere: the writes up to there are whole")
+    @Test("When the system stops, the log may end anywhere: the writes before its end are complete")
     func powerLoss() throws {
         let folder = try CacheFolder()
         let cache = try folder.open()

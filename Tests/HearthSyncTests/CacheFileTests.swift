@@ -11,7 +11,7 @@ struct CacheFileTests {
     private func write(_ cache: SQLitePersistence, _ key: String, user: ClientUser = .unauthenticated) throws {
         try cache.transaction("write") { () throws(Status) in
             _ = try cache.mutationQueue(for: user).add(
-                localWriteTime: .seconds(1), base: [], mutations: [.set(key, ["text": .string(key)])])
+                localWriteTime: .seconds(1), base: [], mutations: [.set(key, ["string": .string(key)])])
         }
     }
 
@@ -19,12 +19,12 @@ struct CacheFileTests {
         try cache.transaction("read") { () throws(Status) in try cache.mutationQueue(for: user).allBatches }
     }
 
-    @Test("A batch that can't be read costs its own writes")
+    @Test("A batch that cannot be read loses only its own writes")
     func unreadableBatch() throws {
         let driver = try SpecDriver(cache: .durable, isEager: false, limboResolutionsMax: 1)
         defer { driver.shutDown() }
         try driver.engine { engine throws(Status) in engine.remoteStore.disableNetwork() }
-        for key in ["c/a", "c/b", "c/c"] { try driver.write(.set(key, ["text": .string(key)])) }
+        for key in ["c/a", "c/b", "c/c"] { try driver.write(.set(key, ["string": .string(key)])) }
         try driver.engine { engine throws(Status) in
             guard let cache = engine.localStore.persistence as? SQLitePersistence else {
                 throw .internalError("memory")
@@ -56,7 +56,7 @@ struct CacheFileTests {
         }
     }
 
-    @Test("Everything is there after closing and opening")
+    @Test("All data is stored after closing and opening")
     func reopening() throws {
         let folder = try CacheFolder()
         let first = try folder.open()
@@ -80,13 +80,13 @@ struct CacheFileTests {
         #expect(try batches(again).map(\.id) == [2])
         #expect(again.targets.highestTargetID == 6 && again.targets.count == 1)
         #expect(again.targets.lastRemoteSnapshotVersion == .seconds(77))
-        #expect(again.currentSequenceNumber >= max(40, number), "numbers go on")
+        #expect(again.currentSequenceNumber >= max(40, number), "numbers continue")
         try again.transaction("read") { () throws(Status) in
             #expect(try again.remoteDocuments.document(ResourcePath("a/3")) == .found("a/3", 4, ["x": .integer(1)]))
             #expect(try again.targets.keys(of: 6) == [ResourcePath("a/3")])
             let indexes = try again.indexManager(for: .unauthenticated).indexes
             #expect(indexes.map(\.segments) == [FieldIndex("a", ("x", .descending), ("t", .contains)).segments])
-            // Ids go on, even of batches that are gone.
+            // Ids continue, also after deleted batches.
             let queue = again.mutationQueue(for: .unauthenticated)
             guard let batch = try queue.batch(2) else { throw .internalError("no batch") }
             try queue.remove(batch)
@@ -97,7 +97,7 @@ struct CacheFileTests {
         #expect(try batches(third).map(\.id) == [3])
     }
 
-    @Test("A transaction that fails leaves nothing, in the file or in memory")
+    @Test("A failed transaction leaves no changes, in the file or in memory")
     func rollback() throws {
         let folder = try CacheFolder()
         let cache = try folder.open()
@@ -120,7 +120,7 @@ struct CacheFileTests {
             #expect(try !cache.remoteDocuments.document(ResourcePath("new/2")).isValid)
             #expect(try cache.indexManager(for: .unauthenticated).indexes.isEmpty)
             #expect(try cache.indexManager(for: .unauthenticated).parents(ofCollectionID: "new").isEmpty)
-            // The numbers that the failed transaction gave to names aren't used.
+            // The numbers that the failed transaction assigned to names are not used.
             try cache.remoteDocuments.add(.found("new/3"), readTime: .seconds(1))
             try cache.remoteDocuments.add(.found("other/4"), readTime: .seconds(1))
             let found = try cache.remoteDocuments.documents(
@@ -146,7 +146,7 @@ struct CacheFileTests {
         #expect(try batches(empty).isEmpty)
     }
 
-    @Test("Another process is kept out, too")
+    @Test("Another process cannot open it either")
     func lockOfProcess() throws {
         let folder = try CacheFolder()
         let cache = try folder.open()
@@ -166,7 +166,7 @@ struct CacheFileTests {
         #expect(free.terminationStatus == 0)
     }
 
-    @Test("Any names make files of their own")
+    @Test("Different names have different files")
     func names() throws {
         let folder = try CacheFolder()
         let long = String(repeating: "ä", count: 300)
@@ -190,7 +190,7 @@ struct CacheFileTests {
 
     // MARK: Versions
 
-    @Test("An older file is brought forward, all steps or none")
+    @Test("An older file is migrated, all steps or none")
     func migration() throws {
         let folder = try CacheFolder()
         let old = try folder.open()
@@ -218,7 +218,7 @@ struct CacheFileTests {
         #expect(try new.database.number("SELECT count(*) FROM later") == 1)
         #expect(try batches(new).count == 1)
         new.shutDown()
-        // And now it is too new for the older program, which leaves it as it is.
+        // It is now too new for the older program, which does not change it.
         let refused = try #require(status { _ = try folder.open() })
         #expect(refused.code == .failedPrecondition && refused.message.contains("newer"))
         let again = try SQLitePersistence(files: folder.files(), sizeBytes: -1, schema: next)
@@ -226,7 +226,7 @@ struct CacheFileTests {
         #expect(try batches(again).count == 1)
     }
 
-    @Test("A database of something else is left alone")
+    @Test("A database of another program is not changed")
     func foreign() throws {
         let folder = try CacheFolder()
         let path = folder.files().database
@@ -246,7 +246,7 @@ struct CacheFileTests {
         try FileManager.default.contentsOfDirectory(atPath: folder.files().folder).filter { $0.contains(".damaged-") }
     }
 
-    @Test("What is no database is put aside, and a new cache begun")
+    @Test("A file that is not a database is moved aside, and a new cache is created")
     func notADatabase() throws {
         let folder = try CacheFolder()
         try FileManager.default.createDirectory(atPath: folder.files().folder, withIntermediateDirectories: true)
@@ -264,10 +264,10 @@ struct CacheFileTests {
         #expect(try batches(again).count == 1)
         again.shutDown()
         try folder.files().clear()
-        #expect(try asideFiles(folder).isEmpty, "what was put aside holds data, too")
+        #expect(try asideFiles(folder).isEmpty, "the moved file contains data, too")
     }
 
-    /// A cache with 40 pending writes and 400 documents, closed in order.
+    /// A cache with 40 pending writes and 400 documents, closed cleanly.
     private func filledFolder() throws -> CacheFolder {
         let folder = try CacheFolder()
         let cache = try folder.open()
@@ -280,7 +280,7 @@ struct CacheFileTests {
         try cache.transaction("documents") { () throws(Status) in
             for number in 1...400 {
                 try cache.remoteDocuments.add(
-                    .found("d/\(number)", 1, ["text": .string(String(repeating: "x", count: 500))]),
+                    .found("d/\(number)", 1, ["string": .string(String(repeating: "x", count: 500))]),
                     readTime: .seconds(1))
             }
         }
@@ -288,7 +288,7 @@ struct CacheFileTests {
         return folder
     }
 
-    /// Writes nonsense over the root page of an index.
+    /// Overwrites the root page of an index with invalid bytes.
     private func spoil(_ folder: CacheFolder) throws {
         let path = folder.files().database
         let database = try CacheDatabase(path: path)
@@ -313,11 +313,11 @@ struct CacheFileTests {
         #expect(try asideFiles(folder).count == 1)
     }
 
-    @Test("Damage in the writes themselves: as many as can be read are counted")
+    @Test("Damage in the writes themselves: the readable ones are counted")
     func damagedWrites() throws {
         let folder = try filledFolder()
         let database = try CacheDatabase(path: folder.files().database)
-        // A message that ends inside of its first field.
+        // A message that ends inside its first field.
         try database.execute("UPDATE mutations SET writes = x'0A7F00' WHERE batch_id = 11")
         database.close()
         try spoil(folder)
@@ -326,7 +326,7 @@ struct CacheFileTests {
         #expect(damage.message.contains("at least 38"))
     }
 
-    @Test("Damage that shows in use is DATA_LOSS, and the next opening puts the file aside")
+    @Test("Damage found in use is DATA_LOSS, and the next opening moves the file aside")
     func damageInUse() throws {
         let folder = try filledFolder()
         let first = try folder.open()
@@ -348,7 +348,7 @@ struct CacheFileTests {
         #expect(try folder.open().damage == nil)
     }
 
-    @Test("A use that didn't end in order does no harm")
+    @Test("An unclean shutdown does no harm")
     func killed() throws {
         let folder = try filledFolder()
         do {
@@ -363,7 +363,7 @@ struct CacheFileTests {
 
     // MARK: Full disk
 
-    @Test("A full disk is RESOURCE_EXHAUSTED, and the cache goes on as it was")
+    @Test("A full disk is RESOURCE_EXHAUSTED, and the cache is unchanged")
     func fullDisk() throws {
         let folder = try CacheFolder()
         let cache = try folder.open()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthSync
 
-/// A folder that goes when the test ends.
+/// A folder that is removed when the test ends.
 final class CacheFolder {
     let path: String
 
@@ -28,7 +28,7 @@ final class CacheFolder {
 enum CacheKind: CaseIterable, Sendable {
     case memory, sqlite
 
-    /// - Parameter thresholdBytes: of the collector; below one byte it runs always.
+    /// - Parameter thresholdBytes: the threshold of the collector; below one byte it always runs.
     func with(thresholdBytes: Int64 = 0, _ body: (any Persistence) throws -> Void) throws {
         switch self {
         case .memory:
@@ -42,7 +42,7 @@ enum CacheKind: CaseIterable, Sendable {
     }
 }
 
-/// Numbers that a seed determines (SplitMix64).
+/// A generator with a seed (SplitMix64).
 struct CacheRandom: RandomNumberGenerator {
     var state: UInt64
 
@@ -68,7 +68,7 @@ extension MapValue {
 }
 
 extension ClientDocument {
-    /// A document of the server at a version in seconds.
+    /// A server document with a version in seconds.
     static func found(_ key: String, _ version: Int64 = 1, _ fields: KeyValuePairs<String, Value> = [:]) -> Self {
         ClientDocument(
             key: ResourcePath(key), kind: .found, version: .seconds(version), createTime: .seconds(1),
@@ -105,7 +105,7 @@ extension FieldIndex {
 
 func filter(_ field: String, _ op: Filter.Operator, _ value: Value) -> Filter { .field(FieldPath(field), op, value) }
 
-/// The code of what a call throws; nil when it doesn't.
+/// The code that a call throws; nil when it does not throw.
 func code(_ body: () throws -> Void) -> Status.Code? {
     do {
         try body()

@@ -3,13 +3,13 @@ import Testing
 
 @testable import HearthSync
 
-/// Queries by index against a scan of all documents, both random.
+/// Compares index queries with a scan of all documents, both random.
 @Suite("Client-side indexes: scans find what a full scan finds")
 struct CacheIndexPropertyTests {
     private static let fields = ["a", "b", "t"]
     private static let collections = ["c", "x/1/c", "x/2/c", "d"]
 
-    // MARK: Random things
+    // MARK: Random data
 
     private static let values: [Value] = {
         let long = String(repeating: "l", count: 1600)
@@ -27,7 +27,7 @@ struct CacheIndexPropertyTests {
         ]
     }()
 
-    /// Mostly of few values, so that many are equal.
+    /// Usually one of few values, so that many are equal.
     private static func value(_ random: inout CacheRandom) -> Value {
         random.isTrue(60) ? .integer(Int64(random.number(4))) : random.pick(values)
     }
@@ -136,7 +136,7 @@ struct CacheIndexPropertyTests {
                 for document in changed { try cache.remoteDocuments.add(document, readTime: .seconds(Int64(round))) }
                 try manager.updateEntries(Dictionary(changed.map { ($0.key, $0) }, uniquingKeysWith: { $1 }))
                 for index in indexes { try manager.add(index) }
-                // The backfill of the new ones.
+                // The backfill of the new indexes.
                 try manager.updateEntries(documents)
             }
             for number in 0..<400 {
@@ -153,7 +153,7 @@ struct CacheIndexPropertyTests {
         cache.shutDown()
     }
 
-    /// Whether an index can decide all of it: no names, no field twice.
+    /// Whether an index can decide the whole query: no names, no field twice.
     private static func isDecided(_ target: ClientTarget) -> Bool {
         (IndexSubTarget.all(of: target) ?? []).allSatisfy { term in
             !term.hasNameCondition && term.arrays.count < 2
@@ -191,7 +191,7 @@ struct CacheIndexPropertyTests {
             return
         }
         counts.limited += 1
-        // As the query engine: when documents of the index don't match, it runs again without limit.
+        // As in the query engine: when documents of the index do not match, it runs again without limit.
         if matched.count != found.count {
             counts.refilled += 1
             return

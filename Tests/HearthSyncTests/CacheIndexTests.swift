@@ -19,7 +19,7 @@ struct CacheIndexTests {
         }
     }
 
-    @Test("Encoded values stand in the order of values, ascending and descending")
+    @Test("Encoded values have the order of values, ascending and descending")
     func order() throws {
         let groups = try groups()
         #expect(groups.count > 40)
@@ -35,7 +35,7 @@ struct CacheIndexTests {
         }
     }
 
-    @Test("Pending server timestamps stand between timestamps and strings, at any depth")
+    @Test("Pending server timestamps sort between timestamps and strings, at any depth")
     func pending() {
         func pending(_ seconds: Int64) -> Value {
             PendingServerTimestamp(localWriteTime: .seconds(seconds), previousValue: .string("p")).value
@@ -53,7 +53,7 @@ struct CacheIndexTests {
 
     // MARK: Configuration
 
-    @Test("The configuration's text")
+    @Test("The configuration's format")
     func configuration() throws {
         let string = """
             {"indexes": [{"collectionGroup": "c", "queryScope": "COLLECTION", "fields": [
@@ -70,9 +70,9 @@ struct CacheIndexTests {
     }
 
     @Test(
-        "What cannot be read is INVALID_ARGUMENT, and says where",
+        "An invalid configuration is INVALID_ARGUMENT with the location",
         arguments: [
-            ("", "no JSON"), ("[]", "no JSON"), ("{}", "indexes must be a list"),
+            ("", "not a JSON object"), ("[]", "not a JSON object"), ("{}", "indexes must be a list"),
             ("{\"indexes\": 1}", "indexes must be"),
             ("{\"indexes\": [1]}", "indexes[0] must be an object"),
             ("{\"indexes\": [{\"fields\": [{\"fieldPath\": \"a\"}]}]}", "indexes[0].collectionGroup"),
@@ -138,7 +138,7 @@ struct CacheIndexTests {
             ([bDown], .collection("c", orders: [("b", true)], limit: 3), .full),
             ([a], .collection("c", [equalA], limit: 3), .full),
             ([FieldIndex("c", ("a", .descending))], .collection("c", [equalA]), .full),
-            // Equal entries stand by descending keys.
+            // Equal entries have descending keys.
             ([FieldIndex("c", ("a", .descending))], .collection("c", [equalA], limit: 3), .partial),
             ([tags], .collection("c", [equalA]), .none),
             ([tags], .collection("c", [equalA, filter("t", .arrayContains, one)]), .full),
@@ -156,7 +156,7 @@ struct CacheIndexTests {
         }
     }
 
-    @Test("Automatic creation makes what would be a full index")
+    @Test("Automatic creation makes a full index")
     func creation() throws {
         let query = ClientQuery.collection(
             "x/1/c",
@@ -193,7 +193,7 @@ struct CacheIndexTests {
 
     // MARK: States
 
-    @Test("Groups take their turns; states and entries are each user's, definitions are shared")
+    @Test("Groups are filled round-robin; states and entries are per user, definitions are shared")
     func states() throws {
         let folder = try CacheFolder()
         let cache = try folder.open()
@@ -212,7 +212,7 @@ struct CacheIndexTests {
             #expect(try one.nextGroupToUpdate() == "a")
             #expect(try two.nextGroupToUpdate() == "a")
             #expect(try two.lowestOffset(ofGroup: "a") == .none)
-            // A new one begins at the beginning, and with it its group.
+            // A new index starts at the beginning, and its group with it.
             try one.add(FieldIndex("a", ("z", .ascending)))
             #expect(try one.lowestOffset(ofGroup: "a") == .none)
             let query = ClientQuery.collection("a", [filter("x", .equal, .integer(1))]).target
@@ -236,7 +236,7 @@ struct CacheIndexTests {
         cache.shutDown()
     }
 
-    @Test("What the collector takes is in no index any more")
+    @Test("Collected documents have no index entries")
     func collected() throws {
         let folder = try CacheFolder()
         let cache = try folder.open(sizeBytes: 0)

@@ -3,8 +3,8 @@ import Testing
 
 @testable import HearthSync
 
-/// The local store on the disk's cache, with indexes, against one in memory without: the same operations, the same
-/// answers.
+/// A local store on the disk's cache with indexes, compared with one in memory without: the same operations produce the
+/// same answers.
 @Suite("Local stores on both caches answer alike")
 struct CacheLocalStoreTests {
     private struct Stores {
@@ -53,7 +53,7 @@ struct CacheLocalStoreTests {
             for store in all { _ = try store.apply(event) }
         }
 
-        /// The server's answer to the first batch; sometimes the documents come by listening before it.
+        /// The server's answer to the first batch; sometimes the documents arrive on the watch stream before it.
         mutating func acknowledge() throws {
             guard let batch = try all[0].nextBatch(after: MutationBatch.unknownID) else { return }
             version += 1
@@ -100,7 +100,7 @@ struct CacheLocalStoreTests {
             return query
         }
 
-        /// As a view shows it.
+        /// The result in a view's form.
         func answer(_ store: LocalStore, _ query: ClientQuery) throws -> [ClientDocument] {
             let comparator = query.comparator
             let found = try store.execute(query, usesPreviousResults: true).documents.values

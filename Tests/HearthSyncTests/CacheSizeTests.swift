@@ -11,7 +11,7 @@ struct CacheSizeTests {
         return try #require(try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber).int64Value
     }
 
-    @Test("However much is written, the file stays near the threshold")
+    @Test("The file's size remains near the threshold, whatever is written")
     func churn() throws {
         let folder = try CacheFolder()
         let threshold: Int64 = 2 << 20
@@ -23,7 +23,7 @@ struct CacheSizeTests {
         var largest: Int64 = 0
         var largestLog: Int64 = 0
         var runs = 0
-        // 20 MB through a cache of 2 MB: new documents, changed ones, queries that come and go.
+        // 20 MB through a cache of 2 MB: new documents, changed ones, and short-lived queries.
         for round in 0..<1000 {
             try cache.transaction("write") { () throws(Status) in
                 let targetID = Int32(2 + 2 * round)
@@ -35,7 +35,7 @@ struct CacheSizeTests {
                     let string = String(repeating: "x", count: random.number(4000))
                     let number = Int64(random.number(8000))
                     let document = ClientDocument.found(
-                        "a/\(number)", 1, ["n": .integer(number), "text": .string(string)])
+                        "a/\(number)", 1, ["n": .integer(number), "string": .string(string)])
                     try cache.remoteDocuments.add(document, readTime: .seconds(Int64(round)))
                     documents[document.key] = document
                     written += Int64(string.utf8.count)
@@ -44,7 +44,7 @@ struct CacheSizeTests {
                 try manager.updateEntries(documents)
             }
             if round.isMultiple(of: 4) {
-                // As many runs as the threshold asks for; the engine makes one each five minutes.
+                // As many runs as the threshold requires; the engine makes one run every five minutes.
                 for _ in 0..<20 {
                     let outcome = try cache.transaction("collect") { () throws(Status) in
                         try cache.collector?.collect(active: [])
@@ -61,7 +61,7 @@ struct CacheSizeTests {
         #expect(largest < threshold * 11 / 10, "\(largest) bytes, \(runs) runs")
         #expect(largestLog < threshold * 3 / 4, "\(largestLog) bytes")
         #expect(try cache.database.strings("PRAGMA integrity_check") == ["ok"])
-        // Nothing is left of documents that are gone.
+        // Removed documents leave no rows.
         for table in ["sentinels", "target_documents", "index_entries"] {
             let string = "SELECT count(*) FROM \(table) WHERE document_id NOT IN (SELECT id FROM documents)"
             #expect(try cache.database.number(string) == 0, "\(table)")
@@ -72,7 +72,7 @@ struct CacheSizeTests {
 
     // MARK: Speed
 
-    /// Bounds hold for release builds; others are slower, and busy machines, too.
+    /// The bounds apply to release builds; other builds and busy machines are slower.
     private static let allowance: Double = {
         #if DEBUG
         20
@@ -81,7 +81,7 @@ struct CacheSizeTests {
         #endif
     }()
 
-    /// The processor's time of this thread: others on the machine don't count.
+    /// The CPU time of this thread, so that other processes do not count.
     private struct Stopwatch {
         private let start = Self.now
 
@@ -95,7 +95,7 @@ struct CacheSizeTests {
     }
 
     private func expect(_ name: String, _ measured: Double, below limit: Double) {
-        print("cache speed: \(name): \((measured * 1000).rounded() / 1000) ms of \(limit) ms")
+        print("cache latency: \(name): \((measured * 1000).rounded() / 1000) ms of \(limit) ms")
         #expect(measured < limit * Self.allowance, "\(name)")
     }
 
@@ -120,7 +120,7 @@ struct CacheSizeTests {
                             [
                                 "name": .string("Name \(number)"), "n": .integer(Int64(number)),
                                 "tags": .array([.string("x"), .string("y")]),
-                                "text": .string(String(repeating: "t", count: 300)),
+                                "string": .string(String(repeating: "t", count: 300)),
                             ])
                         try cache.remoteDocuments.add(document, readTime: .seconds(1))
                         keys.insert(document.key)
@@ -216,8 +216,8 @@ struct CacheSizeTests {
         }
         times.sort()
         waits.sort()
-        print("cache speed: a local write by the clock: \(waits[500]), \(waits[990]), \(waits[999]) ms")
+        print("cache latency: a local write in wall-clock time: \(waits[500]), \(waits[990]), \(waits[999]) ms")
         expect("a local write, median", times[500], below: 0.25)
-        expect("a local write, of 100 the slowest", times[990], below: 1)
+        expect("a local write, 99th percentile", times[990], below: 1)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HearthSync
 
-@Suite("Caches: targets, bundles, collection of garbage")
+@Suite("Caches: targets, bundles, garbage collection")
 struct CacheTargetTests {
     private func data(_ id: Int32, _ query: ClientQuery, _ number: Int64 = 1) -> TargetData {
         TargetData(
@@ -11,11 +11,11 @@ struct CacheTargetTests {
             lastLimboFreeVersion: .seconds(2), resumeToken: [1, 0, 2])
     }
 
-    @Test("Targets are found by what they are", arguments: CacheKind.allCases)
+    @Test("Targets are found by their contents", arguments: CacheKind.allCases)
     func targets(_ kind: CacheKind) throws {
         try kind.with { cache in
             let targets = cache.targets
-            // Different targets of one canonical id.
+            // Different targets with one canonical id.
             let one = ClientQuery.collection("a", [filter("n", .equal, .string("1"))])
             let other = ClientQuery.collection("a", [filter("n", .equal, .integer(1))])
             #expect(one.target.canonicalID == other.target.canonicalID)
@@ -137,7 +137,7 @@ struct CacheTargetTests {
                 try cache.targets.add(data(2, .collection("a"), cache.currentSequenceNumber))
                 try cache.targets.addKeys([ResourcePath("a/4")], to: 2)
             }
-            // 49 orphans and a target: a tenth are 5, which are the numbers of a/1, a/2, a/3, a/5 and a/6.
+            // 49 orphans and a target: a tenth is 5, with the numbers of a/1, a/2, a/3, a/5 and a/6.
             let outcome = try cache.transaction("collect") { () throws(Status) in
                 try cache.collector?.collect(active: [])
             }
@@ -157,7 +157,7 @@ struct CacheTargetTests {
         }
     }
 
-    @Test("Targets that nobody listens to go with their documents", arguments: CacheKind.allCases)
+    @Test("Targets without listeners are collected with their documents", arguments: CacheKind.allCases)
     func targetsGo(_ kind: CacheKind) throws {
         try kind.with { cache in
             for number in 1...20 {
@@ -174,14 +174,14 @@ struct CacheTargetTests {
             #expect(
                 outcome.sequenceNumbersCollected == 4 && outcome.targetsRemoved == 3 && outcome.documentsRemoved == 3)
             #expect(cache.targets.count == 17)
-            // Released: the youngest again.
+            // Released: it is the youngest again.
             try cache.transaction("release") { () throws(Status) in
                 guard let released = try cache.targets.target(ClientQuery.collection("c5").target) else { return }
                 try cache.references.removeTarget(released)
             }
             collector.parameters.sequenceNumbersMax = 1
             let next = try cache.transaction("collect") { () throws(Status) in try collector.collect(active: [4]) }
-            #expect(next.targetsRemoved == 0, "the only one so old is in use")
+            #expect(next.targetsRemoved == 0, "the only one of this age is in use")
             let last = try cache.transaction("collect") { () throws(Status) in try collector.collect(active: []) }
             #expect(last.targetsRemoved == 1)
             try cache.transaction("read") { () throws(Status) in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthSync
 
-/// The outside vectors of `Tests/Vectors`. A test that does not find its own fails.
+/// The external vectors of `Tests/Vectors`. A test fails when its vectors are missing.
 enum Conformance {
     static func folder(_ name: String, environment: String? = nil) -> URL {
         if let environment, let path = ProcessInfo.processInfo.environment[environment] { return URL(filePath: path) }
@@ -20,7 +20,7 @@ enum Conformance {
 
 @Suite("Canonical ids")
 struct CanonicalIDTests {
-    @Test("Queries have the ids that the reference SDKs give them")
+    @Test("Queries have the ids of the reference SDKs")
     func golden() throws {
         let file = try #require(
             try Conformance.json("value-ordering", "query-canonical-ids.json") as? [String: Any])
@@ -32,7 +32,7 @@ struct CanonicalIDTests {
         }
     }
 
-    @Test("Equal targets come back from their messages, and have one id")
+    @Test("Targets are equal after encoding and decoding, and have one id")
     func roundTrip() throws {
         let file = try #require(
             try Conformance.json("value-ordering", "query-canonical-ids.json") as? [String: Any])

@@ -10,7 +10,7 @@ struct DocumentSetTests {
 
     private func document(_ id: Int, _ n: Int) -> ClientDocument { .found("c/\(id)", 1, ["n": .integer(Int64(n))]) }
 
-    @Test("A set is at every moment the sorted documents", arguments: [UInt64(1), 2, 3])
+    @Test("A set always equals the sorted documents", arguments: [UInt64(1), 2, 3])
     func model(seed: UInt64) {
         var random = CacheRandom(state: seed)
         let comparator = Self.query.comparator
@@ -39,7 +39,7 @@ struct DocumentSetTests {
         }
     }
 
-    @Test("An old copy of a set stays as it was")
+    @Test("An old copy of a set does not change")
     func copies() {
         var set = DocumentSet((0..<1000).map { document($0, $0) }, comparator: Self.query.comparator)
         let old = set
@@ -49,7 +49,7 @@ struct DocumentSetTests {
         #expect(set.count == 999 && set.index(of: ResourcePath("c/5")) == nil)
     }
 
-    @Test("Changes of one document become one")
+    @Test("Changes of one document are merged")
     func mergedChanges() {
         let (old, new) = (document(1, 1), document(1, 2))
         func merged(_ kinds: [ViewSnapshot.Change.Kind]) -> ViewSnapshot.Change? {
@@ -73,12 +73,12 @@ struct DocumentSetTests {
         for (kinds, expected) in table { #expect(merged(kinds) == expected, "\(kinds)") }
     }
 
-    /// The rule of limbo, applied to the whole set.
+    /// The definition of limbo, applied to the whole set.
     private func limbo(_ view: View) -> Set<ResourcePath> {
         Set(view.documents.filter { !view.synced.contains($0.key) && !$0.hasLocalMutations }.map(\.key))
     }
 
-    @Test("Whatever changes, a view shows the matching documents, and knows which are in limbo", arguments: 1...6)
+    @Test("After any changes a view has the matching documents and the limbo documents", arguments: 1...6)
     func views(seed: Int) {
         var random = CacheRandom(state: UInt64(seed))
         var query = Self.query
@@ -127,7 +127,7 @@ struct DocumentSetTests {
     @Test("An acknowledged write waits for the server's update")
     func waitForSync() {
         let view = View(Self.query, remoteKeys: [])
-        view.isTargetHeard = true
+        view.isTargetActive = true
         var local = document(1, 1)
         local.state = .hasLocalMutations
         _ = view.apply(view.computeChanges([local.key: local]))
@@ -141,21 +141,21 @@ struct DocumentSetTests {
         #expect(snapshot?.hasPendingWrites == false)
     }
 
-    @Test("An acknowledged write that the server's snapshots pass over is looked up", arguments: [1, 2])
+    @Test("An acknowledged write that the server's snapshots omit is looked up", arguments: [1, 2])
     func overdue(acknowledged: Int) {
         let view = View(Self.query, remoteKeys: [])
-        view.isTargetHeard = true
+        view.isTargetActive = true
         _ = view.apply(view.computeChanges([:]), TargetChange(isCurrent: true))
         var local = document(1, 1)
         local.state = .hasLocalMutations
         _ = view.apply(view.computeChanges([local.key: local]))
-        // As it was guessed, or changed by a transform.
+        // The local estimate, or the result of a transform.
         var committed = document(1, acknowledged)
         committed.state = .hasCommittedMutations
         committed.version = .seconds(5)
         _ = view.apply(view.computeChanges([local.key: committed]))
         #expect(view.mutatedKeys == [local.key] && view.limbo.isEmpty)
-        #expect(view.overdue(at: .seconds(4), nil).isEmpty, "the server may name it still")
+        #expect(view.overdue(at: .seconds(4), nil).isEmpty, "the server may still send it")
         #expect(view.overdue(at: .seconds(5), TargetChange(isCurrent: false)).isEmpty)
         #expect(view.overdue(at: .seconds(5), TargetChange(isCurrent: true, added: [local.key])).isEmpty)
         let overdue = view.overdue(at: .seconds(5), nil)
@@ -164,9 +164,9 @@ struct DocumentSetTests {
         #expect(outcome.limboAdded == [local.key])
         #expect(outcome.snapshot?.hasPendingWrites == false && outcome.snapshot?.isFromCache == true)
         #expect(view.overdue(at: .seconds(6), nil).isEmpty)
-        // Found out to be gone.
-        let gone = ClientDocument(key: local.key, kind: .missing, version: .seconds(6))
-        let last = view.apply(view.computeChanges([local.key: gone]))
+        // The lookup finds that it does not exist.
+        let missing = ClientDocument(key: local.key, kind: .missing, version: .seconds(6))
+        let last = view.apply(view.computeChanges([local.key: missing]))
         #expect(last.limboRemoved == [local.key] && view.documents.isEmpty && last.snapshot?.isFromCache == false)
     }
 
@@ -174,7 +174,7 @@ struct DocumentSetTests {
     func lost() {
         let key = document(1, 1).key
         let view = View(Self.query, remoteKeys: [])
-        view.isTargetHeard = true
+        view.isTargetActive = true
         let old = document(1, 1)
         _ = view.apply(view.computeChanges([key: old]), TargetChange(isCurrent: true, added: [key]))
         var local = document(1, 2)
@@ -187,13 +187,13 @@ struct DocumentSetTests {
         let overdue = view.overdue(at: .seconds(5), nil)
         #expect(overdue == [key: committed])
         #expect(view.apply(view.computeChanges(overdue, overdue: [key])).limboAdded == [key])
-        // The server has what it had.
+        // The server has the old state.
         let last = view.apply(view.computeChanges([key: old]))
         #expect(last.limboRemoved == [key] && view.documents.map(\.fields) == [old.fields])
         #expect(last.snapshot?.isFromCache == false && last.snapshot?.hasPendingWrites == false)
     }
 
-    @Test("A full limit that loses a document asks for a refill")
+    @Test("A full limit that loses a document requires a refill")
     func refill() {
         var query = Self.query
         query.limit = 2
@@ -201,17 +201,17 @@ struct DocumentSetTests {
         let first = Dictionary(uniqueKeysWithValues: (1...3).map { (ResourcePath("c/\($0)"), document($0, $0)) })
         _ = view.apply(view.computeChanges(first))
         #expect(view.documents.map(\.key) == [ResourcePath("c/3"), ResourcePath("c/2")])
-        let gone = ClientDocument(key: ResourcePath("c/3"), kind: .missing, version: .seconds(2))
-        let changes = view.computeChanges([gone.key: gone])
+        let missing = ClientDocument(key: ResourcePath("c/3"), kind: .missing, version: .seconds(2))
+        let changes = view.computeChanges([missing.key: missing])
         #expect(changes.needsRefill)
         var all = first
-        all[gone.key] = nil
+        all[missing.key] = nil
         let refilled = view.computeChanges(all, after: changes)
         #expect(!refilled.needsRefill)
         let snapshot = view.apply(refilled).snapshot
         #expect(snapshot?.documents.map(\.key) == [ResourcePath("c/2"), ResourcePath("c/1")])
         #expect(snapshot?.changes.map(\.kind) == [.removed, .added])
         let beyond = document(2, -5)
-        #expect(view.computeChanges([beyond.key: beyond]).needsRefill, "it sorts behind the edge now")
+        #expect(view.computeChanges([beyond.key: beyond]).needsRefill, "it sorts after the limit now")
     }
 }

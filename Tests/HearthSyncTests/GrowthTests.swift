@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthSync
 
-/// What one thing costs beside many others of its kind, in the processor's time of this thread.
+/// The CPU time of this thread for one operation in the presence of many of its kind.
 @Suite("Growth")
 struct GrowthTests {
     private static func seconds() -> Double {
@@ -13,7 +13,7 @@ struct GrowthTests {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    @Test("A snapshot of one of many targets costs what it says of that one")
+    @Test("A snapshot of one of many targets costs the same as of one")
     func targets() {
         func secondsEach(_ count: Int) -> Double {
             let data = Dictionary(
@@ -42,7 +42,7 @@ struct GrowthTests {
         #expect(many < 4 * few, "\(few) s, \(many) s")
     }
 
-    @Test("A snapshot of one of many queries costs what it changes of that one")
+    @Test("A snapshot of one of many queries costs the same as of one")
     func views() throws {
         func secondsEach(_ count: Int) throws -> Double {
             let core = SyncCore(
@@ -77,7 +77,7 @@ struct GrowthTests {
         #expect(many < 4 * few, "\(few) s, \(many) s")
     }
 
-    @Test("A write costs the same beside many that wait, and so does its answer", arguments: CacheKind.allCases)
+    @Test("A write and its answer cost the same when many are pending", arguments: CacheKind.allCases)
     func pendingWrites(_ kind: CacheKind) throws {
         func secondsEach(_ count: Int) throws -> (write: Double, answer: Double) {
             var seconds = (write: 0.0, answer: 0.0)
@@ -102,7 +102,7 @@ struct GrowthTests {
         #expect(many.write < 4 * few.write && many.answer < 4 * few.answer, "\(few), \(many)")
     }
 
-    @Test("A change of one document costs the same in a cache of many", arguments: CacheKind.allCases)
+    @Test("A change of one document costs the same in a large cache", arguments: CacheKind.allCases)
     func cachedDocuments(_ kind: CacheKind) throws {
         func secondsEach(_ count: Int) throws -> Double {
             var seconds = 0.0
@@ -138,7 +138,7 @@ struct GrowthTests {
         #expect(many < 6 * few, "\(few) s, \(many) s")
     }
 
-    @Test("What an index finds costs the same among many")
+    @Test("An index query costs the same among many documents")
     func indexedQueries() throws {
         func secondsEach(_ count: Int) throws -> Double {
             var seconds = 0.0

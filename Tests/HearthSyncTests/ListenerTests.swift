@@ -20,8 +20,8 @@ struct ListenerTests {
             syncStateChanged: syncStateChanged, excludesMetadataChanges: false, hasCachedResults: hasCachedResults)
     }
 
-    /// What listeners with these options hear.
-    private func heard(
+    /// The events of listeners with these options.
+    private func received(
         _ options: SyncClient.ListenOptions, _ body: (QueryListener) -> Void
     ) -> [ViewSnapshot] {
         var events: [ViewSnapshot] = []
@@ -30,7 +30,7 @@ struct ListenerTests {
         return events
     }
 
-    @Test("The first event waits for something to tell")
+    @Test("The first event waits for a result")
     func firstEvent() {
         typealias Options = SyncClient.ListenOptions
         let plain = Options()
@@ -46,21 +46,22 @@ struct ListenerTests {
             (cache, .unknown, snapshot(), true),
         ]
         for (index, (options, state, snapshot, isRaised)) in cases.enumerated() {
-            let events = heard(options) { listener in
+            let events = received(options) { listener in
                 _ = listener.take(state)
                 #expect(listener.take(snapshot) == isRaised, "case \(index)")
             }
             #expect(events.count == (isRaised ? 1 : 0), "case \(index)")
         }
-        let late = heard(waiting) { listener in
+        let late = received(waiting) { listener in
             #expect(!listener.take(snapshot(["a", "b"], changes: [.modified])))
             #expect(listener.take(.offline) && !listener.take(.offline))
         }
-        #expect(late.count == 1 && late[0].changes.map(\.kind) == [.added, .added], "to a listener all is new")
+        #expect(
+            late.count == 1 && late[0].changes.map(\.kind) == [.added, .added], "for a listener all documents are new")
         #expect(late[0].syncStateChanged && late[0].oldDocuments.isEmpty)
     }
 
-    @Test("Later events: changes always, states only for those who asked")
+    @Test("Later events: changes always, states only on request")
     func laterEvents() {
         let updates = [
             snapshot(["a"], changes: [.modified]), snapshot(["a"], changes: [.metadata]),
@@ -71,7 +72,7 @@ struct ListenerTests {
         func count(document: Bool, query: Bool) -> Int {
             let options = SyncClient.ListenOptions(
                 includesDocumentMetadataChanges: document, includesQueryMetadataChanges: query)
-            let events = heard(options) { listener in
+            let events = received(options) { listener in
                 _ = listener.take(snapshot(["a"]))
                 for update in updates { _ = listener.take(update) }
             }
@@ -84,7 +85,7 @@ struct ListenerTests {
         #expect(count(document: true, query: true) == 4)
     }
 
-    @Test("When the cache fails, all who wait hear of it, once")
+    @Test("When the cache fails, all waiting callers receive the error once")
     func failure() throws {
         let persistence = FailingPersistence()
         let backend = SpecBackend()
@@ -137,7 +138,7 @@ struct ListenerTests {
     }
 }
 
-/// A cache in memory that fails when it is told to.
+/// A cache in memory that fails on request.
 private final class FailingPersistence: Persistence {
     private let memory = MemoryPersistence()
     var fails = false
@@ -146,7 +147,7 @@ private final class FailingPersistence: Persistence {
     func transaction<Result>(
         _ label: StaticString, isDurable: Bool, _ body: () throws(Status) -> Result
     ) throws(Status) -> Result {
-        if fails { throw Status(code, "the test wants it so") }
+        if fails { throw Status(code, "the test requested it") }
         return try memory.transaction(label, isDurable: isDurable, body)
     }
 
@@ -162,14 +163,14 @@ private final class FailingPersistence: Persistence {
     func shutDown() {}
 }
 
-/// The engine's streams against a server that the test plays.
+/// The engine's streams with a server that the test controls.
 @Suite("Streams")
 struct StreamTests {
     private func driver() throws -> SpecDriver {
         try SpecDriver(cache: .memory, isEager: true, limboResolutionsMax: 100)
     }
 
-    @Test("A message that can't be read ends the stream, and isn't asked for again at once")
+    @Test("A message that cannot be read ends the stream, and is not requested again at once")
     func poison() throws {
         let driver = try driver()
         defer { driver.shutDown() }
@@ -183,7 +184,7 @@ struct StreamTests {
         }
     }
 
-    @Test("An answer that doesn't fit its write ends the stream; the write is sent again")
+    @Test("An answer that does not match its write ends the stream; the write is sent again")
     func misfit() throws {
         let driver = try driver()
         defer { driver.shutDown() }
@@ -205,7 +206,7 @@ struct StreamTests {
         #expect(driver.acknowledged == ["c/a"])
     }
 
-    @Test("A stream that comes up when nobody listens any more goes after a while")
+    @Test("A stream that opens without listeners is closed after the idle timeout")
     func forsaken() throws {
         let driver = try driver()
         defer { driver.shutDown() }
@@ -219,7 +220,7 @@ struct StreamTests {
         #expect(!driver.backend.isWatchOpen)
     }
 
-    @Test("No more than ten batches are on their way")
+    @Test("At most ten batches are in flight")
     func pipeline() throws {
         let driver = try driver()
         defer { driver.shutDown() }

@@ -31,7 +31,7 @@ struct LocalStoreTests {
     }
 
     @Test(
-        "An increment doesn't count twice when the server's update comes before its answer",
+        "An increment is applied once when the server's update arrives before its answer",
         arguments: CacheKind.allCases)
     func increments(_ kind: CacheKind) throws {
         try kind.with { persistence in
@@ -52,9 +52,9 @@ struct LocalStoreTests {
         }
     }
 
-    @Test("Many writes of one document that wait cost the same for each answer", arguments: CacheKind.allCases)
+    @Test("Many pending writes of one document cost the same for each answer", arguments: CacheKind.allCases)
     func manyWritesOfOneDocument(_ kind: CacheKind) throws {
-        /// Seconds of this thread for each answer.
+        /// Seconds of CPU time of this thread per answer.
         func seconds(_ count: Int) throws -> Double {
             func now() -> Double {
                 var time = timespec()
@@ -70,7 +70,7 @@ struct LocalStoreTests {
                 let start = now()
                 for number in 1...count {
                     let document = try acknowledge(store, Int64(1 + number), [.integer(Int64(number))])
-                    // As the user left it, whatever has been answered.
+                    // The user's last state, whatever has been answered.
                     #expect(document?.fields == ["n": .integer(Int64(count))])
                     #expect(document?.hasLocalMutations == (number < count))
                 }
@@ -84,9 +84,9 @@ struct LocalStoreTests {
         #expect(many < 4 * few, "\(few) s and \(many) s for an answer")
     }
 
-    /// A server that was restored begins its targets anew, with a snapshot from before the write that it has lost.
+    /// A server that was restored resets its targets, with a snapshot from before the write that it lost.
     @Test(
-        "What a target is begun anew with counts once its snapshots are from after our writes",
+        "The documents of a reset target apply when its snapshots are newer than our writes",
         arguments: [true, false])
     func renewal(isLost: Bool) throws {
         try CacheKind.sqlite.with { persistence in
@@ -107,7 +107,7 @@ struct LocalStoreTests {
         }
     }
 
-    @Test("What the server has made of other fields shows in the end", arguments: [3, 200])
+    @Test("The server's results of other fields are shown in the end", arguments: [3, 200])
     func transformsOfSeveralFields(_ count: Int) throws {
         try CacheKind.sqlite.with { persistence in
             let store = LocalStore(persistence, user: .unauthenticated)
@@ -125,7 +125,7 @@ struct LocalStoreTests {
                 answers += 1
                 seen = try acknowledge(store, Int64(2 + answers), [.integer(Int64(answers))])
             }
-            // At once while few wait, and long before the last otherwise.
+            // At once with few pending writes, and otherwise long before the last answer.
             #expect(seen?.fields == ["n": .integer(Int64(count)), "t": .timestamp(.seconds(2))])
             #expect(answers <= count / OverlayDebts.batchesPerAnswer)
             while answers < count {
@@ -152,7 +152,7 @@ struct LocalStoreTests {
         }
     }
 
-    @Test("A rejected write takes with it what was built upon it", arguments: CacheKind.allCases)
+    @Test("A rejected write also reverts the writes that depend on it", arguments: CacheKind.allCases)
     func rejection(_ kind: CacheKind) throws {
         try kind.with { persistence in
             let store = LocalStore(persistence, user: .unauthenticated)
@@ -177,8 +177,8 @@ struct LocalStoreTests {
             _ = try store.allocate(ClientQuery(path: ResourcePath("c")).target)
             _ = try receive(store, .found("c/a", 1, ["n": .integer(1)]))
             _ = try store.write([increment(1)])
-            let gone = try receive(store, ClientDocument(key: key, kind: .missing, version: .seconds(2)))
-            #expect(gone?.isFound == false)
+            let missing = try receive(store, ClientDocument(key: key, kind: .missing, version: .seconds(2)))
+            #expect(missing?.isFound == false)
             let back = try receive(store, .found("c/a", 3, ["x": .null]))
             #expect(back?.fields["x"] == .null && back?.hasLocalMutations == true)
         }
@@ -209,7 +209,7 @@ struct LocalStoreTests {
     }
 }
 
-/// A server and a local store that hears of its changes, at random.
+/// A server and a local store that receives its changes, at random.
 private struct QueryModel {
     private let store: LocalStore
     private var random: CacheRandom
@@ -273,7 +273,7 @@ private struct QueryModel {
         let results = batch.mutations.map { _ in MutationResult(version: .seconds(version), transformResults: []) }
         _ = try store.acknowledge(
             BatchResult(batch: batch, commitVersion: .seconds(version), results: results, streamToken: []))
-        if random.isTrue(70) { try tell(Set(batch.keys)) }
+        if random.isTrue(70) { try deliver(Set(batch.keys)) }
     }
 
     private mutating func change() throws {
@@ -287,11 +287,11 @@ private struct QueryModel {
                 ? ClientDocument(key: key, kind: .missing, version: .seconds(version))
                 : ClientDocument(key: key, kind: .found, version: .seconds(version), fields: fields())
         }
-        try tell(keys)
+        try deliver(keys)
     }
 
-    /// The server tells of all that its targets hold now.
-    private mutating func tell(_ keys: Set<ResourcePath>) throws {
+    /// The server sends the present documents of its targets.
+    private mutating func deliver(_ keys: Set<ResourcePath>) throws {
         version += 1
         var event = RemoteEvent(snapshotVersion: .seconds(version))
         for key in keys { event.documentUpdates[key] = server[key] }
@@ -319,7 +319,7 @@ private struct QueryModel {
             _ = view.apply(view.computeChanges(documents))
             let all = try store.execute(target.query, usesPreviousResults: false).documents
             _ = scan.apply(scan.computeChanges(all))
-            // What the target lost isn't looked up at the server in this model: it may only be in the scan.
+            // Documents that the target lost are not looked up in this model: only the scan may contain them.
             let lost = scan.documents.filter { !target.keys.contains($0.key) && !$0.hasPendingWrites }
             if !lost.isEmpty { continue }
             #expect(view.documents == scan.documents)

@@ -25,7 +25,7 @@ struct MutationTests {
             precondition: precondition)
     }
 
-    @Test("A set replaces the whole")
+    @Test("A set replaces the whole document")
     func set() {
         let result = apply(Mutation(key: key, kind: .set(["b": .integer(2)])), to: .found("c/a", 3, ["a": .null]))
         #expect(result.document.fields == ["b": .integer(2)])
@@ -33,7 +33,7 @@ struct MutationTests {
         #expect(result.changed == nil)
     }
 
-    @Test("A patch sets, deletes and leaves")
+    @Test("A patch sets, deletes and retains fields")
     func patches() {
         let document = ClientDocument.found(
             "c/a", 3, ["a": .map(["x": .integer(1), "y": .integer(2)]), "b": .string("stays"), "c": .null])
@@ -43,7 +43,7 @@ struct MutationTests {
         #expect(apply(patch([:], ["c"]), to: document, changed: nil).changed == nil)
     }
 
-    @Test("What the precondition excludes changes nothing")
+    @Test("A failed precondition changes nothing")
     func preconditions() {
         let missing = ClientDocument(key: key, kind: .missing, version: .seconds(2))
         let result = apply(patch(["a": .null], ["a"]), to: missing)
@@ -62,7 +62,7 @@ struct MutationTests {
         #expect(result.document.hasLocalMutations && result.document.fields.isEmpty)
     }
 
-    @Test("Transforms work on the fields before the write")
+    @Test("Transforms use the fields before the write")
     func transforms() throws {
         func local(_ operation: FieldTransform.Operation, _ previous: Value?) -> Value? {
             var document = ClientDocument.found("c/a", 1)
@@ -79,7 +79,7 @@ struct MutationTests {
         #expect(local(.increment(.integer(2)), nil) == .integer(2))
         #expect(local(.increment(.integer(1)), .integer(.max)) == .integer(.max))
         #expect(local(.increment(.integer(-1)), .integer(.min)) == .integer(.min))
-        #expect(local(.minimum(.integer(1)), .double(1)) == .double(1), "of equal ones the previous stays")
+        #expect(local(.minimum(.integer(1)), .double(1)) == .double(1), "of equal numbers the previous one remains")
         #expect(local(.maximum(.double(2)), .integer(1)) == .double(2))
         #expect(local(.maximum(.integer(2)), .null) == .integer(2))
         let elements: [Value] = [.integer(1), .string("b"), .string("b")]
@@ -90,7 +90,7 @@ struct MutationTests {
         #expect(
             local(.removeAllFromArray(elements), .array([.double(1), .string("a"), .string("b")]))
                 == .array([.string("a")]))
-        // Two transforms and a value: none sees the other's result.
+        // Two transforms and a value: none uses the other's result.
         let both = patch(
             ["a": .integer(10)], ["a"],
             [FieldTransform(path: FieldPath("b"), operation: .increment(.integer(1)))])
@@ -99,7 +99,7 @@ struct MutationTests {
         #expect(result.changed == [FieldPath("a"), FieldPath("b")])
     }
 
-    @Test("On acknowledgement the server's values count, arrays are computed again")
+    @Test("On acknowledgement the server's values apply, arrays are computed again")
     func acknowledgement() throws {
         let mutation = patch(
             ["a": .integer(1)], ["a"],
@@ -143,7 +143,7 @@ struct MutationTests {
         #expect(Mutation(key: key, kind: .delete).base(for: .found("c/a")) == nil)
     }
 
-    @Test("An overlay does to the remote document what all mutations did")
+    @Test("An overlay has the effect of all mutations")
     func overlays() throws {
         var random = CacheRandom(state: 20)
         let paths = ["a", "b", "m.x", "m.y", "m.n.z"].map(SpecQuery.fieldPath)
@@ -181,7 +181,7 @@ struct MutationTests {
             precondition: random.isTrue(50) ? .exists(true) : .none)
     }
 
-    @Test("Mutations come back from messages as they were, overlays with pending timestamps too")
+    @Test("Mutations are unchanged after encoding and decoding, overlays with pending timestamps too")
     func messages() throws {
         let serializer = MutationSerializer(database: DatabaseName(project: "p"))
         let pending = PendingServerTimestamp(localWriteTime: .seconds(1), previousValue: .integer(1)).value

@@ -75,14 +75,14 @@ struct QueryTests {
         #expect(!matches(query(.field(names, .notIn, .array([name("a")]))), [:], "c/a"))
     }
 
-    @Test("An ordered field must be there, an implied one too")
+    @Test("An ordered field must exist, an implied one too")
     func orderFields() {
         #expect(!matches(query(orders: [("a", false)]), ["b": .null]))
         #expect(matches(query(orders: [("a", false)]), ["a": .null]))
         let either = Filter.or([
             .field(FieldPath("a"), .greaterThan, .integer(0)), .field(FieldPath("b"), .greaterThan, .integer(0)),
         ])
-        #expect(!matches(query(either), ["a": .integer(1)]), "b is ordered by, too")
+        #expect(!matches(query(either), ["a": .integer(1)]), "b is an order, too")
         #expect(matches(query(either), ["a": .integer(1), "b": .integer(-1)]))
     }
 
@@ -120,7 +120,7 @@ struct QueryTests {
         #expect(!matches(query, ["a": .integer(2)], "c/b") && matches(query, ["a": .integer(2)], "c/c"))
     }
 
-    @Test("Limit-to-last is turned round for the server only")
+    @Test("Limit-to-last is reversed for the server only")
     func limitToLast() {
         var query = self.query(orders: [("a", false)])
         query.limit = 2
@@ -146,7 +146,7 @@ struct QueryTests {
         #expect(query(.unary(FieldPath("a"), .isNull)) == query(.field(FieldPath("a"), .equal, .null)))
     }
 
-    @Test("Targets come back from messages as they were")
+    @Test("Targets are unchanged after encoding and decoding")
     func messages() throws {
         let serializer = TargetSerializer(database: DatabaseName(project: "p"))
         let a = Filter.field(FieldPath("a"), .equal, .null)

@@ -5,13 +5,13 @@ import Testing
 
 @testable import HearthSync
 
-@Suite("Remote store's parts")
+@Suite("Components of the remote store")
 struct RemoteTests {
     private static func hexadecimal(_ bytes: [UInt8]) -> String {
         bytes.map { String(format: "%02x", $0) }.joined()
     }
 
-    @Test("MD5 as the RFC has it")
+    @Test("MD5 has the digests of RFC 1321")
     func md5() {
         let cases = [
             "": "d41d8cd98f00b204e9800998ecf8427e", "a": "0cc175b9c0f1b6a831c399e269772661",
@@ -23,7 +23,7 @@ struct RemoteTests {
     }
 
     @Test(
-        "Bloom filters answer as the golden data does", arguments: [1, 500, 5000, 50000], ["1", "01", "0001"])
+        "Bloom filters answer like the golden data", arguments: [1, 500, 5000, 50000], ["1", "01", "0001"])
     func bloomFilters(count: Int, rate: String) throws {
         let prefix = "Validation_BloomFilterTest_MD5_\(count)_\(rate)_"
         let proto = try #require(
@@ -37,7 +37,7 @@ struct RemoteTests {
             bits: BitSequenceMessage(bitmap: bitmap, padding: Int32(bits["padding"] as? Int ?? 0)),
             hashCount: Int32(proto["hashCount"] as? Int ?? 0))
         guard let filter = WatchChangeAggregator.usableFilter(message) else {
-            #expect(bitmap.isEmpty && !answers.contains(UInt8(ascii: "1")), "only an empty filter is of no use")
+            #expect(bitmap.isEmpty && !answers.contains(UInt8(ascii: "1")), "only an empty filter is unusable")
             return
         }
         #expect(answers.count == 2 * count)
@@ -85,7 +85,7 @@ struct RemoteTests {
         WatchChange.Target(kind: kind, targetIDs: targetIDs, resumeToken: token)
     }
 
-    @Test("Messages for a target count only after the answers to all its requests")
+    @Test("Messages for a target apply only after the answers to all its requests")
     func outstanding() {
         let key = ResourcePath("c/a")
         let aggregator = aggregator([2: ClientQuery(path: ResourcePath("c"))])
@@ -104,10 +104,10 @@ struct RemoteTests {
         #expect(event.documentUpdates[key]?.isFound == true)
         #expect(event.targetChanges[2]?.added == [key] && event.targetChanges[2]?.isCurrent == true)
         #expect(event.targetChanges[2]?.resumeToken == [7])
-        #expect(aggregator.remoteEvent(at: .seconds(3)).targetChanges.isEmpty, "a snapshot is told once")
+        #expect(aggregator.remoteEvent(at: .seconds(3)).targetChanges.isEmpty, "a snapshot is reported once")
     }
 
-    @Test("A current document target without its document means that it doesn't exist")
+    @Test("A current document target without its document means that the document does not exist")
     func synthesizedDeletion() {
         let key = ResourcePath("c/a")
         let aggregator = aggregator([1: ClientQuery(path: key)], limbo: [1])
@@ -119,7 +119,7 @@ struct RemoteTests {
         #expect(event.limboDocumentChanges == [key])
     }
 
-    @Test("Existence filters: equal counts, a bloom filter that tells, and none")
+    @Test("Existence filters: equal counts, a useful bloom filter, and none")
     func existenceFilters() {
         let keys = Set(["c/a", "c/b", "c/d"].map { ResourcePath($0) })
         let query = ClientQuery(path: ResourcePath("c"))
@@ -142,14 +142,14 @@ struct RemoteTests {
         let message = BloomFilterMessage(
             bits: BitSequenceMessage(bitmap: names.bitmap, padding: Int32(names.padding)),
             hashCount: Int32(names.hashCount))
-        let told = event(.init(targetID: 2, count: 2, unchangedNames: message))
-        #expect(told.targetMismatches.isEmpty && told.targetChanges[2]?.removed == [ResourcePath("c/d")])
-        #expect(told.documentUpdates.isEmpty, "such documents go to limbo")
+        let result = event(.init(targetID: 2, count: 2, unchangedNames: message))
+        #expect(result.targetMismatches.isEmpty && result.targetChanges[2]?.removed == [ResourcePath("c/d")])
+        #expect(result.documentUpdates.isEmpty, "such documents become limbo documents")
         let wrong = event(.init(targetID: 2, count: 1, unchangedNames: message))
         #expect(wrong.targetMismatches == [2: .existenceFilterMismatchBloom])
     }
 
-    @Test("Waiting grows from nothing to a minute, half more or less")
+    @Test("The backoff grows from zero to a minute, plus or minus half")
     func backoff() {
         var base = 0.0
         var bases: [Double] = []
@@ -180,7 +180,7 @@ struct RemoteTests {
         tracker.watchStreamStarts()
         queue.runDelayed(through: .onlineStateTimeout)
         #expect(states.last == .offline)
-        #expect(warnings.count == 1 && warnings[0].contains("no route"), "told once, before the first success")
+        #expect(warnings.count == 1 && warnings[0].contains("no route"), "reported once, before the first success")
     }
 
     @Test("Codes of errors are permanent or not")

@@ -3,9 +3,9 @@ import HearthWire
 
 @testable import HearthSync
 
-/// The server of the spec tests: it opens streams at once, notes requests, and says only what a test lets it say.
+/// The server of the spec tests: it opens streams at once, records requests, and sends only the messages of the test.
 ///
-/// Used on the worker queue, and by the test while that has nothing to do.
+/// It is used on the worker queue, and by the test while that queue is idle.
 final class SpecBackend: Datastore, @unchecked Sendable {
     struct ActiveTarget {
         var message: TargetMessage
@@ -71,7 +71,7 @@ final class SpecBackend: Datastore, @unchecked Sendable {
         sentWrites = []
     }
 
-    // MARK: What the test says
+    // MARK: Messages of the test
 
     func say(_ response: ListenResponse) throws {
         guard let watch else { throw SpecFailure("The watch stream isn't open.") }
@@ -144,7 +144,7 @@ private final class Stream<Request: Sendable>: RequestStream, @unchecked Sendabl
     }
 }
 
-/// Somebody whom the test names.
+/// A user that the test selects.
 final class SpecCredentials: CredentialsProvider, @unchecked Sendable {
     private(set) var user: ClientUser
     private var changed: (@Sendable (ClientUser) -> Void)?
@@ -165,7 +165,7 @@ final class SpecCredentials: CredentialsProvider, @unchecked Sendable {
     }
 }
 
-/// What a test expected and didn't get.
+/// A difference from the test's expectation.
 struct SpecFailure: Error, CustomStringConvertible {
     var description: String
     init(_ description: String) { self.description = description }

@@ -5,13 +5,13 @@ import HearthWire
 
 @testable import HearthSync
 
-/// Where a spec test keeps its cache.
+/// The cache of a spec test.
 enum SpecCache: String, CaseIterable, Sendable {
     case memory
     case durable
 }
 
-/// One client, driven step by step, and what it told its users.
+/// One client that runs step by step, and its callbacks.
 final class SpecDriver {
     enum Event {
         case snapshot(ViewSnapshot)
@@ -80,7 +80,7 @@ final class SpecDriver {
         return core
     }
 
-    /// Another life on the same cache.
+    /// Starts another client on the same cache.
     func restart() throws {
         let user = credentials.user
         stop()
@@ -101,7 +101,7 @@ final class SpecDriver {
         if cache == .durable { try? FileManager.default.removeItem(at: folder) }
     }
 
-    // MARK: What users do
+    // MARK: User actions
 
     func engine<Output: Sendable>(_ body: (SyncEngine) throws(Status) -> Output) throws -> Output {
         let output = try core.perform(body)
@@ -124,7 +124,7 @@ final class SpecDriver {
 
     func unlisten(_ query: ClientQuery) throws {
         guard let listener = listeners.removeValue(forKey: query) else {
-            throw SpecFailure("Nobody listens to \(query.canonicalID).")
+            throw SpecFailure("There is no listener to \(query.canonicalID).")
         }
         try engine { engine throws(Status) in try engine.eventManager.remove(listener) }
     }
@@ -133,7 +133,7 @@ final class SpecDriver {
         let path = mutation.key.string
         try engine { engine throws(Status) in
             try engine.write([mutation]) { [unowned self] error in
-                // Who is terminated leaves what waits to the next.
+                // A terminated client leaves its pending writes to the next one.
                 if error?.code == .cancelled { return }
                 if error == nil { acknowledged.append(path) } else { rejected.append(path) }
             }
@@ -178,7 +178,7 @@ final class SpecDriver {
         var error: Status?
     }
 
-    /// Used by the loader's thread only.
+    /// Used only by the loader's thread.
     private final class Source: @unchecked Sendable {
         private var bytes: ArraySlice<UInt8>
         init(_ bytes: [UInt8]) { self.bytes = bytes[...] }
@@ -201,14 +201,14 @@ final class SpecDriver {
         }
     }
 
-    // MARK: What the network does
+    // MARK: Network actions
 
     func say(_ response: ListenResponse) throws {
         try backend.say(response)
         core.queue.drain()
     }
 
-    /// Streams that wait to try again needn't.
+    /// Ends the backoff of waiting streams.
     func skipBackoff(ofWatchStream includesWatch: Bool) {
         for timer in [.listenStreamBackoff, .writeStreamBackoff] as [WorkerQueue.TimerName] {
             if timer == .listenStreamBackoff, !includesWatch { continue }

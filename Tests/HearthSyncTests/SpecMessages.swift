@@ -24,7 +24,7 @@ enum SpecMessages {
             let object = try self.object(argument)
             let targetIDs = try ids(object["targetIds"] ?? [Any]())
             var response = target(.noChange, targetIDs, token: object["resumeToken"] as? String ?? "")
-            // With target ids the version isn't a global snapshot's.
+            // With target ids the version is not a global snapshot's.
             if targetIDs.isEmpty { response.targetChange?.readTime = try time(object["version"]) }
             return [response]
         default: throw SpecFailure("No action \(action).")
@@ -99,7 +99,7 @@ enum SpecMessages {
         return ListenResponse(filter: message)
     }
 
-    /// A document as a snapshot has it.
+    /// A document in the form of a snapshot.
     static func document(_ json: Object) throws -> ClientDocument {
         guard let path = json["key"] as? String, let version = json["version"] as? Int else {
             throw SpecFailure("A document needs a key and a version: \(json)")
@@ -124,7 +124,7 @@ enum SpecMessages {
         guard let object = json as? Object, let number = object["code"] as? Int,
             let code = Status.Code(rawValue: number)
         else { throw SpecFailure("No error: \(String(describing: json))") }
-        return Status(code, object["message"] as? String ?? "said by the test")
+        return Status(code, object["message"] as? String ?? "sent by the test")
     }
 
     private static func name(_ path: String) -> String {

@@ -68,7 +68,7 @@ enum SpecQuery {
         MapValue(try object.map { MapValue.Field(name: $0.key, value: try value($0.value)) })
     }
 
-    /// JSON's `true` is an `NSNumber`, too; its type tells.
+    /// JSON's `true` is an `NSNumber`, too; its type identifies it.
     private static func CFGetTypeIDIsBoolean(_ number: NSNumber) -> Bool {
         String(cString: number.objCType) == "c"
     }

@@ -4,19 +4,19 @@ import HearthWire
 
 @testable import HearthSync
 
-/// Runs one spec test: does its steps, and compares after each.
+/// Runs one spec test: executes its steps, and compares after each.
 final class SpecRunner {
     typealias Object = [String: Any]
 
     private let steps: [Object]
     private let driver: SpecDriver
     private let serializer = MutationSerializer(database: SpecDriver.database)
-    /// Writes without an answer, in the order in which they were made.
+    /// Writes without an answer, in the order of their creation.
     private var outstanding: [ClientUser: [WriteMessage]] = [:]
     private var expectedTargets: Object = [:]
     private var expectedLimbo: Set<String> = []
     private var expectedEnqueuedLimbo: Set<String> = []
-    /// A test wants to see the watch stream waiting.
+    /// A test checks the watch stream during its backoff.
     private var leavesWatchBackoff = false
 
     init(_ test: Object, cache: SpecCache) throws {
@@ -317,7 +317,7 @@ final class SpecRunner {
     }
 
     private func string(_ json: Any) throws -> String {
-        guard let string = json as? String else { throw SpecFailure("Expected a text: \(json)") }
+        guard let string = json as? String else { throw SpecFailure("Expected a string: \(json)") }
         return string
     }
 

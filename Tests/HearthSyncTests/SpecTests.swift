@@ -12,12 +12,12 @@ struct SpecTests {
         "write",
     ].map { $0 + "_spec_test.json" }
 
-    /// Tests of one file; one that isn't there is an error.
+    /// The tests of one file; a missing file is an error.
     static func tests(_ file: String) throws -> [(name: String, test: SpecRunner.Object)] {
         let url = Conformance.folder("sync-spec", environment: "SYNC_SPEC_DIR").appending(path: file)
         let json = try JSONSerialization.jsonObject(with: Data(contentsOf: url))
         guard let object = json as? [String: SpecRunner.Object] else {
-            throw SpecFailure("\(file) is no object of tests.")
+            throw SpecFailure("\(file) is not an object of tests.")
         }
         return object.sorted { $0.key < $1.key }.map { (name: $0.key, test: $0.value) }
     }
@@ -28,7 +28,7 @@ struct SpecTests {
         file == "listen_source_spec_test.json" ? departures[name] : nil
     }
 
-    /// Why a test isn't run on a cache; nil when it is.
+    /// The reason why a test is not run on a cache; nil when it is run.
     static func reasonToLeaveOut(_ tags: Set<String>, _ cache: SpecCache) -> String? {
         for tag in ["multi-client", "no-ios", "benchmark"] where tags.contains(tag) { return tag }
         if cache == .memory, tags.contains("durable-persistence") { return "durable-persistence" }
@@ -36,13 +36,13 @@ struct SpecTests {
         return nil
     }
 
-    /// Where the reference SDKs do what we don't: see `docs/internals/client.md`.
+    /// Differences from the reference SDKs: see `docs/client.md`.
     static let departures = [
         "Newer docs from bundles should raise snapshot only when Watch catches up with acknowledged writes":
-            "a listener to the cache alone hears of the acknowledgement"
+            "a cache listener receives the acknowledgement"
     ]
 
-    @Test("A file's tests pass on every cache that they are for", arguments: files, SpecCache.allCases)
+    @Test("A file's tests pass on every cache that they apply to", arguments: files, SpecCache.allCases)
     func run(file: String, cache: SpecCache) throws {
         let tests = try Self.tests(file)
         #expect(!tests.isEmpty, "\(file) has no tests")
@@ -51,7 +51,7 @@ struct SpecTests {
         var leftOut: [(name: String, reason: String)] = []
         for (name, test) in tests {
             let tags = Self.tags(test)
-            #expect(!tags.contains("exclusive"), "\(name) keeps the others from running")
+            #expect(!tags.contains("exclusive"), "\(name) prevents the others from running")
             if let reason = Self.reasonToLeaveOut(tags, cache) ?? Self.departure(file, name) {
                 leftOut.append((name, reason))
                 continue
@@ -70,7 +70,7 @@ struct SpecTests {
         #expect(passed + failed + leftOut.count == tests.count)
     }
 
-    @Test("The folder has no file that isn't run")
+    @Test("Every file of the folder is run")
     func allFiles() throws {
         let folder = Conformance.folder("sync-spec", environment: "SYNC_SPEC_DIR")
         let present = try FileManager.default.contentsOfDirectory(atPath: folder.path())
@@ -78,7 +78,7 @@ struct SpecTests {
         #expect(Set(present) == Set(Self.files))
     }
 
-    /// Beyond what the mobile SDKs pass: limbo lookups in a round with an ordinary target, and what fails there.
+    /// Tests that the mobile SDKs do not pass: limbo lookups in a round with an ordinary target, and failures there.
     @Test("Tests of the web SDK that need no browser pass", arguments: SpecCache.allCases)
     func webOnly(cache: SpecCache) throws {
         var count = 0

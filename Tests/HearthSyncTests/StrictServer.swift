@@ -4,19 +4,19 @@ import HearthWire
 
 @testable import HearthSync
 
-/// Ends the stream when it is asked for certain collections: `bad…` at once, `late…` after it has added the target; `long…` is never
-/// current. Answers all else with nothing at all.
+/// Ends the stream at the request of certain collections: `bad…` at once, `late…` after it has added the target;
+/// `long…` never becomes current. All other collections are empty.
 final class StrictServer: Datastore, @unchecked Sendable {
     private let lock = NSLock()
     private var asked: [[String]] = []
-    /// The collections that were asked for, in the order of streams.
+    /// The requested collections of each stream.
     var requests: [[String]] { lock.withLock { asked } }
 
     private final class Stream: RequestStream, @unchecked Sendable {
         let server: StrictServer
         let onEvent: @Sendable (StreamEvent<ListenResponse>) -> Void
         var isOver = false
-        /// A request was bad, and the server hasn't said so yet.
+        /// A request was invalid, and no error was sent yet.
         var isSlow = false
         init(_ server: StrictServer, _ onEvent: @escaping @Sendable (StreamEvent<ListenResponse>) -> Void) {
             self.server = server

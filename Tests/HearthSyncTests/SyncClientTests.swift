@@ -6,7 +6,7 @@ import Testing
 
 @testable import HearthSync
 
-/// Answers single calls; its streams stay silent.
+/// Answers single calls; its streams send nothing.
 private final class CallServer: Datastore, @unchecked Sendable {
     private let lock = NSLock()
     private var requests: [any WireMessage] = []
@@ -58,7 +58,7 @@ private final class CallServer: Datastore, @unchecked Sendable {
     func shutDown() {}
 }
 
-/// What came by callback, in order.
+/// The results of callbacks, in order.
 private final class Mailbox<Element: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
     private var elements: [Element] = []
@@ -69,7 +69,7 @@ private final class Mailbox<Element: Sendable>: @unchecked Sendable {
         arrivals.signal()
     }
 
-    /// The next element; nil when none comes for a minute.
+    /// The next element; nil after a minute without one.
     func next() async -> Element? {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [self] in
@@ -105,7 +105,7 @@ struct SyncClientTests {
         await withCheckedContinuation { done in client.terminate { done.resume() } }
     }
 
-    @Test("A write shows at once, and stays after another start")
+    @Test("A write is visible at once, and also after a restart")
     func writes() async throws {
         let folder = try CacheFolder()
         let cache = SyncConfiguration.Cache.persistent(folder: folder.path, sizeBytes: -1)
@@ -123,7 +123,7 @@ struct SyncClientTests {
         #expect(answers.isEmpty, "the server hasn't answered")
         await terminate(first)
         for _ in 0..<2 { #expect(await answers.next()??.code == .cancelled) }
-        #expect(events.isEmpty, "a removed listener hears nothing")
+        #expect(events.isEmpty, "a removed listener receives no event")
         let second = try client(cache: cache)
         let documents = Mailbox<Result<ViewSnapshot, Status>>()
         second.documentsFromCache(.collection("c")) { documents.put($0) }
@@ -134,8 +134,8 @@ struct SyncClientTests {
             SyncConfiguration(database: Self.database, appName: "app", cache: cache))
     }
 
-    /// A server that can't decode a request ends the stream with all that is listened to on it.
-    @Test("A listen that ends the stream fails alone, and isn't tried again")
+    /// A server that cannot decode a request ends the stream with all its targets.
+    @Test("A listen that ends the stream fails alone, and is not retried")
     func strictServer() async throws {
         let server = StrictServer()
         let client = try client(server)
@@ -148,20 +148,20 @@ struct SyncClientTests {
                 }
             }
         }
-        var heard: Set<String> = []
-        while heard.count < 6 { heard.insert(try #require(await events.next())) }
+        var received: Set<String> = []
+        while received.count < 6 { received.insert(try #require(await events.next())) }
         #expect(
-            heard == [
+            received == [
                 "a current", "b current", "c current", "bad1 INVALID_ARGUMENT", "late INVALID_ARGUMENT",
                 "bad2 INVALID_ARGUMENT",
             ])
-        // Each is asked for alone once; those that were refused aren't asked for again.
+        // Each target is requested alone once; the rejected ones are not requested again.
         let streams = server.requests
         #expect(streams.joined().count { $0 == "bad1" } <= 2 && streams.joined().count { $0 == "bad2" } <= 2)
         await terminate(client)
     }
 
-    @Test("A listen that is removed before it ends the stream isn't another's fault")
+    @Test("A listen that is removed before it ends the stream causes no failure of another listen")
     func removedSuspect() async throws {
         let client = try client(StrictServer())
         let events = Mailbox<String>()
@@ -177,7 +177,7 @@ struct SyncClientTests {
         await terminate(client)
     }
 
-    @Test("A target that is removed while it loads holds up none of those that are sent one by one")
+    @Test("A target that is removed while it loads does not block the others")
     func removedWhileLoading() async throws {
         let server = StrictServer()
         let client = try client(server)
@@ -195,13 +195,13 @@ struct SyncClientTests {
         _ = listen("c")
         while !server.requests.contains(["long"]) { try await Task.sleep(for: .milliseconds(2)) }
         client.remove(loading)
-        var heard: Set<String> = []
-        while heard.count < 2 { heard.insert(try #require(await events.next())) }
-        #expect(heard == ["bad INVALID_ARGUMENT", "c current"])
+        var received: Set<String> = []
+        while received.count < 2 { received.insert(try #require(await events.next())) }
+        #expect(received == ["bad INVALID_ARGUMENT", "c current"])
         await terminate(client)
     }
 
-    @Test("Whoever waits hears that the client was terminated")
+    @Test("Waiting callers receive the termination of the client")
     func termination() async throws {
         let client = try client()
         let answers = Mailbox<String>()
@@ -213,7 +213,7 @@ struct SyncClientTests {
         let removed = client.listen(
             to: .collection("e"), options: Self.everything, onEnd: { answers.put("not this one") }, onEvent: { _ in })
         client.remove(removed)
-        // A source that never gives anything.
+        // A source that never returns data.
         let isReading = DispatchSemaphore(value: 0)
         let mayGo = DispatchSemaphore(value: 0)
         client.loadBundle(
@@ -232,9 +232,9 @@ struct SyncClientTests {
             }
         }
         await terminate(client)
-        var heard: [String] = []
-        for _ in 0..<4 { heard.append(try #require(await answers.next())) }
-        #expect(heard.sorted() == ["bundle error FAILED_PRECONDITION", "end", "wait CANCELLED", "write CANCELLED"])
+        var received: [String] = []
+        for _ in 0..<4 { received.append(try #require(await answers.next())) }
+        #expect(received.sorted() == ["bundle error FAILED_PRECONDITION", "end", "wait CANCELLED", "write CANCELLED"])
         mayGo.signal()
         client.write([.set("c/b")]) { answers.put("late \($0?.code.name ?? "")") }
         #expect(await answers.next() == "late FAILED_PRECONDITION")
@@ -243,8 +243,8 @@ struct SyncClientTests {
         #expect(answers.isEmpty, "and nothing more")
     }
 
-    /// What a listener's closure holds goes with the listener, however that ends.
-    @Test("A listener is let go when it is removed, refused, or its client terminated")
+    /// Objects that a listener's closure captures are released with the listener, however it ends.
+    @Test("A listener is released when it is removed, is rejected, or its client is terminated")
     func letGo() async throws {
         final class Held: Sendable {}
         let client = try client()
@@ -267,12 +267,12 @@ struct SyncClientTests {
         listeners = nil
         await withCheckedContinuation { done in client.enableNetwork { _ in done.resume() } }
         #expect(removed == nil)
-        #expect(ended != nil, "forgetting it isn't removing it")
+        #expect(ended != nil, "releasing it does not remove it")
         await terminate(client)
         #expect(ended == nil)
     }
 
-    @Test("A document from the cache: found, missing, or nothing known of it")
+    @Test("A document from the cache: found, missing, or unknown")
     func documentFromCache() async throws {
         let client = try client()
         let answers = Mailbox<Result<ClientDocument, Status>>()
@@ -280,7 +280,7 @@ struct SyncClientTests {
         for id in ["a", "b", "x"] { client.documentFromCache(ResourcePath("c/\(id)")) { answers.put($0) } }
         #expect(try await answers.next()?.get().isFound == true)
         #expect(try await answers.next()?.get().kind == .missing)
-        guard case .failure(let error)? = await answers.next() else { throw SpecFailure("nothing is known of c/x") }
+        guard case .failure(let error)? = await answers.next() else { throw SpecFailure("c/x is unknown") }
         #expect(error.code == .unavailable)
         await terminate(client)
     }
@@ -299,7 +299,7 @@ struct SyncClientTests {
         await terminate(client)
     }
 
-    @Test("After the end everything is refused")
+    @Test("After the end every call fails")
     func terminated() async throws {
         let client = try client()
         await terminate(client)
@@ -309,7 +309,7 @@ struct SyncClientTests {
         #expect(await answers.next()??.code == .failedPrecondition)
     }
 
-    @Test("Figures are asked for once each, and come under the caller's names")
+    @Test("Aggregations are requested once each, and returned under the caller's names")
     func aggregations() async throws {
         let server = CallServer(aggregates: ["aggregation_0": .integer(3), "aggregation_1": .double(1.5)])
         let client = try client(server)
@@ -327,7 +327,7 @@ struct SyncClientTests {
         let request = try #require(server.lastRequest as? RunAggregationQueryRequest)
         let asked = try #require(request.structuredAggregationQuery)
         #expect(asked.aggregations.map(\.alias) == ["aggregation_0", "aggregation_1"])
-        #expect(asked.structuredQuery?.orderBy.map(\.direction) == [.descending], "turned round, none implied")
+        #expect(asked.structuredQuery?.orderBy.map(\.direction) == [.descending], "reversed, none implied")
         let done = Mailbox<Status?>()
         client.disableNetwork { done.put($0) }
         _ = await done.next()
@@ -337,7 +337,7 @@ struct SyncClientTests {
         await terminate(client)
     }
 
-    @Test("Documents are looked up in the order asked, and commits carry all writes")
+    @Test("Documents are looked up in the given order, and commits carry all writes")
     func calls() async throws {
         let root = Self.database.documentsRoot
         let server = CallServer(documents: [
@@ -358,7 +358,7 @@ struct SyncClientTests {
         await terminate(client)
     }
 
-    @Test("A bundle tells its progress; a damaged one its fault")
+    @Test("A bundle reports its progress; a damaged one its error")
     func bundles() async throws {
         let bytes = [UInt8](
             try Data(contentsOf: Conformance.folder("bundle").appending(path: "example.bundle")))
@@ -385,7 +385,7 @@ struct SyncClientTests {
         #expect(progress.map(\.documentsLoaded) == [0, 1, 2, 3, 3])
         #expect(progress.map(\.bytesLoaded) == [0, 1092, 1504, 1650, 1650])
         #expect(progress.last?.state == .success && progress.last?.totalDocuments == 3)
-        #expect(try await load(bytes).count == 1, "it was loaded before")
+        #expect(try await load(bytes).count == 1, "it was already loaded")
         let query = Mailbox<ClientQuery?>()
         client.namedQuery("last-two") { query.put($0) }
         client.namedQuery("unknown") { query.put($0) }
@@ -411,7 +411,7 @@ struct SyncClientTests {
         }
     }
 
-    @Test("Index configurations are read, and refused when they can't be")
+    @Test("Index configurations are read; invalid ones fail")
     func indexConfiguration() async throws {
         let json = """
             {"indexes": [{"collectionGroup": "c", "queryScope": "COLLECTION", "fields": [
@@ -437,7 +437,7 @@ struct SyncClientTests {
         await terminate(client)
     }
 
-    @Test("A query by a client-side index finds what a scan finds")
+    @Test("A query by a client-side index finds the documents of a scan")
     func indexes() async throws {
         let folder = try CacheFolder()
         let cache = try folder.open()

@@ -18,7 +18,7 @@ struct ValueTests {
         }
     }
 
-    @Test("Every pair of the golden values compares as it should")
+    @Test("Every pair of the golden values compares as expected")
     func golden() throws {
         let groups = try Self.groups()
         #expect(groups.count == 94)
@@ -34,7 +34,7 @@ struct ValueTests {
         }
     }
 
-    @Test("Pending server timestamps stand between timestamps and strings, by their local write time")
+    @Test("Pending server timestamps sort between timestamps and strings, by their local write time")
     func pendingTimestamps() {
         func pending(_ seconds: Int64, _ previous: Value? = nil) -> Value {
             PendingServerTimestamp(localWriteTime: .seconds(seconds), previousValue: previous).value
@@ -46,7 +46,7 @@ struct ValueTests {
         for (left, x) in ordered.enumerated() {
             for (right, y) in ordered.enumerated() {
                 #expect(ClientValueOrder.compare(x, y).signum() == (left - right).signum())
-                // Inside of maps and arrays, too.
+                // Also inside maps and arrays.
                 let (outerX, outerY) = (Value.array([.map(["a": x])]), Value.array([.map(["a": y])]))
                 #expect(ClientValueOrder.compare(outerX, outerY).signum() == (left - right).signum())
             }
@@ -67,7 +67,7 @@ struct ValueTests {
         #expect(!PendingServerTimestamp.isPending(.map(["__type__": .string("other"), "a": .null])))
     }
 
-    @Test("Equality is strict: no number equals one of another kind, all NaN are one")
+    @Test("Equality is strict: no number equals one of another type, all NaN are one")
     func strictEquality() {
         #expect(!StrictEquality.equal(.integer(1), .double(1)))
         #expect(!StrictEquality.equal(.double(0), .double(-0.0)))
@@ -80,7 +80,7 @@ struct ValueTests {
         let other = document
         #expect(document == other)
         document.readTime = .seconds(9)
-        #expect(document == other, "the read time is no part of what a document is")
+        #expect(document == other, "the read time is not part of equality")
         document.fields = ["n": .double(1)]
         #expect(document != other)
     }

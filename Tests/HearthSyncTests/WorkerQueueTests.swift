@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Worker queue and costs")
 struct WorkerQueueTests {
-    @Test("Timers fire when it is time, unless they are cancelled")
+    @Test("Timers fire at their time, unless they are cancelled")
     func timers() {
         let queue = WorkerQueue(label: "test")
         let fired = DispatchSemaphore(value: 0)
@@ -22,7 +22,7 @@ struct WorkerQueueTests {
         #expect(!queue.isScheduled(.onlineStateTimeout))
     }
 
-    @Test("Timers run in the order of time, up to the one that is named")
+    @Test("Timers run in the order of time, up to the given one")
     func order() {
         let queue = WorkerQueue(label: "test", usesClock: false)
         var names: [WorkerQueue.TimerName] = []
@@ -39,7 +39,7 @@ struct WorkerQueueTests {
         #expect(names.last == .listenStreamIdle)
     }
 
-    /// What a change of one document costs a view of many, in seconds of this thread.
+    /// The cost of a change of one document for a view of many, in seconds of this thread.
     private func cost(of count: Int) -> Double {
         let query = ClientQuery.collection("c", orders: [("n", false)])
         let view = View(query, remoteKeys: [])
@@ -65,11 +65,11 @@ struct WorkerQueueTests {
         return used
     }
 
-    @Test("A change costs a large view little more than a small one")
+    @Test("A change of a large view costs little more than of a small one")
     func views() {
         let small = cost(of: 500)
         let large = cost(of: 8000)
-        // In proportion to the documents it would be sixteen times as much.
+        // A cost proportional to the documents would be sixteen times as much.
         #expect(large < 5 * small, "\(small) s and \(large) s")
     }
 }

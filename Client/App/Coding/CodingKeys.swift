@@ -1,4 +1,4 @@
-/// A key by its text or position.
+/// A key by its string or its position.
 struct PlainKey: CodingKey {
     var stringValue: String
     var intValue: Int?
@@ -13,10 +13,10 @@ struct PlainKey: CodingKey {
     static let `super` = PlainKey(stringValue: "super")
 }
 
-/// `oneTwoThree` and `one_two_three`.
+/// Converts between `oneTwoThree` and `one_two_three`.
 enum SnakeCase {
-    /// An underscore before each word; a run of capitals is one word, but its last letter when a small one follows:
-    /// `myURLProperty` has the words my, URL, Property.
+    /// Inserts an underscore before each word. A run of capitals is one word, except for its last letter when a small
+    /// letter follows: `myURLProperty` has the words my, URL, Property.
     static func from(camel name: String) -> String {
         let letters = Array(name)
         var result = ""
@@ -31,7 +31,7 @@ enum SnakeCase {
         return result
     }
 
-    /// Underscores at the ends stay.
+    /// Leading and trailing underscores remain.
     static func toCamel(_ name: String) -> String {
         let leading = name.prefix { $0 == "_" }
         if leading.count == name.count { return name }

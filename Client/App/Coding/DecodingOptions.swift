@@ -1,13 +1,13 @@
 internal import Foundation
 
-/// The decoder's choices, at work.
+/// The decoder's strategies.
 package final class DecodingOptions {
     let date: FirebaseDataDecoder.DateDecodingStrategy
     let data: FirebaseDataDecoder.DataDecodingStrategy
     let nonConformingFloat: FirebaseDataDecoder.NonConformingFloatDecodingStrategy
     let key: FirebaseDataDecoder.KeyDecodingStrategy
     let userInfo: [CodingUserInfoKey: Any]
-    /// Values of which types are not decoded, but taken as they are.
+    /// Types whose values are used unchanged instead of decoded.
     let isPassedThrough: (any Any.Type) -> Bool
 
     package init(
@@ -33,7 +33,7 @@ package final class DecodingOptions {
         case is URL.Type:
             guard let url = URL(string: try string(value, path)) else {
                 throw DecodingError.dataCorrupted(
-                    DecodingError.Context(codingPath: path, debugDescription: "The text is no URL."))
+                    DecodingError.Context(codingPath: path, debugDescription: "The string is not a URL."))
             }
             return url as! T
         case is Decimal.Type:
@@ -46,7 +46,7 @@ package final class DecodingOptions {
         }
     }
 
-    /// A map's members under the names that the code uses.
+    /// A map's members under the names of the coding keys.
     func named(_ map: [String: Any], at path: [any CodingKey]) -> [String: Any] {
         switch key {
         case .useDefaultKeys: return map
@@ -72,8 +72,8 @@ package final class DecodingOptions {
     }
 
     func string(_ value: Any, _ path: [any CodingKey]) throws -> String {
-        guard let text = value as? String else { throw mismatch(String.self, value, path) }
-        return text
+        guard let string = value as? String else { throw mismatch(String.self, value, path) }
+        return string
     }
 
     func integer<Integer: FixedWidthInteger>(_ value: Any, _ path: [any CodingKey]) throws -> Integer {
@@ -95,12 +95,12 @@ package final class DecodingOptions {
 
     func double(_ value: Any, _ path: [any CodingKey]) throws -> Double {
         if let number = value as? NSNumber, !number.holdsBoolean { return number.doubleValue }
-        if let text = value as? String,
+        if let string = value as? String,
             case .convertFromString(let positiveInfinity, let negativeInfinity, let nan) = nonConformingFloat
         {
-            if text == positiveInfinity { return .infinity }
-            if text == negativeInfinity { return -.infinity }
-            if text == nan { return .nan }
+            if string == positiveInfinity { return .infinity }
+            if string == negativeInfinity { return -.infinity }
+            if string == nan { return .nan }
         }
         throw mismatch(Double.self, value, path)
     }
@@ -129,10 +129,11 @@ package final class DecodingOptions {
         }
     }
 
-    private func date(_ text: String, _ path: [any CodingKey], _ parse: (String) -> Date?) throws -> Date {
-        guard let date = parse(text) else {
+    private func date(_ string: String, _ path: [any CodingKey], _ parse: (String) -> Date?) throws -> Date {
+        guard let date = parse(string) else {
             throw DecodingError.dataCorrupted(
-                DecodingError.Context(codingPath: path, debugDescription: "The text is no date of the expected format.")
+                DecodingError.Context(
+                    codingPath: path, debugDescription: "The string is not a date of the expected format.")
             )
         }
         return date
@@ -145,7 +146,7 @@ package final class DecodingOptions {
         case .base64:
             guard let data = Data(base64Encoded: try string(value, path)) else {
                 throw DecodingError.dataCorrupted(
-                    DecodingError.Context(codingPath: path, debugDescription: "The text is no Base64."))
+                    DecodingError.Context(codingPath: path, debugDescription: "The string is not Base64."))
             }
             return data
         case .blob:
@@ -169,7 +170,7 @@ package final class DecodingOptions {
     }
 }
 
-/// A dictionary whose keys are texts.
+/// A dictionary with string keys.
 protocol StringKeyedDecodable {
     static func decode(_ map: [String: Any], _ options: DecodingOptions, _ path: [any CodingKey]) throws -> Any
 }

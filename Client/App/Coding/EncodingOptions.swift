@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// One place of the data in the making.
+/// One node of the encoded data.
 package final class EncodingNode {
     enum Content {
         /// Nothing was encoded: an object without members.
@@ -24,14 +24,14 @@ package final class EncodingNode {
     }
 }
 
-/// The encoder's choices, at work.
+/// The encoder's strategies.
 package final class EncodingOptions {
     let date: FirebaseDataEncoder.DateEncodingStrategy
     let data: FirebaseDataEncoder.DataEncodingStrategy
     let float: FirebaseDataEncoder.NonConformingFloatEncodingStrategy
     let key: FirebaseDataEncoder.KeyEncodingStrategy
     let userInfo: [CodingUserInfoKey: Any]
-    /// Which values are not encoded, but taken as they are.
+    /// Values that are used unchanged instead of encoded.
     let isPassedThrough: (Any) -> Bool
 
     package init(
@@ -56,7 +56,7 @@ package final class EncodingOptions {
         case let decimal as Decimal:
             node.content = .value(NSNumber(value: NSDecimalNumber(decimal: decimal).doubleValue))
         case let map as any StringKeyedEncodable:
-            // Names that are data, not code, are kept as they are.
+            // The keys of a dictionary are data, so they are not converted.
             var members: [String: EncodingNode] = [:]
             for (name, member) in map.members {
                 let child = EncodingNode()
@@ -113,7 +113,7 @@ package final class EncodingOptions {
     }
 }
 
-/// A dictionary whose keys are texts.
+/// A dictionary with string keys.
 protocol StringKeyedEncodable {
     var members: [(String, any Encodable)] { get }
 }

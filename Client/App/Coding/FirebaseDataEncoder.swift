@@ -1,14 +1,16 @@
 public import Foundation
 
-/// Says which values coders don't look into, but take as they are.
+/// Selects values that encoders and decoders use unchanged.
 public protocol StructureCodingPassthroughTypeResolver {
+    /// Returns whether a value is used unchanged.
     /// - Parameter t: a value when encoding, a type when decoding.
     static func isPassthroughType<T>(_ t: T) -> Bool
 }
 
-/// Makes of an `Encodable` what databases take: texts, numbers, `NSNull`, arrays and dictionaries. `Database.Encoder` is this
-/// class, and `Firestore.Encoder` has its strategies.
+/// Encodes an `Encodable` value to the values of databases: strings, numbers, `NSNull`, arrays and dictionaries.
+/// `Database.Encoder` is this class, and `Firestore.Encoder` uses its strategies.
 public class FirebaseDataEncoder {
+    /// How dates are encoded.
     public enum DateEncodingStrategy {
         /// As `Date` encodes itself: seconds since 2001.
         case deferredToDate
@@ -19,37 +21,48 @@ public class FirebaseDataEncoder {
         case custom((Date, any Encoder) throws -> Void)
     }
 
+    /// How `Data` is encoded.
     public enum DataEncodingStrategy {
         /// As `Data` encodes itself: an array of numbers.
         case deferredToData
         case base64
-        /// As bytes, where the product has such a value; `Firestore.Encoder`'s default.
+        /// As bytes, for products with such a value. This is the default of `Firestore.Encoder`.
         case blob
         case custom((Data, any Encoder) throws -> Void)
     }
 
+    /// How infinite numbers and NaN are encoded.
     public enum NonConformingFloatEncodingStrategy {
         case `throw`
         case convertToString(positiveInfinity: String, negativeInfinity: String, nan: String)
     }
 
+    /// How coding keys become names in the data.
     public enum KeyEncodingStrategy {
         case useDefaultKeys
         case convertToSnakeCase
-        /// Gets the whole path, and gives the last key's new form.
+        /// Receives the whole path and returns the new form of the last key.
         case custom((_ codingPath: [any CodingKey]) -> any CodingKey)
     }
 
+    /// How dates are encoded; by default as `Date` encodes itself.
     public var dateEncodingStrategy = DateEncodingStrategy.deferredToDate
+    /// How `Data` is encoded; by default as Base64.
     public var dataEncodingStrategy = DataEncodingStrategy.base64
+    /// How infinite numbers and NaN are encoded; by default this throws.
     public var nonConformingFloatEncodingStrategy = NonConformingFloatEncodingStrategy.throw
+    /// How coding keys become names in the data; by default unchanged.
     public var keyEncodingStrategy = KeyEncodingStrategy.useDefaultKeys
-    /// nil: everything is encoded.
+    /// Selects values that are used unchanged; nil: every value is encoded.
     public var passthroughTypeResolver: (any StructureCodingPassthroughTypeResolver.Type)?
+    /// Values for the `userInfo` of encoders.
     public var userInfo: [CodingUserInfoKey: Any] = [:]
 
+    /// An encoder with the default strategies.
     public init() {}
 
+    /// Encodes a value.
+    /// - Throws: `EncodingError` when the value cannot be encoded.
     public func encode<T: Encodable>(_ value: T) throws -> Any {
         let resolver = passthroughTypeResolver
         let options = EncodingOptions(

@@ -1,3 +1,3 @@
-/// A property wrapper whose value isn't part of the data: encoders leave it out, decoders make it of the rest of what they
-/// know, without looking for its name in the data.
+/// A property wrapper whose value is not part of the data. Encoders omit it. Decoders make it from their context and do
+/// not search the data for its name.
 package protocol OmittedProperty {}

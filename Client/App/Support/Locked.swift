@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// A value behind a lock. Holds it for as short as reading or changing takes: nothing of the user's runs under it.
+/// A value with a lock. The lock is held only while the value is read or changed: no code of the user runs under it.
 package final class Locked<Value>: @unchecked Sendable {
     // `lock` guards `value`.
     private let lock = NSLock()
@@ -16,8 +16,8 @@ package final class Locked<Value>: @unchecked Sendable {
     }
 }
 
-/// Carries what isn't `Sendable` to the one place that uses it: the closures of the user, which the API takes without
-/// `@Sendable` as Apple's does, and which run on his queue.
+/// Carries a value that is not `Sendable` to its only user: the user's closures, which the API accepts without
+/// `@Sendable` as Apple's API does, and which run on the user's queue.
 package struct Carried<Value>: @unchecked Sendable {
     package let value: Value
 

@@ -1,10 +1,10 @@
 package import HearthModel
 
-/// Ends the program when a call broke the API's rules. On Apple platforms such calls raise an exception, which Swift can't
-/// catch either.
+/// Ends the program when a call breaks the API's rules. On Apple platforms such calls raise an exception, which Swift
+/// cannot catch either.
 ///
-/// The body is the call's checked twin: tests call the twin, and see the status.
-/// - Parameter product: begins the message.
+/// The body is the throwing form of the call, which tests use to check the status.
+/// - Parameter product: the prefix of the message.
 package func orTrap<Result>(
     _ product: StaticString, file: StaticString = #fileID, line: UInt = #line, _ body: () throws(Status) -> Result
 ) -> Result {

@@ -1,7 +1,7 @@
 package import Foundation
 
 extension NSNumber {
-    /// There are two objects for booleans. Their type's letter alone, `c`, is also that of some small integers.
+    /// There are two objects for Booleans. Their type code `c` alone is also that of some small integers.
     package var holdsBoolean: Bool {
         guard objCType.pointee == CChar(UInt8(ascii: "c")) else { return false }
         return self === NSNumber(value: true) || self === NSNumber(value: false)
@@ -12,6 +12,6 @@ extension NSNumber {
         return type == UInt8(ascii: "d") || type == UInt8(ascii: "f")
     }
 
-    /// Only what is above `Int64.max` is kept so.
+    /// Only values above `Int64.max` have this type code.
     package var holdsUnsigned64: Bool { objCType.pointee == CChar(UInt8(ascii: "Q")) }
 }

@@ -1,4 +1,4 @@
-/// Looks into an `Optional` that was put into an `Any`.
+/// Unwraps an `Optional` inside an `Any`.
 package protocol OptionalValue {
     var wrappedValue: Any? { get }
 }

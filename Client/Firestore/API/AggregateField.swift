@@ -1,35 +1,39 @@
 internal import Foundation
 internal import HearthModel
 
-/// One figure over the documents of a query.
+/// One aggregation over the documents of a query: a count, a sum or an average.
 public final class AggregateField: Sendable, Hashable {
     let `operator`: Aggregation.Operator
 
     private init(_ operator: Aggregation.Operator) { self.operator = `operator` }
 
-    /// How many there are.
+    /// The number of documents.
     @discardableResult
     public class func count() -> AggregateField { AggregateField(.count(upTo: nil)) }
 
     /// The sum of the field's numbers; 0 when there are none.
+    /// - Parameter field: a field path with dots.
     @discardableResult
     public class func sum(_ field: String) -> AggregateField {
         AggregateField(.sum(orTrap { () throws(Status) in try FieldPath.parse(field) }))
     }
 
+    /// The sum of the field's numbers; 0 when there are none.
     @discardableResult
     public class func sum(_ path: FieldPath) -> AggregateField { AggregateField(.sum(path.model)) }
 
-    /// The mean of the field's numbers; null when there are none.
+    /// The average of the field's numbers; null when there are none.
+    /// - Parameter field: a field path with dots.
     @discardableResult
     public class func average(_ field: String) -> AggregateField {
         AggregateField(.average(orTrap { () throws(Status) in try FieldPath.parse(field) }))
     }
 
+    /// The average of the field's numbers; null when there are none.
     @discardableResult
     public class func average(_ path: FieldPath) -> AggregateField { AggregateField(.average(path.model)) }
 
-    /// What the caller knows the figure by: equal for equal figures.
+    /// The name of the aggregation in requests and answers. Equal aggregations have equal names.
     var alias: String {
         switch `operator` {
         case .count: "count"

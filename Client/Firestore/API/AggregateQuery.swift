@@ -2,8 +2,9 @@ public import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// Figures over a query's documents.
+/// Aggregations over the documents of a query.
 public final class AggregateQuery: Sendable, Hashable {
+    /// The query whose documents are aggregated.
     public let query: Query
     let fields: [AggregateField]
 
@@ -13,6 +14,11 @@ public final class AggregateQuery: Sendable, Hashable {
         self.fields = fields
     }
 
+    /// Computes the aggregations once.
+    /// - Parameters:
+    ///   - source: the server, or the cache on this device.
+    ///   - completion: receives the result, or an `NSError` of `FirestoreErrorDomain`: `unavailable` when the server
+    ///     cannot be reached, otherwise the server's code.
     public func getAggregation(
         source: AggregateSource, completion: @escaping (AggregateQuerySnapshot?, (any Error)?) -> Void
     ) {
@@ -26,6 +32,10 @@ public final class AggregateQuery: Sendable, Hashable {
         }
     }
 
+    /// Computes the aggregations once.
+    /// - Parameter source: the server, or the cache on this device.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`: `unavailable` when the server cannot be reached, otherwise the
+    ///   server's code. `CancellationError` when the task is cancelled.
     @discardableResult
     nonisolated(nonsending) public func getAggregation(source: AggregateSource) async throws -> AggregateQuerySnapshot {
         orTrap(query.validateForRun)
@@ -37,8 +47,14 @@ public final class AggregateQuery: Sendable, Hashable {
         }
     }
 
-    /// Ours: calls with the figures now, and whenever the local view of the query changes: local writes count at once, the
-    /// server's changes as they come. With metadata changes also when only `metadata` of the result changed.
+    /// Listens to the aggregations over the documents on this device. Apple's library has no such function.
+    ///
+    /// The listener runs with the present result, and again whenever the result changes: at once for local writes, and
+    /// on arrival for changes from the server.
+    /// - Parameters:
+    ///   - includeMetadataChanges: whether the listener also runs when only `metadata` of the result changed.
+    ///   - source: the cache and the server, or the cache alone.
+    ///   - listener: receives each result, or an `NSError` of `FirestoreErrorDomain`, which ends the listening.
     @discardableResult
     public func addSnapshotListener(
         includeMetadataChanges: Bool = false, source: ListenSource = .default,
@@ -112,13 +128,14 @@ public final class AggregateQuery: Sendable, Hashable {
 
     // MARK: On this device
 
-    /// The query over the documents that count: as at the server, those that have all aggregated fields, in their order.
+    /// The query over the documents that count. As at the server, these are the documents that have all aggregated
+    /// fields, in the order of these fields.
     var localQuery: ClientQuery {
         var local = query.model
         var paths: [ModelFieldPath] = []
         for path in fields.compactMap(\.path) where !paths.contains(path) { paths.append(path) }
         if paths.isEmpty { return local }
-        // The implied orders go before the aggregated fields; the name, which ends every order, stays implied.
+        // The implied orders come before the aggregated fields. The name, which ends every order, remains implied.
         var orders = query.model.normalizedOrders
         if query.model.orders.contains(where: { $0.field.isDocumentName }) { return local }
         orders.removeAll { $0.field.isDocumentName }
@@ -126,7 +143,7 @@ public final class AggregateQuery: Sendable, Hashable {
         for path in paths.sorted() where !orders.contains(where: { $0.field == path }) {
             orders.append(ModelOrder(field: path, descending: isDescending))
         }
-        // A cursor by documents may end with the name, which no longer stands where it did.
+        // A cursor at a document may end with the name, which no longer has the same position.
         let limit = orders.count
         func fits(_ bound: ClientQuery.Bound?) -> Bool { (bound?.values.count ?? 0) <= limit }
         if fits(query.model.start), fits(query.model.end) { local.orders = orders }
@@ -146,11 +163,13 @@ public final class AggregateQuery: Sendable, Hashable {
     }
 }
 
-/// The figures.
+/// The result of an aggregate query.
 public final class AggregateQuerySnapshot: Sendable, Hashable {
+    /// The query that was run.
     public let query: AggregateQuery
     let values: [String: Value]
-    /// Ours: whether the figures are from the cache, and whether local writes are in them.
+    /// Whether the result is from the cache, and whether it contains local writes. Apple's library has no such
+    /// property.
     public let metadata: SnapshotMetadata
 
     init(query: AggregateQuery, values: [String: Value], metadata: SnapshotMetadata) {
@@ -159,14 +178,15 @@ public final class AggregateQuerySnapshot: Sendable, Hashable {
         self.metadata = metadata
     }
 
-    /// Only of a query that counts.
+    /// The number of documents. The program ends when the query has no `AggregateField.count()`.
     public var count: NSNumber {
-        // A count is a number always: the server's answer was checked.
+        // A count is always a number: the server's answer was checked.
         self.get(AggregateField.count()) as? NSNumber ?? 0
     }
 
-    /// - Parameter aggregateField: one that the query asked for.
-    /// - Returns: an `NSNumber`; `NSNull` for the average of nothing.
+    /// The result of one aggregation. The program ends when the query does not have this aggregation.
+    /// - Parameter aggregateField: one of the query's aggregations.
+    /// - Returns: an `NSNumber`; `NSNull` for the average of no numbers.
     @discardableResult
     public func get(_ aggregateField: AggregateField) -> Any {
         let value = orTrap { () throws(Status) in try checkedValue(of: aggregateField) }

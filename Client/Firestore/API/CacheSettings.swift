@@ -7,23 +7,29 @@ public protocol LocalCacheSettings {}
 /// `MemoryEagerGCSetting` or `MemoryLRUGCSettings`.
 public protocol MemoryGarbageCollectorSettings {}
 
-/// A cache in a file, which outlives the program. Documents that were not used for long go when it outgrows its size.
+/// A cache in a file, which survives a restart of the program. When it exceeds its size, the least recently used
+/// documents are removed.
 public final class PersistentCacheSettings: NSObject, LocalCacheSettings, Sendable {
     let sizeBytes: Int64
     let directory: URL?
 
-    /// 100 MiB.
+    /// A cache of 100 MiB in the default directory.
     public convenience override init() {
         self.init(sizeBytes: NSNumber(value: FirestoreSettings.defaultCacheSizeBytes))
     }
 
-    /// - Parameter sizeBytes: at least 1 MiB, or `FirestoreCacheSizeUnlimited`.
+    /// - Parameter sizeBytes: the size in bytes at which documents are removed: at least 1 MiB (1,048,576), or
+    ///   `FirestoreCacheSizeUnlimited`. The program ends for any other size.
     public convenience init(sizeBytes: NSNumber) {
         self.init(sizeBytes: sizeBytes, directory: nil)
     }
 
-    /// Ours: says where the file lies, too.
-    /// - Parameter directory: nil for `firestore` in `$XDG_DATA_HOME`, else in `~/.local/share`.
+    /// A cache in a given directory. Apple's library has no such initializer.
+    /// - Parameters:
+    ///   - sizeBytes: the size in bytes at which documents are removed: at least 1 MiB (1,048,576), or
+    ///     `FirestoreCacheSizeUnlimited`. The program ends for any other size.
+    ///   - directory: the directory of the cache's files; nil for `firestore` in `$XDG_DATA_HOME`, or in
+    ///     `~/.local/share` when that is not set.
     public init(sizeBytes: NSNumber, directory: URL?) {
         orTrap { () throws(Status) in try FirestoreSettings.validate(cacheSizeBytes: sizeBytes.int64Value) }
         self.sizeBytes = sizeBytes.int64Value
@@ -38,13 +44,15 @@ public final class PersistentCacheSettings: NSObject, LocalCacheSettings, Sendab
     public override var hash: Int { sizeBytes.hashValue }
 }
 
-/// A cache that is forgotten with the program.
+/// A cache in memory, which ends with the program.
 public final class MemoryCacheSettings: NSObject, LocalCacheSettings, @unchecked Sendable {
-    // Set once; both kinds of collector are constants.
+    // Never changes after initialization; both kinds of collector are immutable.
     let collector: any MemoryGarbageCollectorSettings & NSObjectProtocol
 
+    /// A cache that removes documents as soon as nothing refers to them.
     public convenience override init() { self.init(garbageCollectorSettings: MemoryEagerGCSetting()) }
 
+    /// - Parameter garbageCollectorSettings: `MemoryEagerGCSetting` or `MemoryLRUGCSettings`.
     public init(garbageCollectorSettings: any MemoryGarbageCollectorSettings & NSObjectProtocol) {
         collector = garbageCollectorSettings
     }
@@ -57,23 +65,25 @@ public final class MemoryCacheSettings: NSObject, LocalCacheSettings, @unchecked
     public override var hash: Int { collector.hash }
 }
 
-/// Documents go as soon as nothing refers to them.
+/// Removes documents from the memory cache as soon as nothing refers to them.
 public final class MemoryEagerGCSetting: NSObject, MemoryGarbageCollectorSettings, Sendable {
+    /// Settings without options.
     public override init() {}
     public override func isEqual(_ object: Any?) -> Bool { object is MemoryEagerGCSetting }
     public override var hash: Int { 1 }
 }
 
-/// Documents that were not used for long go when the cache outgrows its size.
+/// Removes the least recently used documents when the memory cache exceeds its size.
 public final class MemoryLRUGCSettings: NSObject, MemoryGarbageCollectorSettings, Sendable {
     let sizeBytes: Int64
 
-    /// 100 MiB.
+    /// A size of 100 MiB.
     public convenience override init() {
         self.init(sizeBytes: NSNumber(value: FirestoreSettings.defaultCacheSizeBytes))
     }
 
-    /// - Parameter sizeBytes: at least 1 MiB, or `FirestoreCacheSizeUnlimited`.
+    /// - Parameter sizeBytes: the size in bytes at which documents are removed: at least 1 MiB (1,048,576), or
+    ///   `FirestoreCacheSizeUnlimited`. The program ends for any other size.
     public init(sizeBytes: NSNumber) {
         orTrap { () throws(Status) in try FirestoreSettings.validate(cacheSizeBytes: sizeBytes.int64Value) }
         self.sizeBytes = sizeBytes.int64Value

@@ -2,8 +2,9 @@ internal import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// A document's place, whether there is a document or not.
+/// A reference to a document, which may or may not exist.
 public final class DocumentReference: Sendable {
+    /// The database of the document.
     public let firestore: Firestore
     let key: ResourcePath
 
@@ -12,19 +13,25 @@ public final class DocumentReference: Sendable {
         self.key = key
     }
 
-    /// References are decoded by `Firestore.Decoder` only.
+    /// Only `Firestore.Decoder` decodes references.
+    /// - Throws: `FirestoreDecodingError.decodingIsNotSupported`, always.
     public init(from decoder: any Swift.Decoder) throws {
         throw FirestoreDecodingError.decodingIsNotSupported(
             "DocumentReference values can only be decoded with Firestore.Decoder.")
     }
 
+    /// The last segment of the path.
     public var documentID: String { key.segments[key.segments.count - 1] }
 
+    /// The path of the document: segments joined by `/`.
     public var path: String { key.string }
 
+    /// The collection that contains the document.
     public var parent: CollectionReference { CollectionReference(firestore: firestore, path: key.parent) }
 
-    /// - Parameter collectionPath: an odd number of segments, mostly an id.
+    /// A reference to a collection in this document.
+    /// - Parameter collectionPath: the path below this document: an odd number of segments joined by `/`, usually one
+    ///   id. The program ends for any other path.
     @discardableResult
     public func collection(_ collectionPath: String) -> CollectionReference {
         orTrap { () throws(Status) in
@@ -34,40 +41,71 @@ public final class DocumentReference: Sendable {
 
     // MARK: Writing
 
-    /// Replaces the document.
+    /// Creates or replaces the document. The write is visible locally at once. Invalid data ends the program.
+    /// - Parameter completion: receives nil after the server has committed the write, or an `NSError` of
+    ///   `FirestoreErrorDomain` with the server's code. It waits while the client is offline.
     public func setData(_ data: [String: Any], completion: (((any Error)?) -> Void)? = nil) {
         write(completion) { () throws(Status) in try MutationBuilder(firestore).set(data, key) }
     }
 
+    /// Creates or replaces the document, and waits until the server has committed it. Invalid data ends the program.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code, for example `permissionDenied`.
+    ///   `CancellationError` when the task is cancelled; the write remains queued.
     nonisolated(nonsending) public func setData(_ data: [String: Any]) async throws {
         try await write { () throws(Status) in try MutationBuilder(firestore).set(data, key) }
     }
 
-    /// - Parameter merge: keeps the fields that the data doesn't name.
+    /// Creates or replaces the document, or merges data into it. Invalid data ends the program.
+    /// - Parameters:
+    ///   - merge: true retains all fields that `data` does not contain; false replaces the document.
+    ///   - completion: receives nil after the server has committed the write, or an `NSError` of
+    ///     `FirestoreErrorDomain`.
     public func setData(_ data: [String: Any], merge: Bool, completion: (((any Error)?) -> Void)? = nil) {
         write(completion) { () throws(Status) in try MutationBuilder(firestore).set(data, key, merge: merge) }
     }
 
+    /// Creates or replaces the document, or merges data into it. Invalid data ends the program.
+    /// - Parameter merge: true retains all fields that `data` does not contain; false replaces the document.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code. `CancellationError` when the task is
+    ///   cancelled; the write remains queued.
     nonisolated(nonsending) public func setData(_ data: [String: Any], merge: Bool) async throws {
         try await write { () throws(Status) in try MutationBuilder(firestore).set(data, key, merge: merge) }
     }
 
-    /// - Parameter mergeFields: dotted texts or `FieldPath`s: only these are written; each must occur in the data.
+    /// Writes only the given fields of the document. Invalid data ends the program.
+    /// - Parameters:
+    ///   - mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in `data`.
+    ///   - completion: receives nil after the server has committed the write, or an `NSError` of
+    ///     `FirestoreErrorDomain`.
     public func setData(_ data: [String: Any], mergeFields: [Any], completion: (((any Error)?) -> Void)? = nil) {
         write(completion) { () throws(Status) in try MutationBuilder(firestore).set(data, key, mergeFields: mergeFields)
         }
     }
 
+    /// Writes only the given fields of the document. Invalid data ends the program.
+    /// - Parameter mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in `data`.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code. `CancellationError` when the task is
+    ///   cancelled; the write remains queued.
     nonisolated(nonsending) public func setData(_ data: [String: Any], mergeFields: [Any]) async throws {
         try await write { () throws(Status) in try MutationBuilder(firestore).set(data, key, mergeFields: mergeFields) }
     }
 
+    /// Creates or replaces the document with an encodable value.
+    /// - Parameter completion: receives nil after the server has committed the write, or an `NSError` of
+    ///   `FirestoreErrorDomain`.
+    /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     public func setData<T: Encodable>(
         from value: T, encoder: Firestore.Encoder = Firestore.Encoder(), completion: (((any Error)?) -> Void)? = nil
     ) throws {
         setData(try encoder.encode(value), completion: completion)
     }
 
+    /// Merges an encodable value into the document, or replaces the document.
+    /// - Parameters:
+    ///   - merge: true retains all fields that the value does not contain; false replaces the document.
+    ///   - completion: receives nil after the server has committed the write, or an `NSError` of
+    ///     `FirestoreErrorDomain`.
+    /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     public func setData<T: Encodable>(
         from value: T, merge: Bool, encoder: Firestore.Encoder = Firestore.Encoder(),
         completion: (((any Error)?) -> Void)? = nil
@@ -75,6 +113,12 @@ public final class DocumentReference: Sendable {
         setData(try encoder.encode(value), merge: merge, completion: completion)
     }
 
+    /// Writes only the given fields of an encodable value.
+    /// - Parameters:
+    ///   - mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in the encoded value.
+    ///   - completion: receives nil after the server has committed the write, or an `NSError` of
+    ///     `FirestoreErrorDomain`.
+    /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     public func setData<T: Encodable>(
         from value: T, mergeFields: [Any], encoder: Firestore.Encoder = Firestore.Encoder(),
         completion: (((any Error)?) -> Void)? = nil
@@ -82,20 +126,33 @@ public final class DocumentReference: Sendable {
         setData(try encoder.encode(value), mergeFields: mergeFields, completion: completion)
     }
 
-    /// Changes fields of a document that must exist.
-    /// - Parameter fields: the keys are dotted texts or `FieldPath`s.
+    /// Changes fields of a document that must exist. Invalid data ends the program.
+    /// - Parameters:
+    ///   - fields: the new values. The keys are field paths, as strings with dots or as `FieldPath`s.
+    ///   - completion: receives nil after the server has committed the write, or an `NSError` of
+    ///     `FirestoreErrorDomain`, with the code `notFound` when the document does not exist.
     public func updateData(_ fields: [AnyHashable: Any], completion: (((any Error)?) -> Void)? = nil) {
         write(completion) { () throws(Status) in try MutationBuilder(firestore).update(fields, key) }
     }
 
+    /// Changes fields of a document that must exist. Invalid data ends the program.
+    /// - Parameter fields: the new values. The keys are field paths, as strings with dots or as `FieldPath`s.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`, with the code `notFound` when the document does not exist.
+    ///   `CancellationError` when the task is cancelled; the write remains queued.
     nonisolated(nonsending) public func updateData(_ fields: [AnyHashable: Any]) async throws {
         try await write { () throws(Status) in try MutationBuilder(firestore).update(fields, key) }
     }
 
+    /// Deletes the document. Deleting a document that does not exist succeeds.
+    /// - Parameter completion: receives nil after the server has committed the write, or an `NSError` of
+    ///   `FirestoreErrorDomain`.
     public func delete(completion: (((any Error)?) -> Void)? = nil) {
         write(completion) { () throws(Status) in Mutation(key: key, kind: .delete) }
     }
 
+    /// Deletes the document, and waits until the server has committed it.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code. `CancellationError` when the task is
+    ///   cancelled; the write remains queued.
     nonisolated(nonsending) public func delete() async throws {
         try await write { () throws(Status) in Mutation(key: key, kind: .delete) }
     }
@@ -113,26 +170,41 @@ public final class DocumentReference: Sendable {
 
     // MARK: Reading
 
+    /// Reads the document once, from the server, or from the cache when the server cannot be reached.
+    /// - Parameter completion: receives the snapshot, or an `NSError` of `FirestoreErrorDomain`.
     public func getDocument(completion: @escaping (DocumentSnapshot?, (any Error)?) -> Void) {
         getDocument(source: .default, completion: completion)
     }
 
+    /// Reads the document once, from the server, or from the cache when the server cannot be reached.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`: `unavailable` when the server cannot be reached and the cache
+    ///   does not have the document, otherwise the server's code. `CancellationError` when the task is cancelled.
     @discardableResult
     nonisolated(nonsending) public func getDocument() async throws -> DocumentSnapshot {
         try await getDocument(source: .default)
     }
 
+    /// Reads the document once from a given source.
+    /// - Parameter completion: receives the snapshot, or an `NSError` of `FirestoreErrorDomain`.
     public func getDocument(
         source: FirestoreSource, completion: @escaping (DocumentSnapshot?, (any Error)?) -> Void
     ) {
         OneTimeRead.document(self, source, firestore.handler(completion))
     }
 
+    /// Reads the document once from a given source.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`: `unavailable` when the source cannot be reached or does not
+    ///   have the document, otherwise the server's code. `CancellationError` when the task is cancelled.
     @discardableResult
     nonisolated(nonsending) public func getDocument(source: FirestoreSource) async throws -> DocumentSnapshot {
         try await waiting(stoppable: { OneTimeRead.document(self, source, $0) })
     }
 
+    /// Reads the document once and decodes it.
+    /// - Parameters:
+    ///   - type: an optional type decodes a document that does not exist as nil.
+    ///   - serverTimestampBehavior: the value of pending server timestamps.
+    ///   - completion: receives the value, a `DecodingError`, or an `NSError` of `FirestoreErrorDomain`.
     public func getDocument<T: Decodable>(
         as type: T.Type, with serverTimestampBehavior: ServerTimestampBehavior = .none,
         decoder: Firestore.Decoder = Firestore.Decoder(), source: FirestoreSource = .default,
@@ -146,6 +218,12 @@ public final class DocumentReference: Sendable {
         }
     }
 
+    /// Reads the document once and decodes it.
+    /// - Parameters:
+    ///   - type: an optional type decodes a document that does not exist as nil.
+    ///   - serverTimestampBehavior: the value of pending server timestamps.
+    /// - Throws: `DecodingError` when the data does not match the type; an `NSError` of `FirestoreErrorDomain` when the
+    ///   read fails; `CancellationError` when the task is cancelled.
     @discardableResult
     nonisolated(nonsending) public func getDocument<T: Decodable>(
         as type: T.Type, with serverTimestampBehavior: ServerTimestampBehavior = .none,
@@ -156,6 +234,9 @@ public final class DocumentReference: Sendable {
 
     // MARK: Listening
 
+    /// Listens to the document, without events for changes of only the metadata.
+    /// - Parameter listener: receives each snapshot, or an `NSError` of `FirestoreErrorDomain`, which ends the
+    ///   listening.
     @discardableResult
     public func addSnapshotListener(
         _ listener: @escaping (DocumentSnapshot?, (any Error)?) -> Void
@@ -163,6 +244,10 @@ public final class DocumentReference: Sendable {
         addSnapshotListener(options: SnapshotListenOptions(), listener: listener)
     }
 
+    /// Listens to the document.
+    /// - Parameters:
+    ///   - includeMetadataChanges: whether the listener also runs when only the metadata changed.
+    ///   - listener: receives each snapshot, or an `NSError` of `FirestoreErrorDomain`, which ends the listening.
     @discardableResult
     public func addSnapshotListener(
         includeMetadataChanges: Bool, listener: @escaping (DocumentSnapshot?, (any Error)?) -> Void
@@ -171,6 +256,9 @@ public final class DocumentReference: Sendable {
             options: SnapshotListenOptions().withIncludeMetadataChanges(includeMetadataChanges), listener: listener)
     }
 
+    /// Listens to the document.
+    /// - Parameter listener: receives each snapshot, or an `NSError` of `FirestoreErrorDomain`, which ends the
+    ///   listening.
     @discardableResult
     public func addSnapshotListener(
         options: SnapshotListenOptions, listener: @escaping (DocumentSnapshot?, (any Error)?) -> Void

@@ -2,13 +2,14 @@ internal import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// A document at one moment, or that there was none.
+/// The state of a document at one time. The document may not exist.
 public class DocumentSnapshot: @unchecked Sendable, Hashable {
-    // All constants: `@unchecked` only because the class has a subclass.
+    // All properties are constants: `@unchecked` is needed only because the class has a subclass.
     let firestore: Firestore
     let key: ResourcePath
-    /// nil when it doesn't exist.
+    /// nil when the document does not exist.
     let document: ClientDocument?
+    /// Whether the snapshot is from the cache, and whether it contains local writes.
     public let metadata: SnapshotMetadata
 
     init(firestore: Firestore, key: ResourcePath, document: ClientDocument?, metadata: SnapshotMetadata) {
@@ -18,16 +19,22 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
         self.metadata = metadata
     }
 
+    /// Whether the document exists.
     public var exists: Bool { document != nil }
 
+    /// The reference to the document.
     public var reference: DocumentReference { DocumentReference(firestore: firestore, key: key) }
 
+    /// The last segment of the document's path.
     public var documentID: String { key.segments[key.segments.count - 1] }
 
-    /// nil when the document doesn't exist. Numbers and booleans are `NSNumber`, see `UserDataWriter`.
+    /// All fields; nil when the document does not exist. Numbers and Booleans are `NSNumber`: on Linux only these can
+    /// be cast to every number type of Swift.
     @discardableResult
     public func data() -> [String: Any]? { data(with: .none) }
 
+    /// All fields; nil when the document does not exist.
+    /// - Parameter serverTimestampBehavior: the value of pending server timestamps.
     @discardableResult
     public func data(with serverTimestampBehavior: ServerTimestampBehavior) -> [String: Any]? {
         document.map { fields($0, serverTimestampBehavior) }
@@ -37,11 +44,15 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
         UserDataWriter(firestore: firestore, behavior: behavior).map(document.fields)
     }
 
-    /// - Parameter field: a dotted text or a `FieldPath`.
-    /// - Returns: nil when the field, or the document, doesn't exist.
+    /// The value of a field; nil when the field or the document does not exist.
+    /// - Parameter field: a string with dots or a `FieldPath`.
     @discardableResult
     public func get(_ field: Any) -> Any? { get(field, serverTimestampBehavior: .none) }
 
+    /// The value of a field; nil when the field or the document does not exist.
+    /// - Parameters:
+    ///   - field: a string with dots or a `FieldPath`.
+    ///   - serverTimestampBehavior: the value of pending server timestamps.
     @discardableResult
     public func get(_ field: Any, serverTimestampBehavior: ServerTimestampBehavior) -> Any? {
         let path = orTrap { () throws(Status) in try FieldPath.parse(any: field, what: "Field in get()") }
@@ -51,9 +62,13 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
         }
     }
 
+    /// The value of a field; nil when the field or the document does not exist.
+    /// - Parameter field: a string with dots or a `FieldPath`.
     public subscript(field: Any) -> Any? { self.get(field) }
 
-    /// - Throws: `DecodingError` when the data doesn't fit, and when the document doesn't exist, unless `T` is optional.
+    /// Decodes the document.
+    /// - Throws: `DecodingError` when the data does not match the type, or when the document does not exist and `T` is
+    ///   not optional.
     @discardableResult
     public func data<T: Decodable>(
         as type: T.Type, with serverTimestampBehavior: ServerTimestampBehavior = .none,
@@ -74,7 +89,7 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
     }
 }
 
-/// A document that a query found: it exists.
+/// The state of a document in the result of a query. The document exists.
 public final class QueryDocumentSnapshot: DocumentSnapshot, @unchecked Sendable {
     private let found: ClientDocument
 
@@ -83,9 +98,12 @@ public final class QueryDocumentSnapshot: DocumentSnapshot, @unchecked Sendable 
         super.init(firestore: firestore, key: found.key, document: found, metadata: metadata)
     }
 
+    /// All fields.
     @discardableResult
     public override func data() -> [String: Any] { fields(found, .none) }
 
+    /// All fields.
+    /// - Parameter serverTimestampBehavior: the value of pending server timestamps.
     @discardableResult
     public override func data(with serverTimestampBehavior: ServerTimestampBehavior) -> [String: Any] {
         fields(found, serverTimestampBehavior)

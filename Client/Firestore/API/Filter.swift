@@ -1,9 +1,9 @@
 internal import Foundation
 internal import HearthModel
 
-/// A condition, alone or of several, for `Query.whereFilter`.
+/// A single condition or a combination of conditions, for `Query.whereFilter`.
 public final class Filter: Sendable {
-    /// What was said; checked when a query takes it, which knows the database.
+    /// The unchecked condition. A query, which knows the database, checks it.
     indirect enum Expression: Sendable {
         case field(ModelFieldPath, ModelFilter.Operator, Carried<Any>)
         case and([Expression])
@@ -23,7 +23,7 @@ public final class Filter: Sendable {
         self.init(.field(path.model, op, Carried(value)))
     }
 
-    /// Documents that match one of the filters at least.
+    /// Documents that match at least one of the filters.
     @discardableResult
     public class func orFilter(_ filters: [Filter]) -> Filter { Filter(.or(filters.map(\.expression))) }
 
@@ -34,48 +34,54 @@ public final class Filter: Sendable {
     /// Documents whose field equals the value.
     @discardableResult
     public class func whereField(_ field: String, isEqualTo value: Any) -> Filter { Filter(field, .equal, value) }
+    /// Documents whose field equals the value.
     @discardableResult
     public class func whereField(_ path: FieldPath, isEqualTo value: Any) -> Filter { Filter(path, .equal, value) }
 
-    /// Documents that have the field, not null, with another value.
+    /// Documents that have the field with another value that is not null.
     @discardableResult
     public class func whereField(_ field: String, isNotEqualTo value: Any) -> Filter { Filter(field, .notEqual, value) }
+    /// Documents that have the field with another value that is not null.
     @discardableResult
     public class func whereField(_ path: FieldPath, isNotEqualTo value: Any) -> Filter {
         Filter(path, .notEqual, value)
     }
 
-    /// Documents whose field is below the value, and of its type.
+    /// Documents whose field is less than the value and has the same type.
     @discardableResult
     public class func whereField(_ field: String, isLessThan value: Any) -> Filter { Filter(field, .lessThan, value) }
+    /// Documents whose field is less than the value and has the same type.
     @discardableResult
     public class func whereField(_ path: FieldPath, isLessThan value: Any) -> Filter { Filter(path, .lessThan, value) }
 
-    /// Documents whose field is at most the value, and of its type.
+    /// Documents whose field is at most the value and has the same type.
     @discardableResult
     public class func whereField(_ field: String, isLessThanOrEqualTo value: Any) -> Filter {
         Filter(field, .lessThanOrEqual, value)
     }
+    /// Documents whose field is at most the value and has the same type.
     @discardableResult
     public class func whereField(_ path: FieldPath, isLessThanOrEqualTo value: Any) -> Filter {
         Filter(path, .lessThanOrEqual, value)
     }
 
-    /// Documents whose field is above the value, and of its type.
+    /// Documents whose field is greater than the value and has the same type.
     @discardableResult
     public class func whereField(_ field: String, isGreaterThan value: Any) -> Filter {
         Filter(field, .greaterThan, value)
     }
+    /// Documents whose field is greater than the value and has the same type.
     @discardableResult
     public class func whereField(_ path: FieldPath, isGreaterThan value: Any) -> Filter {
         Filter(path, .greaterThan, value)
     }
 
-    /// Documents whose field is at least the value, and of its type.
+    /// Documents whose field is at least the value and has the same type.
     @discardableResult
     public class func whereField(_ field: String, isGreaterOrEqualTo value: Any) -> Filter {
         Filter(field, .greaterThanOrEqual, value)
     }
+    /// Documents whose field is at least the value and has the same type.
     @discardableResult
     public class func whereField(_ path: FieldPath, isGreaterOrEqualTo value: Any) -> Filter {
         Filter(path, .greaterThanOrEqual, value)
@@ -86,17 +92,20 @@ public final class Filter: Sendable {
     public class func whereField(_ field: String, arrayContains value: Any) -> Filter {
         Filter(field, .arrayContains, value)
     }
+    /// Documents whose field is an array that contains the value.
     @discardableResult
     public class func whereField(_ path: FieldPath, arrayContains value: Any) -> Filter {
         Filter(path, .arrayContains, value)
     }
 
-    /// Documents whose field is an array that contains one of the values at least.
+    /// Documents whose field is an array that contains at least one of the values.
     /// - Parameter values: at least one.
     @discardableResult
     public class func whereField(_ field: String, arrayContainsAny values: [Any]) -> Filter {
         Filter(field, .arrayContainsAny, values)
     }
+    /// Documents whose field is an array that contains at least one of the values.
+    /// - Parameter values: at least one.
     @discardableResult
     public class func whereField(_ path: FieldPath, arrayContainsAny values: [Any]) -> Filter {
         Filter(path, .arrayContainsAny, values)
@@ -106,13 +115,17 @@ public final class Filter: Sendable {
     /// - Parameter values: at least one.
     @discardableResult
     public class func whereField(_ field: String, in values: [Any]) -> Filter { Filter(field, .in, values) }
+    /// Documents whose field equals one of the values.
+    /// - Parameter values: at least one.
     @discardableResult
     public class func whereField(_ path: FieldPath, in values: [Any]) -> Filter { Filter(path, .in, values) }
 
-    /// Documents that have the field, not null, with none of the values.
+    /// Documents that have the field with a value that is not null and equals none of the values.
     /// - Parameter values: at least one.
     @discardableResult
     public class func whereField(_ field: String, notIn values: [Any]) -> Filter { Filter(field, .notIn, values) }
+    /// Documents that have the field with a value that is not null and equals none of the values.
+    /// - Parameter values: at least one.
     @discardableResult
     public class func whereField(_ path: FieldPath, notIn values: [Any]) -> Filter { Filter(path, .notIn, values) }
 }

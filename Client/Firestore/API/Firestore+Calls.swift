@@ -5,7 +5,8 @@ internal import HearthSync
 extension Firestore {
     // MARK: References
 
-    /// - Parameter collectionPath: an odd number of segments, joined by `/`.
+    /// A reference to a collection.
+    /// - Parameter collectionPath: an odd number of segments joined by `/`. The program ends for any other path.
     @discardableResult
     public func collection(_ collectionPath: String) -> CollectionReference {
         orTrap { () throws(Status) in
@@ -13,7 +14,8 @@ extension Firestore {
         }
     }
 
-    /// - Parameter documentPath: an even number of segments, joined by `/`.
+    /// A reference to a document.
+    /// - Parameter documentPath: an even number of segments joined by `/`. The program ends for any other path.
     @discardableResult
     public func document(_ documentPath: String) -> DocumentReference {
         orTrap { () throws(Status) in
@@ -21,7 +23,8 @@ extension Firestore {
         }
     }
 
-    /// All documents of all collections with this id.
+    /// A query over all documents in all collections with this id.
+    /// - Parameter collectionID: one segment, without `/`. The program ends for any other string.
     @discardableResult
     public func collectionGroup(_ collectionID: String) -> Query {
         orTrap { () throws(Status) in
@@ -31,43 +34,58 @@ extension Firestore {
         }
     }
 
+    /// A new, empty batch of writes.
     @discardableResult
     public func batch() -> WriteBatch { WriteBatch(firestore: self) }
 
-    /// Manages the cache's own indexes; nil with a memory cache.
+    /// The manager of the cache's indexes; nil for a memory cache.
     public var persistentCacheIndexManager: PersistentCacheIndexManager? {
         isPersistent ? PersistentCacheIndexManager(firestore: self) : nil
     }
 
     // MARK: Network
 
+    /// Enables the network, and sends the writes that wait.
+    /// - Parameter completion: receives nil, or an `NSError` of `FirestoreErrorDomain` when the client has ended.
     public func enableNetwork(completion: (((any Error)?) -> Void)? = nil) {
         engine.enableNetwork(completion: handler(completion))
     }
 
+    /// Enables the network, and sends the writes that wait.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` when the client has ended; `CancellationError` when the task is
+    ///   cancelled.
     nonisolated(nonsending) public func enableNetwork() async throws {
         try await waiting { engine.enableNetwork(completion: $0) }
     }
 
-    /// Reads come from the cache, and writes wait, until the network is enabled again.
+    /// Disables the network. Until it is enabled again, reads come from the cache and writes wait.
+    /// - Parameter completion: receives nil, or an `NSError` of `FirestoreErrorDomain` when the client has ended.
     public func disableNetwork(completion: (((any Error)?) -> Void)? = nil) {
         engine.disableNetwork(completion: handler(completion))
     }
 
+    /// Disables the network. Until it is enabled again, reads come from the cache and writes wait.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` when the client has ended; `CancellationError` when the task is
+    ///   cancelled.
     nonisolated(nonsending) public func disableNetwork() async throws {
         try await waiting { engine.disableNetwork(completion: $0) }
     }
 
-    /// Waits for the server's answer to all writes that are pending now, of the present user.
+    /// Waits until the server has answered all writes of the present user that are pending now.
+    /// - Parameter completion: receives nil, or an `NSError` of `FirestoreErrorDomain`: `cancelled` when the user
+    ///   changes before that.
     public func waitForPendingWrites(completion: @escaping ((any Error)?) -> Void) {
         engine.waitForPendingWrites(completion: handler(completion))
     }
 
+    /// Waits until the server has answered all writes of the present user that are pending now.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`: `cancelled` when the user changes before that.
+    ///   `CancellationError` when the task is cancelled.
     nonisolated(nonsending) public func waitForPendingWrites() async throws {
         try await waiting { engine.waitForPendingWrites(completion: $0) }
     }
 
-    /// Calls whenever all listeners have been told what belongs together: they are in sync with each other.
+    /// Adds a listener that runs after all snapshot listeners have received a consistent state.
     @discardableResult
     public func addSnapshotsInSyncListener(_ listener: @escaping () -> Void) -> any ListenerRegistration & Sendable {
         let registration = SnapshotListener(firestore: self)
@@ -77,20 +95,27 @@ extension Firestore {
         return registration
     }
 
-    // MARK: Ends
+    // MARK: Termination
 
-    /// Ends the instance; every later use of it, but `clearPersistence` and `terminate`, is a programming error.
+    /// Ends the instance. Every later use of it, except `clearPersistence` and `terminate`, ends the program.
+    /// - Parameter completion: receives nil when the instance has ended.
     public func terminate(completion: (((any Error)?) -> Void)? = nil) {
         run(completion) { [self] () throws(Status) in await shutDown() }
     }
 
+    /// Ends the instance. Every later use of it, except `clearPersistence` and `terminate`, ends the program.
+    /// - Throws: nothing; Apple's signature has `throws`.
     nonisolated(nonsending) public func terminate() async throws { await shutDown() }
 
-    /// Deletes the cache's files: before the first use, or after `terminate`.
+    /// Deletes the cache's files. Call it before the first use of the instance, or after `terminate`.
+    /// - Parameter completion: receives nil, or an `NSError` of `FirestoreErrorDomain`: `failedPrecondition` when the
+    ///   cache is in use.
     public func clearPersistence(completion: (((any Error)?) -> Void)? = nil) {
         run(completion) { [self] () throws(Status) in try await clearCache() }
     }
 
+    /// Deletes the cache's files. Call it before the first use of the instance, or after `terminate`.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`: `failedPrecondition` when the cache is in use.
     nonisolated(nonsending) public func clearPersistence() async throws {
         do {
             try await clearCache()
@@ -101,17 +126,29 @@ extension Firestore {
 
     // MARK: Indexes
 
-    /// - Parameter configuration: the text of a `firestore.indexes.json`.
+    /// Replaces the indexes of the cache.
+    /// - Parameters:
+    ///   - configuration: the contents of a `firestore.indexes.json`.
+    ///   - completion: receives nil, or an `NSError` of `FirestoreErrorDomain`: `invalidArgument` when the
+    ///     configuration is invalid.
     @available(*, deprecated, message: "Use persistentCacheIndexManager.")
     public func setIndexConfiguration(_ configuration: String, completion: (((any Error)?) -> Void)? = nil) {
         engine.setIndexConfiguration(configuration, completion: handler(completion))
     }
 
+    /// Replaces the indexes of the cache.
+    /// - Parameter configuration: the contents of a `firestore.indexes.json`.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`: `invalidArgument` when the configuration is invalid.
     @available(*, deprecated, message: "Use persistentCacheIndexManager.")
     nonisolated(nonsending) public func setIndexConfiguration(_ configuration: String) async throws {
         try await waiting { engine.setIndexConfiguration(configuration, completion: $0) }
     }
 
+    /// Replaces the indexes of the cache.
+    /// - Parameters:
+    ///   - stream: the contents of a `firestore.indexes.json`, in UTF-8.
+    ///   - completion: receives nil, or an `NSError` of `FirestoreErrorDomain`: `invalidArgument` when the
+    ///     configuration is invalid.
     @available(*, deprecated, message: "Use persistentCacheIndexManager.")
     public func setIndexConfiguration(_ stream: InputStream, completion: (((any Error)?) -> Void)? = nil) {
         do {
@@ -121,6 +158,9 @@ extension Firestore {
         }
     }
 
+    /// Replaces the indexes of the cache.
+    /// - Parameter stream: the contents of a `firestore.indexes.json`, in UTF-8.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`: `invalidArgument` when the configuration is invalid.
     @available(*, deprecated, message: "Use persistentCacheIndexManager.")
     nonisolated(nonsending) public func setIndexConfiguration(_ stream: InputStream) async throws {
         do {
@@ -132,17 +172,19 @@ extension Firestore {
     }
 }
 
-/// Manages the indexes of the cache, which make queries over many cached documents fast.
+/// Manages the indexes of the cache. Indexes accelerate queries over many cached documents.
 public final class PersistentCacheIndexManager: Sendable, Hashable {
     private let firestore: Firestore
 
     init(firestore: Firestore) { self.firestore = firestore }
 
-    /// Lets queries that read many more documents than they give make themselves an index. Off at the program's start.
+    /// Creates an index automatically when a query reads many more documents than it returns. It is disabled at first.
     public func enableIndexAutoCreation() { firestore.engine.setAutomaticIndexing(true) }
 
+    /// Stops the automatic creation of indexes. Existing indexes remain.
     public func disableIndexAutoCreation() { firestore.engine.setAutomaticIndexing(false) }
 
+    /// Deletes all indexes of the cache.
     public func deleteAllIndexes() { firestore.engine.deleteAllIndexes() }
 
     public static func == (left: PersistentCacheIndexManager, right: PersistentCacheIndexManager) -> Bool {

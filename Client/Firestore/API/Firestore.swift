@@ -3,24 +3,26 @@ internal import HearthConcurrency
 internal import HearthModel
 internal import HearthSync
 
-/// A Firestore database, as one app sees it: the root of all references.
+/// A Firestore database for one app: the root of all references.
 ///
-/// Everything may be called from any thread. Completion handlers and listeners run on `settings.dispatchQueue`.
+/// All functions may be called from any thread. Completion handlers and listeners run on `settings.dispatchQueue`, one
+/// after another.
 public final class Firestore: Sendable {
     private struct State {
         var settings = FirestoreSettings().resolved
         var engine: (any FirestoreEngine)?
         var isTerminated = false
         var provider: (any AuthTokenProvider)?
-        /// The user's queue, made serial.
+        /// A serial queue that targets the user's queue.
         var userQueue: DispatchQueue?
     }
 
+    /// The app of this instance.
     public let app: FirebaseApp
     let databaseName: DatabaseName
     private let factory: EngineFactory
     private let state = Locked(State())
-    /// Runs what the engine tells: completions and events, one after another.
+    /// Runs the engine's completions and events, one after another.
     let engineQueue: DispatchQueue
     /// Transactions and aggregations.
     let tasks = InstanceTasks()
@@ -41,15 +43,19 @@ public final class Firestore: Sendable {
 
     private static let instances = Locked<[InstanceName: Firestore]>([:])
 
-    /// The default app's default database. The app must be configured: `FirebaseApp.configure()`.
+    /// The default database of the default app. The program ends when the app is not configured: call
+    /// `FirebaseApp.configure()` first.
     @discardableResult
     public class func firestore() -> Firestore { firestore(database: DatabaseName.defaultDatabase) }
 
+    /// The default database of an app.
     @discardableResult
     public class func firestore(app: FirebaseApp) -> Firestore {
         firestore(app: app, database: DatabaseName.defaultDatabase)
     }
 
+    /// A database of the default app. The program ends when the app is not configured.
+    /// - Parameter database: the database's id; `(default)` for the default database.
     @discardableResult
     public class func firestore(database: String) -> Firestore {
         let app = orTrap { () throws(Status) in
@@ -62,7 +68,8 @@ public final class Firestore: Sendable {
         return firestore(app: app, database: database)
     }
 
-    /// The same object for the same app and database, until it is terminated.
+    /// A database of an app. Returns the same instance for the same app and database, until it is terminated.
+    /// - Parameter database: the database's id; `(default)` for the default database. An empty id ends the program.
     @discardableResult
     public class func firestore(app: FirebaseApp, database: String) -> Firestore {
         instance(app: app, database: database, factory: .standard)
@@ -82,7 +89,7 @@ public final class Firestore: Sendable {
         }
     }
 
-    /// Once for the program.
+    /// Initialized once per program.
     private static let endsWithApp: Void = FirebaseApp.atDeletion { app in
         for firestore in instances(of: app) { await firestore.shutDown() }
     }
@@ -95,7 +102,7 @@ public final class Firestore: Sendable {
         InstanceName(app: ObjectIdentifier(app), database: databaseName.database)
     }
 
-    /// Engines of former instances that have not ended yet, and still have their caches.
+    /// Engines of former instances that are ending and still hold their caches.
     private static let ending = Locked<[InstanceName: DispatchGroup]>([:])
     private static let endingSecondsMax = 10
 
@@ -108,8 +115,8 @@ public final class Firestore: Sendable {
 
     // MARK: Settings
 
-    /// A copy; changing it changes nothing until it is set. Setting is for before the first use: later only equal settings
-    /// may be set.
+    /// A copy of the settings: a change has no effect until it is assigned. Assign settings before the first use of the
+    /// instance. Assigning different settings later ends the program.
     public var settings: FirestoreSettings {
         get { state.with { $0.settings }.settings }
         set {
@@ -131,7 +138,8 @@ public final class Firestore: Sendable {
         }
     }
 
-    /// Ours: where tokens come from; `Auth.auth(app:)` by default. For before the first use.
+    /// The source of tokens; by default `Auth.auth(app:)`. Set it before the first use of the instance. Apple's library
+    /// has no such property.
     public var authTokenProvider: (any AuthTokenProvider)? {
         get { state.with { $0.provider } }
         set {
@@ -147,7 +155,10 @@ public final class Firestore: Sendable {
         }
     }
 
-    /// Sets the host to `host:port`, without TLS. For before the first use.
+    /// Connects to `host:port` without TLS. Call it before the first use of the instance.
+    /// - Parameters:
+    ///   - host: a name or an address; not empty.
+    ///   - port: 1 to 65535.
     public func useEmulator(withHost host: String, port: Int) {
         orTrap { () throws(Status) in
             if host.isEmpty { throw .invalidArgument("Cannot pass nil or empty host when calling useEmulator().") }
@@ -155,14 +166,14 @@ public final class Firestore: Sendable {
                 throw .invalidArgument("useEmulator() needs a port between 1 and 65535, but got \(port).")
             }
             var settings = state.with { $0.settings }
-            // An IPv6 address has colons of its own.
+            // An IPv6 address contains colons itself.
             settings.host = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
             settings.isSSLEnabled = false
             try change(to: settings)
         }
     }
 
-    /// Whether to write details to standard error. Warnings are written always.
+    /// Writes details to standard error, or stops it. Warnings are always written.
     public class func enableLogging(_ isEnabled: Bool) { Log.setVerbose(isEnabled) }
 
     var isPersistent: Bool { state.with { $0.settings.isPersistent } }
@@ -181,7 +192,7 @@ public final class Firestore: Sendable {
             if state.isTerminated { throw .failedPrecondition("The client has already been terminated.") }
             if let engine = state.engine { return engine }
             let engine = start(state)
-            // A cache that another process has may be free at the next call.
+            // A cache that another process uses may be free at the next call.
             if let broken = engine as? BrokenEngine, broken.reason.code == .failedPrecondition { return engine }
             state.engine = engine
             return engine
@@ -192,7 +203,7 @@ public final class Firestore: Sendable {
         let (host, isSSLEnabled) = state.settings.server(environment: ProcessInfo.processInfo.environment)
         Log.debug("\(databaseName) starts at \(host).")
         let provider = AuthShare(state.provider ?? Auth.auth(app: app))
-        // The former instance ends on a queue of its own, which waits for nobody.
+        // The former instance ends on its own queue, which waits for nothing.
         let name = instanceName
         _ = Self.ending.with { $0[name] }?.wait(timeout: .now() + .seconds(Self.endingSecondsMax))
         do {
@@ -223,9 +234,9 @@ public final class Firestore: Sendable {
         return configuration
     }
 
-    // MARK: Ends
+    // MARK: Termination
 
-    /// Ends the engine; the cache stays. The next `firestore()` gives a new instance.
+    /// Ends the engine. The cache remains. The next `firestore()` returns a new instance.
     func shutDown() async {
         let engine = state.with { state in
             defer {
@@ -268,7 +279,7 @@ public final class Firestore: Sendable {
 
     // MARK: The user's queue
 
-    /// Runs the user's code: one piece after another, whatever queue he chose.
+    /// Runs the user's code, one closure after another on any queue of the user.
     func deliver(_ work: @escaping @Sendable () -> Void) {
         let queue = state.with { state in
             if let queue = state.userQueue { return queue }
@@ -282,7 +293,7 @@ public final class Firestore: Sendable {
         queue.async(execute: work)
     }
 
-    /// A handler of the user's as the engine calls it.
+    /// Converts a handler of the user to one for the engine.
     func handler(_ completion: (((any Error)?) -> Void)?) -> @Sendable (Status?) -> Void {
         guard let completion else { return { _ in } }
         let carried = Carried(completion)
@@ -303,7 +314,7 @@ public final class Firestore: Sendable {
         }
     }
 
-    /// Runs what has no handler of its own, and then the user's on his queue.
+    /// Runs work that has no handler, and then the user's handler on their queue.
     func run(_ completion: (((any Error)?) -> Void)?, _ work: @escaping @Sendable () async throws(Status) -> Void) {
         let done = handler(completion)
         Task.detached {
@@ -323,8 +334,8 @@ extension Firestore: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// Waits for a completion, without any queue of the user's. Ends early, with `CancellationError`, when the task is cancelled; what was
-/// begun goes on.
+/// Waits for a completion without a queue of the user. It ends early with `CancellationError` when the task is
+/// cancelled; the work continues.
 nonisolated(nonsending) func waiting(
     _ start: (@escaping @Sendable (Status?) -> Void) -> Void
 ) async throws {
@@ -342,7 +353,7 @@ nonisolated(nonsending) func waiting<Success: Sendable>(
     })
 }
 
-/// - Parameter start: returns what ends the work early.
+/// - Parameter start: returns a closure that ends the work early.
 nonisolated(nonsending) func waiting<Success: Sendable>(
     stoppable start: (@escaping @Sendable (Result<Success, Status>) -> Void) -> @Sendable () -> Void
 ) async throws -> Success {

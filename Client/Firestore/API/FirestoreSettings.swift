@@ -1,16 +1,17 @@
 public import Foundation
 internal import HearthModel
 
-/// The size that never collects. Otherwise a cache has at least 1 MiB.
+/// The cache size without a limit: no document is removed. Other sizes are at least 1 MiB.
 public let FirestoreCacheSizeUnlimited: Int64 = -1
 
-/// How a Firestore instance reaches its server and keeps its cache. Read when the instance is first used.
+/// The server and the cache of a Firestore instance. They are read when the instance is first used.
 public final class FirestoreSettings: NSObject, NSCopying {
     static let defaultHost = "firestore.googleapis.com"
     static let defaultCacheSizeBytes: Int64 = 100 << 20
     static let cacheSizeBytesMin: Int64 = 1 << 20
 
-    /// `host` or `host:port`. When `FIRESTORE_EMULATOR_HOST` names a server, that is used instead of the service, without TLS.
+    /// `host` or `host:port`; not empty. When `FIRESTORE_EMULATOR_HOST` is set, it replaces the default host, and TLS
+    /// is not used.
     public var host = FirestoreSettings.defaultHost {
         didSet {
             orTrap { () throws(Status) in
@@ -20,20 +21,25 @@ public final class FirestoreSettings: NSObject, NSCopying {
             }
         }
     }
+    /// Whether connections use TLS; true by default.
     public var isSSLEnabled = true
-    /// Ours: whom to trust, and how to show who we are.
+    /// The trusted authorities and the client's certificate. Apple's library has no such property.
     public var tls = TLSSettings()
-    /// Runs completion handlers and listeners, one after another. A program whose main queue isn't running (it blocks, say
-    /// on a semaphore) needs another one; `async` calls need none.
+    /// The queue of completion handlers and listeners, which run one after another; the main queue by default. A
+    /// program whose main queue does not run (for example because it blocks on a semaphore) needs another queue.
+    /// `async` calls need none.
     public var dispatchQueue = DispatchQueue.main
-    /// Deprecated on Apple platforms: counts as long as `cacheSettings` isn't set.
+    /// Whether the cache is in a file; true by default. It has no effect when `cacheSettings` is set. Deprecated on
+    /// Apple platforms.
     public var isPersistenceEnabled = true
-    /// Deprecated on Apple platforms: counts as long as `cacheSettings` isn't set.
+    /// The size of the cache in bytes: at least 1 MiB (1,048,576), or `FirestoreCacheSizeUnlimited`; 100 MiB by
+    /// default. It has no effect when `cacheSettings` is set. Deprecated on Apple platforms.
     public var cacheSizeBytes = FirestoreSettings.defaultCacheSizeBytes {
         didSet { orTrap { () throws(Status) in try Self.validate(cacheSizeBytes: cacheSizeBytes) } }
     }
     private var chosenCache: (any LocalCacheSettings & NSObjectProtocol)?
 
+    /// The kind and the size of the cache: `PersistentCacheSettings` (the default) or `MemoryCacheSettings`.
     public var cacheSettings: any LocalCacheSettings & NSObjectProtocol {
         get {
             if let chosenCache { return chosenCache }
@@ -43,6 +49,7 @@ public final class FirestoreSettings: NSObject, NSCopying {
         set { chosenCache = newValue }
     }
 
+    /// The default settings.
     public override init() {}
 
     public func copy(with zone: NSZone? = nil) -> Any {
@@ -85,12 +92,12 @@ public final class FirestoreSettings: NSObject, NSCopying {
     }
 }
 
-/// Settings as the instance keeps them: values, and comparable.
+/// The settings of an instance as comparable values.
 struct ResolvedSettings: Sendable, Equatable {
     enum Cache: Sendable, Equatable {
         case memoryEager
         case memoryLRU(sizeBytes: Int64)
-        /// - Parameter folder: nil for the user's data folder.
+        /// - Parameter folder: nil for the user's data directory.
         case persistent(folder: String?, sizeBytes: Int64)
 
         init(_ settings: any LocalCacheSettings & NSObjectProtocol) {
@@ -113,7 +120,7 @@ struct ResolvedSettings: Sendable, Equatable {
     var isSSLEnabled: Bool
     var tls: TLSSettings
     var dispatchQueue: DispatchQueue
-    /// nil: the two older settings count.
+    /// nil: `isPersistenceEnabled` and `cacheSizeBytes` apply.
     var chosenCache: Cache?
     var isPersistenceEnabled: Bool
     var cacheSizeBytes: Int64
@@ -122,7 +129,7 @@ struct ResolvedSettings: Sendable, Equatable {
         chosenCache ?? (isPersistenceEnabled ? .persistent(folder: nil, sizeBytes: cacheSizeBytes) : .memoryEager)
     }
 
-    /// As the user set them, to be given back.
+    /// The settings in the user's form.
     var settings: FirestoreSettings {
         let settings = FirestoreSettings()
         settings.host = host
@@ -144,8 +151,8 @@ struct ResolvedSettings: Sendable, Equatable {
         return settings
     }
 
-    /// Where to connect to.
-    /// - Parameter environment: `FIRESTORE_EMULATOR_HOST` stands for the service's host, and for no other.
+    /// The server's address.
+    /// - Parameter environment: `FIRESTORE_EMULATOR_HOST` replaces the default host, and no other.
     func server(environment: [String: String]) -> (host: String, isSSLEnabled: Bool) {
         if host == FirestoreSettings.defaultHost, let emulator = environment["FIRESTORE_EMULATOR_HOST"],
             !emulator.isEmpty
@@ -165,6 +172,6 @@ struct ResolvedSettings: Sendable, Equatable {
             && (left.dispatchQueue === right.dispatchQueue || (left.usesMainQueue && right.usesMainQueue))
     }
 
-    /// On Linux `DispatchQueue.main` is a new object at each call: the label, which is the system's, tells it.
+    /// On Linux `DispatchQueue.main` is a new object at each call. The system's label identifies it.
     var usesMainQueue: Bool { dispatchQueue.label == DispatchQueue.main.label }
 }

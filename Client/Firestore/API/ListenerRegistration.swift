@@ -2,13 +2,14 @@ public import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// Stands for a listener. Dropping the object doesn't remove the listener.
+/// A registered listener. Releasing the object does not remove the listener.
 public protocol ListenerRegistration: NSObjectProtocol {
-    /// Ends the listening: no event comes any more, not even one on its way. Harmless when repeated.
+    /// Removes the listener: no event is delivered afterwards, not even one that is already queued. Repeated calls have
+    /// no effect.
     func remove()
 }
 
-/// The one kind of registration.
+/// The only kind of registration.
 final class SnapshotListener: NSObject, ListenerRegistration, Sendable {
     private struct State {
         var isRemoved = false

@@ -1,32 +1,42 @@
 public import Foundation
 internal import HearthModel
 
-/// Stands for an observer of a `LoadBundleTask`.
+/// Identifies an observer of a `LoadBundleTask`.
 public typealias LoadBundleObserverHandle = Int
 
-/// A bundle on its way into the cache.
+/// The loading of a bundle into the cache.
 public final class LoadBundleTask {
     private let loading: BundleLoading
 
     init(_ loading: BundleLoading) { self.loading = loading }
 
-    /// - Parameter observer: hears every later step on the user's queue; after the end, how it ended.
+    /// Adds an observer.
+    /// - Parameter observer: receives every later step on `settings.dispatchQueue`. After the end it receives the last
+    ///   step at once.
+    /// - Returns: the handle for `removeObserverWith(handle:)`.
     @discardableResult
     public func addObserver(_ observer: @escaping (LoadBundleTaskProgress) -> Void) -> LoadBundleObserverHandle {
         loading.add(Carried(observer))
     }
 
+    /// Removes one observer.
     public func removeObserverWith(handle: LoadBundleObserverHandle) { loading.remove(handle) }
 
+    /// Removes all observers.
     public func removeAllObservers() { loading.removeAll() }
 }
 
-/// How far a bundle was read.
+/// The progress of loading a bundle.
 public final class LoadBundleTaskProgress: Sendable, Hashable {
+    /// The number of documents loaded so far.
     public let documentsLoaded: Int
+    /// The number of documents in the bundle.
     public let totalDocuments: Int
+    /// The number of bytes read so far.
     public let bytesLoaded: Int
+    /// The size of the bundle in bytes, according to its metadata.
     public let totalBytes: Int
+    /// Whether the loading continues, succeeded or failed.
     public let state: LoadBundleTaskState
 
     init(_ progress: BundleProgress) {
@@ -51,6 +61,8 @@ public final class LoadBundleTaskProgress: Sendable, Hashable {
 
 extension Firestore {
     /// Loads a bundle's documents and named queries into the cache.
+    /// - Parameter completion: receives the last progress, or an `NSError` of `FirestoreErrorDomain`, for example
+    ///   `dataLoss` for an invalid bundle.
     @discardableResult
     public func loadBundle(
         _ bundleData: Data, completion: ((LoadBundleTaskProgress?, (any Error)?) -> Void)? = nil
@@ -58,8 +70,11 @@ extension Firestore {
         LoadBundleTask(BundleLoading.start(self, BundleSource(bundleData), completion.map { Carried($0) }))
     }
 
-    /// - Parameter bundleStream: of a file or of data. Foundation's `InputStream(url:)` can't be used with other URLs here, and
-    ///   ends the program: `loadBundle(from:)` is for them.
+    /// Loads a bundle's documents and named queries into the cache.
+    /// - Parameters:
+    ///   - bundleStream: the stream of a file or of data. On Linux, Foundation's `InputStream(url:)` with any other URL
+    ///     ends the program: use `loadBundle(from:)` for these.
+    ///   - completion: receives the last progress, or an `NSError` of `FirestoreErrorDomain`.
     @discardableResult
     public func loadBundle(
         _ bundleStream: InputStream, completion: ((LoadBundleTaskProgress?, (any Error)?) -> Void)? = nil
@@ -67,8 +82,14 @@ extension Firestore {
         LoadBundleTask(BundleLoading.start(self, BundleSource(bundleStream), completion.map { Carried($0) }))
     }
 
-    /// Ours: loads a bundle of a file, or of a server, which is asked for it without credentials.
-    /// - Parameter url: of the scheme `file`, `http` or `https`; at most 256 MiB.
+    /// Loads a bundle from a file or a server. The request to the server has no credentials. Apple's library has no
+    /// such function.
+    /// - Parameters:
+    ///   - url: a URL with the scheme `file`, `http` or `https`; any other ends the program. A bundle from a server has
+    ///     at most 256 MiB.
+    ///   - completion: receives the last progress, or an `NSError` of `FirestoreErrorDomain`: `notFound`,
+    ///     `permissionDenied` or `unavailable` by the server's answer, `resourceExhausted` when the bundle is too
+    ///     large.
     @discardableResult
     public func loadBundle(
         from url: URL, completion: ((LoadBundleTaskProgress?, (any Error)?) -> Void)? = nil
@@ -77,26 +98,38 @@ extension Firestore {
         return LoadBundleTask(BundleLoading.start(self, source, completion.map { Carried($0) }))
     }
 
+    /// Loads a bundle from a file or a server. The request to the server has no credentials.
+    /// - Parameter url: a URL with the scheme `file`, `http` or `https`; any other ends the program. A bundle from a
+    ///   server has at most 256 MiB.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`: `notFound`, `permissionDenied` or `unavailable` by the
+    ///   server's answer, `resourceExhausted` when the bundle is too large. `CancellationError` when the task is
+    ///   cancelled; the loading continues.
     @discardableResult
     nonisolated(nonsending) public func loadBundle(from url: URL) async throws -> LoadBundleTaskProgress {
         let source = orTrap { () throws(Status) in try BundleSource(url, self) }
         return try await waiting { BundleLoading.start(self, source, completion: $0) }
     }
 
+    /// Loads a bundle's documents and named queries into the cache.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`, for example `dataLoss` for an invalid bundle.
+    ///   `CancellationError` when the task is cancelled; the loading continues.
     @discardableResult
     nonisolated(nonsending) public func loadBundle(_ bundleData: Data) async throws -> LoadBundleTaskProgress {
         let source = BundleSource(bundleData)
         return try await waiting { BundleLoading.start(self, source, completion: $0) }
     }
 
+    /// Loads a bundle's documents and named queries into the cache.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`, for example `dataLoss` for an invalid bundle.
+    ///   `CancellationError` when the task is cancelled; the loading continues.
     @discardableResult
     nonisolated(nonsending) public func loadBundle(_ bundleStream: InputStream) async throws -> LoadBundleTaskProgress {
         let source = BundleSource(bundleStream)
         return try await waiting { BundleLoading.start(self, source, completion: $0) }
     }
 
-    /// A query that a bundle brought.
-    /// - Parameter completion: nil when there is none of the name.
+    /// Returns a named query of a loaded bundle.
+    /// - Parameter completion: receives the query; nil when there is none with this name.
     public func getQuery(named name: String, completion: @escaping (Query?) -> Void) {
         let carried = Carried(completion)
         engine.namedQuery(name) { [self] query in
@@ -104,6 +137,7 @@ extension Firestore {
         }
     }
 
+    /// Returns a named query of a loaded bundle; nil when there is none with this name.
     @discardableResult
     nonisolated(nonsending) public func getQuery(named name: String) async -> Query? {
         await withCheckedContinuation { continuation in

@@ -5,20 +5,27 @@ internal import HearthSync
 extension Query {
     // MARK: By values
 
-    /// - Parameter fieldValues: for the first `order(by:)` clauses, in their order; at most as many as there are clauses.
+    /// Starts the result at the given values, inclusive.
+    /// - Parameter fieldValues: the values of the first `order(by:)` clauses, in their order; at most one per clause.
     @discardableResult
     public func start(at fieldValues: [Any]) -> Query {
         withStart(true) { () throws(Status) in try values(fieldValues) }
     }
 
+    /// Starts the result after the given values, exclusive.
+    /// - Parameter fieldValues: the values of the first `order(by:)` clauses, in their order; at most one per clause.
     @discardableResult
     public func start(after fieldValues: [Any]) -> Query {
         withStart(false) { () throws(Status) in try values(fieldValues) }
     }
 
+    /// Ends the result at the given values, inclusive.
+    /// - Parameter fieldValues: the values of the first `order(by:)` clauses, in their order; at most one per clause.
     @discardableResult
     public func end(at fieldValues: [Any]) -> Query { withEnd(true) { () throws(Status) in try values(fieldValues) } }
 
+    /// Ends the result before the given values, exclusive.
+    /// - Parameter fieldValues: the values of the first `order(by:)` clauses, in their order; at most one per clause.
     @discardableResult
     public func end(before fieldValues: [Any]) -> Query {
         withEnd(false) { () throws(Status) in try values(fieldValues) }
@@ -26,22 +33,29 @@ extension Query {
 
     // MARK: By documents
 
-    /// - Parameter document: exists, and has all fields of the order.
+    /// Starts the result at a document, inclusive.
+    /// - Parameter document: must exist and have all fields of the order.
     @discardableResult
     public func start(atDocument document: DocumentSnapshot) -> Query {
         withStart(true) { () throws(Status) in try values(of: document) }
     }
 
+    /// Starts the result after a document, exclusive.
+    /// - Parameter document: must exist and have all fields of the order.
     @discardableResult
     public func start(afterDocument document: DocumentSnapshot) -> Query {
         withStart(false) { () throws(Status) in try values(of: document) }
     }
 
+    /// Ends the result at a document, inclusive.
+    /// - Parameter document: must exist and have all fields of the order.
     @discardableResult
     public func end(atDocument document: DocumentSnapshot) -> Query {
         withEnd(true) { () throws(Status) in try values(of: document) }
     }
 
+    /// Ends the result before a document, exclusive.
+    /// - Parameter document: must exist and have all fields of the order.
     @discardableResult
     public func end(beforeDocument document: DocumentSnapshot) -> Query {
         withEnd(false) { () throws(Status) in try values(of: document) }
@@ -105,57 +119,57 @@ extension Query {
     }
 }
 
-/// What the user compares a document's name with.
+/// The operand of a comparison with a document's name.
 struct KeyOperand {
     private let query: Query
 
     init(_ query: Query) { self.query = query }
 
-    /// In a filter: a document's id, or its path below the query's parent for a group; or a reference.
+    /// In a filter: a document's id, its path below the query's parent for a collection group, or a reference.
     func filter(_ value: Any) throws(Status) -> Value {
         if let reference = value as? DocumentReference { return try name(of: reference) }
-        guard let text = value as? String else {
+        guard let string = value as? String else {
             throw .invalidArgument(
                 "Invalid query. When querying by document ID you must provide a valid string or DocumentReference, but it "
                     + "was of type: \(type(of: value)).")
         }
-        if text.isEmpty {
+        if string.isEmpty {
             throw .invalidArgument(
                 "Invalid query. When querying by document ID you must provide a valid document ID, but it was an empty "
                     + "string.")
         }
-        return try name(of: text, "querying")
+        return try name(of: string, "querying")
     }
 
-    /// In a cursor: the same.
+    /// In a cursor: the same operands.
     func cursor(_ value: Any) throws(Status) -> Value {
         if let reference = value as? DocumentReference { return try name(of: reference) }
-        guard let text = value as? String else {
+        guard let string = value as? String else {
             throw .invalidArgument(
                 "Invalid query. Expected a string for the document ID, but got \(type(of: value)).")
         }
-        return try name(of: text, "ordering")
+        return try name(of: string, "ordering")
     }
 
     private func name(of reference: DocumentReference) throws(Status) -> Value {
         try query.firestore.reader.queryValue(reference)
     }
 
-    private func name(of text: String, _ what: String) throws(Status) -> Value {
-        if query.model.collectionGroup == nil, text.utf8.contains(UInt8(ascii: "/")) {
+    private func name(of string: String, _ what: String) throws(Status) -> Value {
+        if query.model.collectionGroup == nil, string.utf8.contains(UInt8(ascii: "/")) {
             throw .invalidArgument(
                 "Invalid query. When \(what) a collection by document ID you must provide a plain document ID, but "
-                    + "'\(text)' contains a '/' character.")
+                    + "'\(string)' contains a '/' character.")
         }
         let path = ResourcePath(
             query.model.path.segments
-                + text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map {
+                + string.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map {
                     String(Substring($0))
                 })
         guard path.isDocument, !path.segments.contains("") else {
             throw .invalidArgument(
                 "Invalid query. When \(what) a collection group by document ID, the value provided must result in a valid "
-                    + "document path, but '\(text)' is not because it has an odd number of segments or an empty one.")
+                    + "document path, but '\(string)' is not because it has an odd number of segments or an empty one.")
         }
         return .reference(ResourceName(database: query.firestore.databaseName, path: path).string)
     }

@@ -3,7 +3,7 @@ internal import HearthModel
 internal import HearthSync
 
 extension Query {
-    /// Documents that match the filter, too.
+    /// Adds a filter. All filters of a query must match.
     @discardableResult
     public func whereFilter(_ filter: Filter) -> Query {
         orTrap { () throws(Status) in try filtered(filter.expression) }
@@ -26,42 +26,48 @@ extension Query {
     /// Documents whose field equals the value.
     @discardableResult
     public func whereField(_ field: String, isEqualTo value: Any) -> Query { filtered(field, .equal, value) }
+    /// Documents whose field equals the value.
     @discardableResult
     public func whereField(_ path: FieldPath, isEqualTo value: Any) -> Query { filtered(path, .equal, value) }
 
-    /// Documents that have the field, not null, with another value.
+    /// Documents that have the field with another value that is not null.
     @discardableResult
     public func whereField(_ field: String, isNotEqualTo value: Any) -> Query { filtered(field, .notEqual, value) }
+    /// Documents that have the field with another value that is not null.
     @discardableResult
     public func whereField(_ path: FieldPath, isNotEqualTo value: Any) -> Query { filtered(path, .notEqual, value) }
 
-    /// Documents whose field is below the value, and of its type.
+    /// Documents whose field is less than the value and has the same type.
     @discardableResult
     public func whereField(_ field: String, isLessThan value: Any) -> Query { filtered(field, .lessThan, value) }
+    /// Documents whose field is less than the value and has the same type.
     @discardableResult
     public func whereField(_ path: FieldPath, isLessThan value: Any) -> Query { filtered(path, .lessThan, value) }
 
-    /// Documents whose field is at most the value, and of its type.
+    /// Documents whose field is at most the value and has the same type.
     @discardableResult
     public func whereField(_ field: String, isLessThanOrEqualTo value: Any) -> Query {
         filtered(field, .lessThanOrEqual, value)
     }
+    /// Documents whose field is at most the value and has the same type.
     @discardableResult
     public func whereField(_ path: FieldPath, isLessThanOrEqualTo value: Any) -> Query {
         filtered(path, .lessThanOrEqual, value)
     }
 
-    /// Documents whose field is above the value, and of its type.
+    /// Documents whose field is greater than the value and has the same type.
     @discardableResult
     public func whereField(_ field: String, isGreaterThan value: Any) -> Query { filtered(field, .greaterThan, value) }
+    /// Documents whose field is greater than the value and has the same type.
     @discardableResult
     public func whereField(_ path: FieldPath, isGreaterThan value: Any) -> Query { filtered(path, .greaterThan, value) }
 
-    /// Documents whose field is at least the value, and of its type.
+    /// Documents whose field is at least the value and has the same type.
     @discardableResult
     public func whereField(_ field: String, isGreaterThanOrEqualTo value: Any) -> Query {
         filtered(field, .greaterThanOrEqual, value)
     }
+    /// Documents whose field is at least the value and has the same type.
     @discardableResult
     public func whereField(_ path: FieldPath, isGreaterThanOrEqualTo value: Any) -> Query {
         filtered(path, .greaterThanOrEqual, value)
@@ -72,17 +78,20 @@ extension Query {
     public func whereField(_ field: String, arrayContains value: Any) -> Query {
         filtered(field, .arrayContains, value)
     }
+    /// Documents whose field is an array that contains the value.
     @discardableResult
     public func whereField(_ path: FieldPath, arrayContains value: Any) -> Query {
         filtered(path, .arrayContains, value)
     }
 
-    /// Documents whose field is an array that contains one of the values at least.
+    /// Documents whose field is an array that contains at least one of the values.
     /// - Parameter values: at least one.
     @discardableResult
     public func whereField(_ field: String, arrayContainsAny values: [Any]) -> Query {
         filtered(field, .arrayContainsAny, values)
     }
+    /// Documents whose field is an array that contains at least one of the values.
+    /// - Parameter values: at least one.
     @discardableResult
     public func whereField(_ path: FieldPath, arrayContainsAny values: [Any]) -> Query {
         filtered(path, .arrayContainsAny, values)
@@ -92,13 +101,17 @@ extension Query {
     /// - Parameter values: at least one.
     @discardableResult
     public func whereField(_ field: String, in values: [Any]) -> Query { filtered(field, .in, values) }
+    /// Documents whose field equals one of the values.
+    /// - Parameter values: at least one.
     @discardableResult
     public func whereField(_ path: FieldPath, in values: [Any]) -> Query { filtered(path, .in, values) }
 
-    /// Documents that have the field, not null, with none of the values.
+    /// Documents that have the field with a value that is not null and equals none of the values.
     /// - Parameter values: at least one.
     @discardableResult
     public func whereField(_ field: String, notIn values: [Any]) -> Query { filtered(field, .notIn, values) }
+    /// Documents that have the field with a value that is not null and equals none of the values.
+    /// - Parameter values: at least one.
     @discardableResult
     public func whereField(_ path: FieldPath, notIn values: [Any]) -> Query { filtered(path, .notIn, values) }
 }

@@ -2,9 +2,11 @@ internal import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// A query. Each call gives a new one; none of them changes.
+/// A query over documents. It is immutable: each function returns a new query.
 public class Query: @unchecked Sendable, Hashable {
-    // All constants: `@unchecked` only because the class has a subclass.
+    // All properties are constants: `@unchecked` is needed only because the class has a subclass.
+
+    /// The database of the query.
     public let firestore: Firestore
     let model: ClientQuery
 
@@ -21,7 +23,7 @@ public class Query: @unchecked Sendable, Hashable {
         hasher.combine(model)
     }
 
-    /// The same query with a change.
+    /// A copy of the query with a change.
     func with(_ change: (inout ClientQuery) -> Void) -> Query {
         var model = model
         change(&model)
@@ -30,27 +32,38 @@ public class Query: @unchecked Sendable, Hashable {
 
     // MARK: Reading
 
+    /// Runs the query once at the server, or in the cache when the server cannot be reached.
+    /// - Parameter completion: receives the result, or an `NSError` of `FirestoreErrorDomain`.
     public func getDocuments(completion: @escaping (QuerySnapshot?, (any Error)?) -> Void) {
         getDocuments(source: .default, completion: completion)
     }
 
+    /// Runs the query once at the server, or in the cache when the server cannot be reached.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code, for example `permissionDenied`.
+    ///   `CancellationError` when the task is cancelled.
     @discardableResult
     nonisolated(nonsending) public func getDocuments() async throws -> QuerySnapshot {
         try await getDocuments(source: .default)
     }
 
+    /// Runs the query once in a given source.
+    /// - Parameter completion: receives the result, or an `NSError` of `FirestoreErrorDomain`: `unavailable` when only
+    ///   the server was requested and cannot be reached.
     public func getDocuments(source: FirestoreSource, completion: @escaping (QuerySnapshot?, (any Error)?) -> Void) {
         orTrap(validateForRun)
         OneTimeRead.documents(self, source, firestore.handler(completion))
     }
 
+    /// Runs the query once in a given source.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`: `unavailable` when only the server was requested and cannot be
+    ///   reached, otherwise the server's code. `CancellationError` when the task is cancelled.
     @discardableResult
     nonisolated(nonsending) public func getDocuments(source: FirestoreSource) async throws -> QuerySnapshot {
         orTrap(validateForRun)
         return try await waiting(stoppable: { OneTimeRead.documents(self, source, $0) })
     }
 
-    /// What can be judged only when nothing more is added.
+    /// The checks that are possible only when the query is complete.
     func validateForRun() throws(Status) {
         if model.limit != nil, model.limitType == .last, model.orders.isEmpty {
             throw .invalidArgument("limit(toLast:) queries require specifying at least one order(by:) clause.")
@@ -59,6 +72,9 @@ public class Query: @unchecked Sendable, Hashable {
 
     // MARK: Listening
 
+    /// Listens to the result, without events for changes of only the metadata.
+    /// - Parameter listener: receives each snapshot, or an `NSError` of `FirestoreErrorDomain`, which ends the
+    ///   listening.
     @discardableResult
     public func addSnapshotListener(
         _ listener: @escaping (QuerySnapshot?, (any Error)?) -> Void
@@ -66,6 +82,10 @@ public class Query: @unchecked Sendable, Hashable {
         addSnapshotListener(options: SnapshotListenOptions(), listener: listener)
     }
 
+    /// Listens to the result.
+    /// - Parameters:
+    ///   - includeMetadataChanges: whether the listener also runs when only the metadata changed.
+    ///   - listener: receives each snapshot, or an `NSError` of `FirestoreErrorDomain`, which ends the listening.
     @discardableResult
     public func addSnapshotListener(
         includeMetadataChanges: Bool, listener: @escaping (QuerySnapshot?, (any Error)?) -> Void
@@ -74,6 +94,9 @@ public class Query: @unchecked Sendable, Hashable {
             options: SnapshotListenOptions().withIncludeMetadataChanges(includeMetadataChanges), listener: listener)
     }
 
+    /// Listens to the result.
+    /// - Parameter listener: receives each snapshot, or an `NSError` of `FirestoreErrorDomain`, which ends the
+    ///   listening.
     @discardableResult
     public func addSnapshotListener(
         options: SnapshotListenOptions, listener: @escaping (QuerySnapshot?, (any Error)?) -> Void
@@ -90,9 +113,10 @@ public class Query: @unchecked Sendable, Hashable {
 
     // MARK: Aggregations
 
-    /// How many documents match, without reading them.
+    /// The aggregation that counts the matching documents without reading them.
     public var count: AggregateQuery { aggregate([AggregateField.count()]) }
 
+    /// Aggregations over the matching documents.
     /// - Parameter aggregateFields: at least one.
     @discardableResult
     public func aggregate(_ aggregateFields: [AggregateField]) -> AggregateQuery {
@@ -101,15 +125,15 @@ public class Query: @unchecked Sendable, Hashable {
 
     // MARK: Limits
 
-    /// The first documents only.
-    /// - Parameter limit: above 0.
+    /// Limits the result to the first documents.
+    /// - Parameter limit: greater than 0.
     @discardableResult
     public func limit(to limit: Int) -> Query {
         orTrap { () throws(Status) in try limited(limit, .first) }
     }
 
-    /// The last documents only, in the query's order. Needs an `order(by:)`.
-    /// - Parameter limit: above 0.
+    /// Limits the result to the last documents, in the query's order. It requires an `order(by:)`.
+    /// - Parameter limit: greater than 0.
     @discardableResult
     public func limit(toLast limit: Int) -> Query {
         orTrap { () throws(Status) in try limited(limit, .last) }
@@ -127,17 +151,21 @@ public class Query: @unchecked Sendable, Hashable {
 
     // MARK: Orders
 
+    /// Sorts the result by a field in ascending order. Documents without the field are not in the result.
     @discardableResult
     public func order(by field: String) -> Query { order(by: field, descending: false) }
 
+    /// Sorts the result by a field in ascending order. Documents without the field are not in the result.
     @discardableResult
     public func order(by path: FieldPath) -> Query { order(by: path, descending: false) }
 
+    /// Sorts the result by a field. Documents without the field are not in the result.
     @discardableResult
     public func order(by field: String, descending: Bool) -> Query {
         orTrap { () throws(Status) in try ordered(try FieldPath.parse(field), descending) }
     }
 
+    /// Sorts the result by a field. Documents without the field are not in the result.
     @discardableResult
     public func order(by path: FieldPath, descending: Bool) -> Query {
         orTrap { () throws(Status) in try ordered(path.model, descending) }

@@ -2,12 +2,14 @@ internal import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// A query's result at one moment, and how it differs from the one before.
+/// The result of a query at one time, and its changes since the previous snapshot.
 public final class QuerySnapshot: Sendable, Hashable {
+    /// The query of the result.
     public let query: Query
     let view: ViewSnapshot
+    /// Whether the result is from the cache, and whether it contains local writes.
     public let metadata: SnapshotMetadata
-    /// Made when first asked for.
+    /// Created at the first access.
     private let made = Locked<[QueryDocumentSnapshot]?>(nil)
 
     init(query: Query, view: ViewSnapshot) {
@@ -16,11 +18,13 @@ public final class QuerySnapshot: Sendable, Hashable {
         metadata = SnapshotMetadata(hasPendingWrites: view.hasPendingWrites, isFromCache: view.isFromCache)
     }
 
+    /// Whether the result has no documents.
     public var isEmpty: Bool { view.documents.isEmpty }
 
+    /// The number of documents.
     public var count: Int { view.documents.count }
 
-    /// In the query's order.
+    /// The documents in the query's order.
     public var documents: [QueryDocumentSnapshot] {
         made.with { made in
             if let made { return made }
@@ -30,11 +34,12 @@ public final class QuerySnapshot: Sendable, Hashable {
         }
     }
 
-    /// Without those changes that touch only metadata.
+    /// The changes since the previous snapshot, without changes of only the metadata.
     public var documentChanges: [DocumentChange] { documentChanges(includeMetadataChanges: false) }
 
-    /// - Parameter includeMetadataChanges: whether changes that touch only metadata are wanted, as modifications. Only of a
-    ///   listener that was told to hear them.
+    /// The changes since the previous snapshot.
+    /// - Parameter includeMetadataChanges: whether changes of only the metadata are included, as modifications. True
+    ///   requires a listener with `includeMetadataChanges`.
     @discardableResult
     public func documentChanges(includeMetadataChanges: Bool) -> [DocumentChange] {
         orTrap { () throws(Status) in try checkedChanges(includeMetadataChanges: includeMetadataChanges) }
@@ -67,14 +72,15 @@ public final class QuerySnapshot: Sendable, Hashable {
     }
 }
 
-/// One document's change between two snapshots.
+/// The change of one document between two snapshots.
 public final class DocumentChange: Sendable, Hashable {
+    /// The kind of the change.
     public let type: DocumentChangeType
-    /// The new document; of a removal the old one.
+    /// The new state of the document; for a removal the old state.
     public let document: QueryDocumentSnapshot
-    /// Where it stood, when all changes before this one were done; `UInt(NSNotFound)` for an addition.
+    /// The index of the document after all previous changes of the list; `UInt(NSNotFound)` for an addition.
     public let oldIndex: UInt
-    /// Where it stands, when this change is done, too; `UInt(NSNotFound)` for a removal.
+    /// The index of the document after this change; `UInt(NSNotFound)` for a removal.
     public let newIndex: UInt
 
     init(type: DocumentChangeType, document: QueryDocumentSnapshot, oldIndex: UInt, newIndex: UInt) {

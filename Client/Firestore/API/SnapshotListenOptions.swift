@@ -1,11 +1,13 @@
 internal import HearthSync
 
-/// What a listener wants to hear, and from where.
+/// The options of a listener.
 public final class SnapshotListenOptions: Sendable, Hashable {
+    /// The cache and the server, or the cache alone.
     public let source: ListenSource
-    /// Whether to call when only `metadata` of a document or of the query changed.
+    /// Whether the listener also runs when only `metadata` of a document or of the query changed.
     public let includeMetadataChanges: Bool
 
+    /// The default source, without metadata changes.
     public init() {
         source = .default
         includeMetadataChanges = false
@@ -22,7 +24,7 @@ public final class SnapshotListenOptions: Sendable, Hashable {
         SnapshotListenOptions(source: source, includeMetadataChanges: includeMetadataChanges)
     }
 
-    /// A copy with another choice.
+    /// A copy with another value of `includeMetadataChanges`.
     @discardableResult
     public func withIncludeMetadataChanges(_ includeMetadataChanges: Bool) -> SnapshotListenOptions {
         SnapshotListenOptions(source: source, includeMetadataChanges: includeMetadataChanges)

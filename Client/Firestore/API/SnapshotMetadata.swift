@@ -1,8 +1,8 @@
-/// How fresh a snapshot is.
+/// The origin of a snapshot's data.
 public final class SnapshotMetadata: Sendable, Hashable, CustomStringConvertible {
-    /// Whether local writes are in it that the server hasn't answered yet.
+    /// Whether the snapshot contains local writes without an answer of the server.
     public let hasPendingWrites: Bool
-    /// Whether it may be behind the server.
+    /// Whether the snapshot may be older than the server's state.
     public let isFromCache: Bool
 
     init(hasPendingWrites: Bool, isFromCache: Bool) {

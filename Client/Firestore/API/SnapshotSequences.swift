@@ -2,15 +2,19 @@ internal import Foundation
 internal import HearthModel
 
 extension DocumentReference {
-    /// The document's snapshots as they come. Listening begins with the iterator, and ends when the iterator goes or the
-    /// task is cancelled. The sequence ends when the instance is terminated.
+    /// The sequence of the document's snapshots. Each iterator listens until it is released or its task is cancelled.
+    /// The sequence ends when the instance is terminated, and throws an `NSError` of `FirestoreErrorDomain` when the
+    /// listening fails.
     public var snapshots: DocumentSnapshotsSequence { snapshots(includeMetadataChanges: false) }
 
+    /// The sequence of snapshots.
+    /// - Parameter includeMetadataChanges: whether changes of only the metadata produce a snapshot.
     @discardableResult
     public func snapshots(includeMetadataChanges: Bool) -> DocumentSnapshotsSequence {
         DocumentSnapshotsSequence(self, includeMetadataChanges: includeMetadataChanges)
     }
 
+    /// The sequence of a document's snapshots.
     public struct DocumentSnapshotsSequence: AsyncSequence, Sendable {
         public typealias Element = DocumentSnapshot
         public typealias Failure = any Error
@@ -18,11 +22,14 @@ extension DocumentReference {
         private let document: DocumentReference
         private let includeMetadataChanges: Bool
 
+        /// The sequence of a document's snapshots.
+        /// - Parameter includeMetadataChanges: whether changes of only the metadata produce a snapshot.
         public init(_ document: DocumentReference, includeMetadataChanges: Bool) {
             self.document = document
             self.includeMetadataChanges = includeMetadataChanges
         }
 
+        /// The iterator, which listens as long as it exists.
         public struct AsyncIterator: AsyncIteratorProtocol {
             public typealias Element = DocumentSnapshot
             public typealias Failure = any Error
@@ -33,9 +40,12 @@ extension DocumentReference {
                 self.iterator = iterator
             }
 
+            /// The next snapshot; nil when the instance was terminated or the task was cancelled.
+            /// - Throws: an `NSError` of `FirestoreErrorDomain` when the listening fails.
             public mutating func next() async throws -> DocumentSnapshot? { try await iterator.next() }
         }
 
+        /// Starts to listen.
         public func makeAsyncIterator() -> AsyncIterator {
             AsyncIterator(
                 SnapshotStream.make { [document, includeMetadataChanges] continuation in
@@ -54,15 +64,19 @@ extension DocumentReference {
 extension DocumentReference.DocumentSnapshotsSequence.AsyncIterator: Sendable {}
 
 extension Query {
-    /// The query's snapshots as they come. Listening begins with the iterator, and ends when the iterator goes or the task
-    /// is cancelled. The sequence ends when the instance is terminated.
+    /// The sequence of the query's snapshots. Each iterator listens until it is released or its task is cancelled. The
+    /// sequence ends when the instance is terminated, and throws an `NSError` of `FirestoreErrorDomain` when the
+    /// listening fails.
     public var snapshots: QuerySnapshotsSequence { snapshots(includeMetadataChanges: false) }
 
+    /// The sequence of snapshots.
+    /// - Parameter includeMetadataChanges: whether changes of only the metadata produce a snapshot.
     @discardableResult
     public func snapshots(includeMetadataChanges: Bool) -> QuerySnapshotsSequence {
         QuerySnapshotsSequence(self, includeMetadataChanges: includeMetadataChanges)
     }
 
+    /// The sequence of a query's snapshots.
     public struct QuerySnapshotsSequence: AsyncSequence, Sendable {
         public typealias Element = QuerySnapshot
         public typealias Failure = any Error
@@ -70,11 +84,14 @@ extension Query {
         private let query: Query
         private let includeMetadataChanges: Bool
 
+        /// The sequence of a query's snapshots.
+        /// - Parameter includeMetadataChanges: whether changes of only the metadata produce a snapshot.
         public init(_ query: Query, includeMetadataChanges: Bool) {
             self.query = query
             self.includeMetadataChanges = includeMetadataChanges
         }
 
+        /// The iterator, which listens as long as it exists.
         public struct AsyncIterator: AsyncIteratorProtocol {
             public typealias Element = QuerySnapshot
             public typealias Failure = any Error
@@ -85,9 +102,12 @@ extension Query {
                 self.iterator = iterator
             }
 
+            /// The next snapshot; nil when the instance was terminated or the task was cancelled.
+            /// - Throws: an `NSError` of `FirestoreErrorDomain` when the listening fails.
             public mutating func next() async throws -> QuerySnapshot? { try await iterator.next() }
         }
 
+        /// Starts to listen.
         public func makeAsyncIterator() -> AsyncIterator {
             orTrap(query.validateForRun)
             return AsyncIterator(
@@ -106,7 +126,8 @@ extension Query {
 @available(*, unavailable)
 extension Query.QuerySnapshotsSequence.AsyncIterator: Sendable {}
 
-/// A listener as a stream. It has no bound: each snapshot tells the changes since the one before, so none may be dropped.
+/// A listener as a stream. The stream has no limit: each snapshot has the changes since the previous one, so none may
+/// be dropped.
 private enum SnapshotStream {
     typealias Continuation<Snapshot> = AsyncThrowingStream<Snapshot, any Error>.Continuation
 

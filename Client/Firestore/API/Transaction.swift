@@ -3,7 +3,7 @@ internal import HearthConcurrency
 internal import HearthModel
 internal import HearthSync
 
-/// One attempt of a transaction: reads first, then writes. Only for the closure that got it.
+/// One attempt of a transaction: first reads, then writes. Use it only in the closure that receives it.
 public final class Transaction {
     private let firestore: Firestore
     private let attempt: TransactionAttempt
@@ -13,8 +13,9 @@ public final class Transaction {
         self.attempt = attempt
     }
 
-    /// Reads at the server, past the cache. Blocks the calling thread.
-    /// - Throws: an `NSError` of `FirestoreErrorDomain`: pass it on to the transaction's error pointer.
+    /// Reads a document at the server and bypasses the cache. It blocks the calling thread.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`: assign it to the transaction's error pointer. `aborted` when
+    ///   the document changed between two reads, otherwise the server's code.
     @discardableResult
     public func getDocument(_ document: DocumentReference) throws -> DocumentSnapshot {
         orTrap { () throws(Status) in try requireOwn(document) }
@@ -43,16 +44,21 @@ public final class Transaction {
         }
     }
 
+    /// Creates or replaces a document.
     @discardableResult
     public func setData(_ data: [String: Any], forDocument document: DocumentReference) -> Transaction {
         add(document) { (builder) throws(Status) in try builder.set(data, document.key) }
     }
 
+    /// Creates or replaces a document, or merges data into it.
+    /// - Parameter merge: true retains all fields that `data` does not contain; false replaces the document.
     @discardableResult
     public func setData(_ data: [String: Any], forDocument document: DocumentReference, merge: Bool) -> Transaction {
         add(document) { (builder) throws(Status) in try builder.set(data, document.key, merge: merge) }
     }
 
+    /// Writes only the given fields of a document.
+    /// - Parameter mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in `data`.
     @discardableResult
     public func setData(
         _ data: [String: Any], forDocument document: DocumentReference, mergeFields: [Any]
@@ -60,6 +66,8 @@ public final class Transaction {
         add(document) { (builder) throws(Status) in try builder.set(data, document.key, mergeFields: mergeFields) }
     }
 
+    /// Creates or replaces a document with an encodable value.
+    /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     @discardableResult
     public func setData<T: Encodable>(
         from value: T, forDocument document: DocumentReference, encoder: Firestore.Encoder = Firestore.Encoder()
@@ -67,6 +75,9 @@ public final class Transaction {
         setData(try encoder.encode(value), forDocument: document)
     }
 
+    /// Merges an encodable value into a document, or replaces the document.
+    /// - Parameter merge: true retains all fields that the value does not contain; false replaces the document.
+    /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     @discardableResult
     public func setData<T: Encodable>(
         from value: T, forDocument document: DocumentReference, merge: Bool,
@@ -75,6 +86,10 @@ public final class Transaction {
         setData(try encoder.encode(value), forDocument: document, merge: merge)
     }
 
+    /// Writes only the given fields of an encodable value.
+    /// - Parameter mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in the encoded
+    ///   value.
+    /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     @discardableResult
     public func setData<T: Encodable>(
         from value: T, forDocument document: DocumentReference, mergeFields: [Any],
@@ -83,11 +98,14 @@ public final class Transaction {
         setData(try encoder.encode(value), forDocument: document, mergeFields: mergeFields)
     }
 
+    /// Changes fields of a document that must exist.
+    /// - Parameter fields: the new values. The keys are field paths, as strings with dots or as `FieldPath`s.
     @discardableResult
     public func updateData(_ fields: [AnyHashable: Any], forDocument document: DocumentReference) -> Transaction {
         add(document) { (builder) throws(Status) in try builder.update(fields, document.key) }
     }
 
+    /// Deletes a document.
     @discardableResult
     public func deleteDocument(_ document: DocumentReference) -> Transaction {
         add(document) { (_) throws(Status) in Mutation(key: document.key, kind: .delete) }
@@ -110,9 +128,9 @@ public final class Transaction {
     }
 }
 
-/// How a transaction is run.
+/// Options of a transaction.
 public final class TransactionOptions: NSObject, NSCopying {
-    /// At least 1. Default 5.
+    /// The maximal number of attempts: 1 to 2,147,483,647; 5 by default. Any other number ends the program.
     public var maxAttempts = TransactionRunner.attemptsDefault {
         didSet {
             orTrap { () throws(Status) in
@@ -124,6 +142,7 @@ public final class TransactionOptions: NSObject, NSCopying {
         }
     }
 
+    /// The default options.
     public override init() {}
 
     public func copy(with zone: NSZone? = nil) -> Any {
@@ -140,11 +159,13 @@ public final class TransactionOptions: NSObject, NSCopying {
 }
 
 extension Firestore {
-    /// Reads documents and writes what depends on them, as if nobody else did anything meanwhile. Needs the network.
+    /// Runs a transaction: reads documents and writes results that depend on them, isolated from other writes. It needs
+    /// the network.
     /// - Parameters:
-    ///   - updateBlock: runs off the caller's queue, and again when others changed what it read: at most
-    ///     `TransactionOptions.maxAttempts` times. An error in its pointer ends the transaction.
-    ///   - completion: hears what the last run of the block returned.
+    ///   - updateBlock: runs on a background thread. It runs again when a document that it read has changed, at most 5
+    ///     times. An error in its error pointer ends the transaction, unless the error comes from a read that may
+    ///     succeed on retry.
+    ///   - completion: receives the return value of the last run, or the error.
     public func runTransaction(
         _ updateBlock: @escaping (Transaction, NSErrorPointer) -> Any?,
         completion: @escaping (Any?, (any Error)?) -> Void
@@ -152,6 +173,12 @@ extension Firestore {
         runTransaction(with: nil, block: updateBlock, completion: completion)
     }
 
+    /// Runs a transaction with options.
+    /// - Parameters:
+    ///   - options: nil for the default options.
+    ///   - updateBlock: runs on a background thread. It runs again when a document that it read has changed, at most
+    ///     `TransactionOptions.maxAttempts` times.
+    ///   - completion: receives the return value of the last run, or the error.
     public func runTransaction(
         with options: TransactionOptions?, block updateBlock: @escaping (Transaction, NSErrorPointer) -> Any?,
         completion: @escaping (Any?, (any Error)?) -> Void
@@ -170,6 +197,11 @@ extension Firestore {
         }
     }
 
+    /// Runs a transaction and returns the result of the last run of the block.
+    /// - Parameter updateBlock: runs on a background thread. It runs again when a document that it read has changed, at
+    ///   most 5 times.
+    /// - Throws: the error of the block; an `NSError` of `FirestoreErrorDomain`, for example `aborted` after the last
+    ///   attempt; `CancellationError` when the task is cancelled.
     @discardableResult
     nonisolated(nonsending) public func runTransaction(
         _ updateBlock: @escaping (Transaction, NSErrorPointer) -> sending Any?

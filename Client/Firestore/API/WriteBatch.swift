@@ -2,7 +2,8 @@ internal import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// Writes that happen together or not at all. Needs no network: it is kept, and its effects show at once.
+/// Writes that are committed atomically. It needs no network: the batch is queued, and its effects are visible locally
+/// at once.
 public final class WriteBatch {
     private let firestore: Firestore
     private(set) var mutations: [Mutation] = []
@@ -10,16 +11,21 @@ public final class WriteBatch {
 
     init(firestore: Firestore) { self.firestore = firestore }
 
+    /// Creates or replaces a document.
     @discardableResult
     public func setData(_ data: [String: Any], forDocument document: DocumentReference) -> WriteBatch {
         add(document) { (builder) throws(Status) in try builder.set(data, document.key) }
     }
 
+    /// Creates or replaces a document, or merges data into it.
+    /// - Parameter merge: true retains all fields that `data` does not contain; false replaces the document.
     @discardableResult
     public func setData(_ data: [String: Any], forDocument document: DocumentReference, merge: Bool) -> WriteBatch {
         add(document) { (builder) throws(Status) in try builder.set(data, document.key, merge: merge) }
     }
 
+    /// Writes only the given fields of a document.
+    /// - Parameter mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in `data`.
     @discardableResult
     public func setData(
         _ data: [String: Any], forDocument document: DocumentReference, mergeFields: [Any]
@@ -27,6 +33,8 @@ public final class WriteBatch {
         add(document) { (builder) throws(Status) in try builder.set(data, document.key, mergeFields: mergeFields) }
     }
 
+    /// Creates or replaces a document with an encodable value.
+    /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     @discardableResult
     public func setData<T: Encodable>(
         from value: T, forDocument document: DocumentReference, encoder: Firestore.Encoder = Firestore.Encoder()
@@ -34,6 +42,9 @@ public final class WriteBatch {
         setData(try encoder.encode(value), forDocument: document)
     }
 
+    /// Merges an encodable value into a document, or replaces the document.
+    /// - Parameter merge: true retains all fields that the value does not contain; false replaces the document.
+    /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     @discardableResult
     public func setData<T: Encodable>(
         from value: T, forDocument document: DocumentReference, merge: Bool,
@@ -42,6 +53,10 @@ public final class WriteBatch {
         setData(try encoder.encode(value), forDocument: document, merge: merge)
     }
 
+    /// Writes only the given fields of an encodable value.
+    /// - Parameter mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in the encoded
+    ///   value.
+    /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     @discardableResult
     public func setData<T: Encodable>(
         from value: T, forDocument document: DocumentReference, mergeFields: [Any],
@@ -50,23 +65,31 @@ public final class WriteBatch {
         setData(try encoder.encode(value), forDocument: document, mergeFields: mergeFields)
     }
 
+    /// Changes fields of a document that must exist.
+    /// - Parameter fields: the new values. The keys are field paths, as strings with dots or as `FieldPath`s.
     @discardableResult
     public func updateData(_ fields: [AnyHashable: Any], forDocument document: DocumentReference) -> WriteBatch {
         add(document) { (builder) throws(Status) in try builder.update(fields, document.key) }
     }
 
+    /// Deletes a document.
     @discardableResult
     public func deleteDocument(_ document: DocumentReference) -> WriteBatch {
         add(document) { (_) throws(Status) in Mutation(key: document.key, kind: .delete) }
     }
 
-    /// - Parameter completion: called with the server's answer; at once for an empty batch.
+    /// Commits the batch. The batch cannot be used afterwards.
+    /// - Parameter completion: receives nil after the server has committed the writes, or an `NSError` of
+    ///   `FirestoreErrorDomain`. For an empty batch it runs without a request.
     public func commit(completion: (((any Error)?) -> Void)? = nil) {
         let done = firestore.handler(completion)
         guard let mutations = orTrap(take) else { return done(nil) }
         firestore.engine.write(mutations, completion: done)
     }
 
+    /// Commits the batch and waits until the server has committed it. The batch cannot be used afterwards.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code. `CancellationError` when the task is
+    ///   cancelled; the writes remain queued.
     nonisolated(nonsending) public func commit() async throws {
         guard let mutations = orTrap(take) else { return }
         try await waiting { firestore.engine.write(mutations, completion: $0) }

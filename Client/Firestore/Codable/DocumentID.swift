@@ -1,31 +1,35 @@
 internal import Foundation
 
-/// What `@DocumentID` can hold.
+/// A type that `@DocumentID` supports.
 public protocol DocumentIDWrappable {
     static func wrap(_ documentReference: DocumentReference) throws -> Self
 }
 
 extension String: DocumentIDWrappable {
+    /// Converts a reference to the property's value.
     public static func wrap(_ documentReference: DocumentReference) throws -> String { documentReference.documentID }
 }
 
 extension DocumentReference: DocumentIDWrappable {
+    /// Converts a reference to the property's value.
     public static func wrap(_ documentReference: DocumentReference) throws -> Self {
         guard let reference = documentReference as? Self else { fatalError("DocumentReference has no subclasses.") }
         return reference
     }
 }
 
-/// A property that is the document's id, or its reference. It is set when the document is decoded, and never written.
+/// A property with the document's id or reference. It is set when the document is decoded, and never written.
 @propertyWrapper
 public struct DocumentID<Value: DocumentIDWrappable & Codable> {
     private var value: Value?
 
+    /// - Parameter value: usually nil; another value is ignored when the document is written.
     public init(wrappedValue value: Value?) {
         if let value { Self.warn(of: value) }
         self.value = value
     }
 
+    /// The id or the reference; nil when the value was not decoded from a document.
     public var wrappedValue: Value? {
         get { value }
         set {
@@ -43,14 +47,14 @@ public struct DocumentID<Value: DocumentIDWrappable & Codable> {
     private init(decoded value: Value) { self.value = value }
 }
 
-/// A document's id is no field of it, and a field of the same name none of its business.
+/// The id is not a field of the document. A field with the property's name is ignored.
 extension DocumentID: OmittedProperty {}
 
 extension DocumentID: Codable {
     public init(from decoder: any Swift.Decoder) throws {
         guard let reference = decoder.userInfo[.documentReference] as? DocumentReference else {
             throw FirestoreDecodingError.decodingIsNotSupported(
-                "DocumentID values can only be decoded with Firestore.Decoder, which must be told the document.")
+                "DocumentID values can only be decoded with Firestore.Decoder, which needs the document.")
         }
         self.init(decoded: try Value.wrap(reference))
     }

@@ -1,10 +1,12 @@
 internal import Foundation
 
-/// A property whose nil is written as null, where other optionals leave their field out.
+/// A property whose nil is written as null. Other optional properties omit the field.
 @propertyWrapper
 public struct ExplicitNull<Value> {
+    /// The value; nil is written as null.
     public var wrappedValue: Value?
 
+    /// - Parameter value: nil is written as null.
     public init(wrappedValue value: Value?) { wrappedValue = value }
 }
 

@@ -1,22 +1,32 @@
 internal import Foundation
 
 extension Firestore {
-    /// Makes a `Decodable` of a document's data.
+    /// Decodes a document's data to a `Decodable` type.
     public class Decoder {
+        /// How dates are decoded; by default from a `Timestamp`.
         public var dateDecodingStrategy = FirebaseDataDecoder.DateDecodingStrategy.timestamp
+        /// How `Data` is decoded; by default from bytes.
         public var dataDecodingStrategy = FirebaseDataDecoder.DataDecodingStrategy.blob
+        /// How strings are decoded to infinite numbers and NaN; by default this throws.
         public var nonConformingFloatDecodingStrategy = FirebaseDataDecoder.NonConformingFloatDecodingStrategy.throw
+        /// How field names become coding keys; by default unchanged.
         public var keyDecodingStrategy = FirebaseDataDecoder.KeyDecodingStrategy.useDefaultKeys
+        /// Values for the `userInfo` of decoders.
         public var userInfo: [CodingUserInfoKey: Any] = [:]
 
+        /// A decoder with the default strategies.
         public init() {}
 
-        /// - Parameter container: as `DocumentSnapshot.data()` gives it, or a value within.
+        /// Decodes a value.
+        /// - Parameter container: a value in the form of `DocumentSnapshot.data()`, or a value inside it.
+        /// - Throws: `DecodingError` when the value does not match the type.
         public func decode<T: Decodable>(_ type: T.Type, from container: Any) throws -> T {
             try decode(type, from: container, in: nil)
         }
 
-        /// - Parameter document: what `@DocumentID` properties take.
+        /// Decodes a document.
+        /// - Parameter document: the value of `@DocumentID` properties.
+        /// - Throws: `DecodingError` when the value does not match the type.
         public func decode<T: Decodable>(
             _ type: T.Type, from container: Any, in document: DocumentReference?
         ) throws -> T {

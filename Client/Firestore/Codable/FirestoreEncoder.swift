@@ -1,18 +1,25 @@
 internal import Foundation
 
 extension Firestore {
-    /// Makes a document's data of an `Encodable`. `Timestamp`, `GeoPoint`, `VectorValue`, `DocumentReference` and
-    /// `FieldValue` go through as they are.
+    /// Encodes an `Encodable` value to a document's data. `Timestamp`, `GeoPoint`, `VectorValue`, `DocumentReference`
+    /// and `FieldValue` are used unchanged.
     public class Encoder {
+        /// How dates are encoded; by default as a `Timestamp`.
         public var dateEncodingStrategy = FirebaseDataEncoder.DateEncodingStrategy.timestamp
+        /// How `Data` is encoded; by default as bytes.
         public var dataEncodingStrategy = FirebaseDataEncoder.DataEncodingStrategy.blob
+        /// How infinite numbers and NaN are encoded; by default this throws.
         public var nonConformingFloatEncodingStrategy = FirebaseDataEncoder.NonConformingFloatEncodingStrategy.throw
+        /// How coding keys become field names; by default unchanged.
         public var keyEncodingStrategy = FirebaseDataEncoder.KeyEncodingStrategy.useDefaultKeys
+        /// Values for the `userInfo` of encoders.
         public var userInfo: [CodingUserInfoKey: Any] = [:]
 
+        /// An encoder with the default strategies.
         public init() {}
 
-        /// - Throws: `EncodingError.invalidValue` unless the value encodes itself as an object.
+        /// Encodes a value.
+        /// - Throws: `EncodingError.invalidValue` unless the value is encoded as an object.
         public func encode<T: Encodable>(_ value: T) throws -> [String: Any] {
             let coding = EncodingOptions(
                 date: dateEncodingStrategy, data: dataEncodingStrategy, float: nonConformingFloatEncodingStrategy,

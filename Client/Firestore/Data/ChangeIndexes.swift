@@ -2,7 +2,7 @@ internal import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// Gives each change of a view its place before and after.
+/// Computes the index of each change of a view before and after it.
 enum ChangeIndexes {
     private static let none = UInt(NSNotFound)
 
@@ -10,26 +10,26 @@ enum ChangeIndexes {
         of view: ViewSnapshot, includeMetadataChanges: Bool, snapshot: (ClientDocument) -> QueryDocumentSnapshot
     ) -> [DocumentChange] {
         if view.oldDocuments.isEmpty {
-            // The first: all added, in their order.
+            // The first snapshot: all documents are added, in their order.
             return view.changes.enumerated().map { index, change in
                 DocumentChange(
                     type: .added, document: snapshot(change.document), oldIndex: none, newIndex: UInt(index))
             }
         }
-        var places = view.oldDocuments
+        var documents = view.oldDocuments
         var changes: [DocumentChange] = []
         for change in view.changes {
             let key = change.document.key
             let isWanted = change.kind != .metadata || includeMetadataChanges
             var oldIndex = none
-            if change.kind != .added, let index = places.index(of: key) {
+            if change.kind != .added, let index = documents.index(of: key) {
                 oldIndex = UInt(index)
-                places.remove(key)
+                documents.remove(key)
             }
             var newIndex = none
             if change.kind != .removed {
-                places.insert(change.document)
-                newIndex = places.index(of: key).map { UInt($0) } ?? none
+                documents.insert(change.document)
+                newIndex = documents.index(of: key).map { UInt($0) } ?? none
             }
             if !isWanted { continue }
             changes.append(

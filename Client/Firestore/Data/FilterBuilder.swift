@@ -1,13 +1,13 @@
 internal import Foundation
 internal import HearthModel
 
-/// Turns what the user asks for into the model's filters, checking it on the way.
+/// Converts the user's filters to the model's filters and checks them.
 struct FilterBuilder {
     private let query: Query
 
     init(_ query: Query) { self.query = query }
 
-    /// nil for a group of no filters, which says nothing. A group of one is that one.
+    /// nil for an empty group, which has no effect. A group of one filter becomes that filter.
     func filter(_ expression: Filter.Expression) throws(Status) -> ModelFilter? {
         switch expression {
         case .field(let path, let op, let value): return .field(path, op, try operand(path, op, value.value))
@@ -26,7 +26,7 @@ struct FilterBuilder {
             guard let values = value as? [Any], !values.isEmpty else {
                 throw .invalidArgument("Invalid Query. A non-empty array is required for '\(op.userName)' filters.")
             }
-            if path.isDocumentName { try refuseArrayOperators(op) }
+            if path.isDocumentName { try rejectArrayOperators(op) }
             var operands: [Value] = []
             operands.reserveCapacity(values.count)
             for value in values {
@@ -37,12 +37,12 @@ struct FilterBuilder {
             return .array(operands)
         default:
             guard path.isDocumentName else { return try query.firestore.reader.queryValue(value) }
-            try refuseArrayOperators(op)
+            try rejectArrayOperators(op)
             return try KeyOperand(query).filter(value)
         }
     }
 
-    private func refuseArrayOperators(_ op: ModelFilter.Operator) throws(Status) {
+    private func rejectArrayOperators(_ op: ModelFilter.Operator) throws(Status) {
         if op == .arrayContains || op == .arrayContainsAny {
             throw .invalidArgument(
                 "Invalid query. You can't perform '\(op.userName)' queries on document ID since document IDs are not "
@@ -50,9 +50,9 @@ struct FilterBuilder {
         }
     }
 
-    // MARK: Filters side by side
+    // MARK: Combinations of filters
 
-    /// At most one `!=` or `not-in`; `not-in` beside neither `in` nor `array-contains-any`.
+    /// At most one `!=` or `not-in`. `not-in` cannot be combined with `in` or `array-contains-any`.
     static func validate(_ filter: ModelFilter, besides others: [ModelFilter]) throws(Status) {
         var seen = others.flatMap { operators(of: $0) }
         for op in operators(of: filter) {
@@ -88,7 +88,7 @@ extension [Filter.Expression] {
 }
 
 extension ModelFilter.Operator {
-    /// As the user wrote it.
+    /// The operator in the user's form.
     fileprivate var userName: String {
         switch self {
         case .lessThan: "isLessThan"

@@ -2,9 +2,9 @@ internal import HearthModel
 internal import HearthDocuments
 internal import HearthSync
 
-/// Aggregations over documents on this device, by the server's own arithmetic.
+/// Aggregations over documents on this device, with the server's arithmetic.
 enum LocalAggregation {
-    /// By alias. Only documents that have all aggregated fields count, for the count beside a sum, too.
+    /// The results by alias. Only documents that have all aggregated fields count, also for a count next to a sum.
     static func values(of fields: [AggregateField], over documents: DocumentSet) -> [String: Value] {
         let paths = fields.compactMap(\.path)
         var sums = fields.map { _ in NumberSum() }

@@ -1,7 +1,7 @@
 internal import HearthModel
 internal import HearthSync
 
-/// Calls that write, as mutations. Without preconditions but that of an update: transactions set their own.
+/// Converts write calls to mutations. Only an update gets a precondition: transactions set their own.
 struct MutationBuilder {
     private let reader: UserDataReader
 

@@ -1,6 +1,6 @@
 internal import HearthModel
 
-/// Paths as the user writes them.
+/// Paths in the user's form.
 enum Paths {
     static func collection(_ string: String, below parent: ResourcePath) throws(Status) -> ResourcePath {
         let path = try parse(string, "Collection", below: parent)
@@ -34,10 +34,10 @@ enum Paths {
         -> ResourcePath
     {
         if string.isEmpty { throw .invalidArgument("\(kind) path cannot be empty.") }
-        // By bytes: a character of Swift may be a slash with an accent on it.
+        // By bytes: in Swift, a slash with a combining accent is another character.
         var segments = string.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(Substring($0)) }
-        // One slash at either end is overlooked.
+        // One slash at either end is ignored.
         if segments.count > 1, segments[0].isEmpty { segments.removeFirst() }
         if segments.count > 1, segments[segments.count - 1].isEmpty { segments.removeLast() }
         if segments.contains(where: \.isEmpty) {
@@ -48,7 +48,7 @@ enum Paths {
 
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 
-    /// 20 characters, each one of 62: the same odds of a clash as a random UUID's.
+    /// 20 characters, each one of 62. The probability of a collision is about that of random UUIDs.
     static func newDocumentID() -> String {
         var random = SystemRandomNumberGenerator()
         return String((0..<20).map { _ in alphabet[Int.random(in: 0..<alphabet.count, using: &random)] })

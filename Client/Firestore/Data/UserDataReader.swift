@@ -1,13 +1,13 @@
 internal import Foundation
 internal import HearthModel
 
-/// Turns what the user gives into the model's values, checking it on the way.
+/// Converts the user's values to the model's values and checks them.
 ///
-/// Throws INVALID_ARGUMENT for what Apple's API answers with an exception; the message names the field.
+/// Throws `INVALID_ARGUMENT` where Apple's API raises an exception. The message names the field.
 struct UserDataReader: Sendable {
     let database: DatabaseName
 
-    /// What the data is for: decides which sentinels may stand in it.
+    /// The purpose of the data, which determines the permitted sentinels.
     enum Source: Sendable {
         case set
         case mergeSet
@@ -16,11 +16,11 @@ struct UserDataReader: Sendable {
         case argument(of: String)
     }
 
-    /// A document's data, taken apart.
+    /// The parsed data of a document.
     struct Parsed: Sendable {
         var fields = MapValue()
         var transforms: [FieldTransform] = []
-        /// Leaf paths, of merges only: what the data gives, and what it deletes; no transforms.
+        /// Leaf paths, for merges only: the fields to set and the fields to delete, without transforms.
         var mask: [ModelFieldPath] = []
     }
 
@@ -32,7 +32,7 @@ struct UserDataReader: Sendable {
         return walk.parsed
     }
 
-    /// All leaves of the data are the mask.
+    /// The mask consists of all leaves of the data.
     func merge(_ data: [String: Any]) throws(Status) -> Parsed {
         var walk = UserDataWalk(reader: self, source: .mergeSet)
         walk.parsed.fields = try walk.map(data, at: []) ?? MapValue()
@@ -40,7 +40,7 @@ struct UserDataReader: Sendable {
         return walk.parsed
     }
 
-    /// - Parameter fields: texts and `FieldPath`s; each must occur in the data.
+    /// - Parameter fields: strings and `FieldPath`s; each must occur in the data.
     func merge(_ data: [String: Any], fields: [Any]) throws(Status) -> Parsed {
         var walk = UserDataWalk(reader: self, source: .mergeSet)
         let all = try walk.map(data, at: []) ?? MapValue()
@@ -56,7 +56,7 @@ struct UserDataReader: Sendable {
                 throw .invalidArgument(
                     "Field '\(path.string)' is specified in your field mask but missing from your input data.")
             }
-            // A field that is only transformed keeps its stored value as the transform's base.
+            // A field that is only transformed is not in the mask: the transform needs its stored value.
             if !isTransformed { parsed.mask.append(path) }
             if let value = all[path: path] { parsed.fields.set(path, value) }
         }
@@ -66,14 +66,14 @@ struct UserDataReader: Sendable {
         return parsed
     }
 
-    /// - Parameter data: keys are dotted texts or `FieldPath`s.
+    /// - Parameter data: the keys are strings with dots or `FieldPath`s.
     func update(_ data: [AnyHashable: Any]) throws(Status) -> Parsed {
         var walk = UserDataWalk(reader: self, source: .update)
         var entries: [(path: ModelFieldPath, value: Any)] = []
         for (key, value) in data {
             entries.append((try FieldPath.parse(any: key.base, what: "Dictionary keys passed to updateData"), value))
         }
-        // A dictionary has no order of its own: the paths give one, so that equal updates make equal requests.
+        // A dictionary has no order. Sorting by path makes equal updates produce equal requests.
         entries.sort { $0.path < $1.path }
         for (path, value) in entries {
             for name in path.segments { try UserDataWalk.validate(name: name, at: path.segments) }
@@ -86,7 +86,7 @@ struct UserDataReader: Sendable {
                 walk.parsed.fields.set(path, parsed)
                 walk.parsed.mask.append(path)
             } else if walk.parsed.transforms.dropFirst(transformCount).allSatisfy({ $0.path != path }) {
-                // A map of nothing but sentinels: it replaces what was there.
+                // A map that contains only sentinels replaces the stored map.
                 walk.parsed.mask.append(path)
             }
         }
@@ -98,7 +98,7 @@ struct UserDataReader: Sendable {
     /// A value in a query.
     func queryValue(_ value: Any) throws(Status) -> Value {
         var walk = UserDataWalk(reader: self, source: .argument(of: "queries"))
-        // Only sentinels give nothing, and as an argument each of them is refused.
+        // Only sentinels produce no value, and as an argument each of them throws.
         return try walk.value(value, at: []) ?? .null
     }
 

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import HearthModel
 
-/// One way through a value of the user's: gathers transforms and the mask as it goes.
+/// One traversal of a value of the user. It collects transforms and the mask.
 struct UserDataWalk {
     let reader: UserDataReader
     let source: UserDataReader.Source
@@ -12,7 +12,7 @@ struct UserDataWalk {
         self.source = source
     }
 
-    /// nil when the value was nothing but sentinels, which stand in `parsed` now.
+    /// nil when the value consisted only of sentinels, which are in `parsed` now.
     mutating func value(_ value: Any, at path: [String], inArray: Bool = false) throws(Status) -> Value? {
         if path.count > Limits.messageDepthMax { throw invalid("It nests deeper than any server takes.", path) }
         if let optional = value as? any OptionalValue {
@@ -32,7 +32,7 @@ struct UserDataWalk {
             var elements: [Value] = []
             elements.reserveCapacity(array.count)
             for element in array {
-                // Depth counts although arrays have no place in a path.
+                // An array element adds to the depth although a path does not contain arrays.
                 elements.append(try self.value(element, at: path + [""], inArray: true) ?? .null)
             }
             return leaf(.array(elements), path, inArray)
@@ -40,11 +40,11 @@ struct UserDataWalk {
         throw invalid("Unsupported type: \(Swift.type(of: value)).", path)
     }
 
-    /// nil when the map isn't empty, but holds nothing but sentinels.
+    /// nil when the map is not empty, but contains only sentinels.
     mutating func map(_ map: [String: Any], at path: [String], inArray: Bool = false) throws(Status) -> MapValue? {
         var fields: [MapValue.Field] = []
         fields.reserveCapacity(map.count)
-        // Sorted, so that equal data makes equal requests: transforms come in the order of the walk.
+        // Sorted, so that equal data produces equal requests: transforms are in the order of the traversal.
         for (name, member) in map.sorted(by: { UTF8Order.compare($0.key, $1.key) < 0 }) {
             try Self.validate(name: name, at: path + [name])
             if let value = try value(member, at: path + [name], inArray: false, belowArray: inArray) {
@@ -58,7 +58,7 @@ struct UserDataWalk {
         return fields.isEmpty ? nil : MapValue(sorted: fields)
     }
 
-    /// A map's member: in a map inside an array sentinels are refused, while arrays are allowed again.
+    /// A map's member. In a map inside an array, sentinels are not allowed, and arrays are allowed again.
     private mutating func value(
         _ value: Any, at path: [String], inArray: Bool, belowArray: Bool
     ) throws(Status) -> Value? {
@@ -69,10 +69,10 @@ struct UserDataWalk {
         return try self.value(value, at: path, inArray: inArray)
     }
 
-    /// Set while the walk is in a map inside an array.
+    /// True while the traversal is in a map inside an array.
     private var isBelowArray = false
 
-    /// Notes a leaf path for the mask of a merge.
+    /// Adds a leaf path to the mask of a merge.
     private mutating func leaf(_ value: Value, _ path: [String], _ inArray: Bool) -> Value {
         if case .mergeSet = source, !inArray, !isBelowArray { parsed.mask.append(ModelFieldPath(segments: path)) }
         return value
@@ -80,7 +80,7 @@ struct UserDataWalk {
 
     // MARK: Scalars
 
-    /// nil for arrays, maps and what isn't known.
+    /// nil for arrays, maps and unknown types.
     private func scalar(_ value: Any, at path: [String]) throws(Status) -> Value? {
         switch value {
         case is NSNull: return .null
@@ -135,7 +135,7 @@ struct UserDataWalk {
         case .delete:
             switch source {
             case .mergeSet: return parsed.mask.append(field)
-            // A delete that is the value of a key of its own never comes here.
+            // A delete that is the value of a top-level key does not reach this function.
             case .update:
                 throw invalid("FieldValue.delete() can only appear at the top level of your update data.", path)
             default:
@@ -157,18 +157,18 @@ struct UserDataWalk {
     // MARK: Messages
 
     static func validate(name: String, at path: [String]) throws(Status) {
-        if name.isEmpty { throw .invalidArgument("Invalid data. Document fields must not be empty\(place(path)).") }
+        if name.isEmpty { throw .invalidArgument("Invalid data. Document fields must not be empty\(location(path)).") }
         if name.utf8.count >= 4, name.hasPrefix("__"), name.hasSuffix("__") {
-            throw .invalidArgument("Invalid data. Document fields cannot begin and end with \"__\"\(place(path)).")
+            throw .invalidArgument("Invalid data. Document fields cannot begin and end with \"__\"\(location(path)).")
         }
     }
 
     private func invalid(_ reason: String, _ path: [String]) -> Status {
         .invalidArgument(
-            "Invalid data. \(reason.hasSuffix(".") ? String(reason.dropLast()) : reason)\(Self.place(path)).")
+            "Invalid data. \(reason.hasSuffix(".") ? String(reason.dropLast()) : reason)\(Self.location(path)).")
     }
 
-    private static func place(_ path: [String]) -> String {
+    private static func location(_ path: [String]) -> String {
         let names = path.filter { !$0.isEmpty }
         return names.isEmpty ? "" : " (found in field \(ModelFieldPath(segments: names).string))"
     }

@@ -2,10 +2,10 @@ internal import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// Turns the model's values into what the user gets.
+/// Converts the model's values to the user's values.
 ///
-/// Numbers and booleans come out as `NSNumber`: on Linux an `Any` that holds an `Int64` doesn't cast with `as? Int`, while a
-/// number of Foundation casts to each of Swift's that can hold it, as on Apple platforms.
+/// Numbers and Booleans become `NSNumber`. On Linux an `Any` that holds an `Int64` does not cast with `as? Int`, but an
+/// `NSNumber` casts to every number type of Swift that can represent it, as on Apple platforms.
 struct UserDataWriter {
     let firestore: Firestore
     let behavior: ServerTimestampBehavior
@@ -44,8 +44,8 @@ struct UserDataWriter {
         }
     }
 
-    /// A reference into another database has no object of this one: as Apple's library does, it is taken as one of this
-    /// database, with a warning.
+    /// A reference into another database cannot be represented by this instance. As in Apple's library it becomes a
+    /// reference into this database, with a warning.
     private func reference(_ name: String) -> Any {
         do {
             let resource = try ResourceName(reference: name)

@@ -2,8 +2,8 @@ internal import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// Stands in when the real engine could not start, say because another process holds the cache: every call fails with the
-/// reason, so that the program hears it where it can handle it.
+/// Replaces an engine that could not start, for example because another process uses the cache. Every call fails with
+/// the reason, so that the program receives it in its error handling.
 final class BrokenEngine: FirestoreEngine {
     let reason: Status
     private let callbacks: DispatchQueue
@@ -55,7 +55,7 @@ final class BrokenEngine: FirestoreEngine {
         callbacks.async { [reason] in onProgress(BundleProgress(state: .error), reason) }
     }
 
-    /// The one call without an error: the reason goes to the log.
+    /// The only call without an error: the reason is logged.
     func namedQuery(_ name: String, completion: @escaping @Sendable (ClientQuery?) -> Void) {
         Log.warning("getQuery(named: \"\(name)\"): \(reason)")
         callbacks.async { completion(nil) }
@@ -66,6 +66,6 @@ final class BrokenEngine: FirestoreEngine {
     func deleteAllIndexes() {}
     func enableNetwork(completion: @escaping @Sendable (Status?) -> Void) { fail(completion) }
     func disableNetwork(completion: @escaping @Sendable (Status?) -> Void) { fail(completion) }
-    /// Nothing runs, so nothing is left to end.
+    /// Nothing runs, so nothing must be ended.
     func terminate(completion: @escaping @Sendable () -> Void) { callbacks.async { completion() } }
 }

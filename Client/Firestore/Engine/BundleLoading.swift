@@ -1,7 +1,7 @@
 internal import Foundation
 internal import HearthModel
 
-/// Tells a bundle's progress to observers, in the order in which they came, and to the completion last.
+/// Reports a bundle's progress to observers, in the order of their registration, and then to the completion.
 final class BundleLoading: Sendable {
     typealias Observer = Carried<(LoadBundleTaskProgress) -> Void>
     typealias Completion = @Sendable (Result<LoadBundleTaskProgress, Status>) -> Void
@@ -9,7 +9,7 @@ final class BundleLoading: Sendable {
     private struct State {
         var observers: [(handle: Int, observer: Observer)] = []
         var nextHandle = 1
-        /// The last step, when it was told: an observer who comes later hears it at once.
+        /// The last step after it was reported. An observer that is added later receives it at once.
         var end: LoadBundleTaskProgress?
     }
 
@@ -32,7 +32,7 @@ final class BundleLoading: Sendable {
         }
     }
 
-    /// For `async` calls: the completion waits for no queue of the user's.
+    /// For `async` calls: the completion does not use a queue of the user.
     static func start(_ firestore: Firestore, _ source: BundleSource, completion: @escaping Completion) {
         firestore.engine.loadBundle(read: source.read) { progress, status in
             if let status { return completion(.failure(status)) }
@@ -46,13 +46,13 @@ final class BundleLoading: Sendable {
     ) -> BundleLoading {
         let loading = BundleLoading(firestore)
         firestore.engine.loadBundle(read: source.read) { progress, status in
-            let told = LoadBundleTaskProgress(progress)
+            let step = LoadBundleTaskProgress(progress)
             firestore.deliver {
-                for observer in loading.observers(of: told) { observer.value(told) }
+                for observer in loading.observers(of: step) { observer.value(step) }
                 switch progress.state {
                 case .inProgress: return
-                case .success: atEnd(told, .success(()))
-                case .error: atEnd(told, .failure(status ?? .internalError("Loading the bundle failed.")))
+                case .success: atEnd(step, .success(()))
+                case .error: atEnd(step, .failure(status ?? .internalError("Loading the bundle failed.")))
                 }
             }
         }
@@ -69,7 +69,7 @@ final class BundleLoading: Sendable {
         return handle
     }
 
-    /// Those who are to hear a step. The last one is kept in the same moment, so that nobody who comes misses it.
+    /// The observers of a step. The last step is stored under the same lock, so that no new observer misses it.
     private func observers(of step: LoadBundleTaskProgress) -> [Observer] {
         state.with { state in
             let observers = state.observers.map(\.observer)
@@ -86,7 +86,7 @@ final class BundleLoading: Sendable {
     func removeAll() { state.with { $0.observers = [] } }
 }
 
-/// A bundle's bytes, piece by piece. The engine reads them on one thread of its own.
+/// A bundle's bytes in chunks. The engine reads them on a dedicated thread.
 final class BundleSource: Sendable {
     private enum Content {
         case data(Data, position: Int)
@@ -100,12 +100,12 @@ final class BundleSource: Sendable {
 
     init(_ stream: InputStream) { content = Locked(.stream(Carried(stream).value, isOpen: false)) }
 
-    /// - Throws: INVALID_ARGUMENT for a URL that is none of a file, `http` or `https`.
+    /// - Throws: `INVALID_ARGUMENT` for a URL whose scheme is not `file`, `http` or `https`.
     init(_ url: URL, _ firestore: Firestore) throws(Status) {
         switch url.scheme?.lowercased() {
         case "file":
             guard let stream = InputStream(fileAtPath: url.path) else {
-                throw .invalidArgument("loadBundle(from:) can't read \(url.absoluteString).")
+                throw .invalidArgument("loadBundle(from:) cannot read \(url.absoluteString).")
             }
             content = Locked(.stream(Carried(stream).value, isOpen: false))
         case "http", "https":
@@ -116,7 +116,7 @@ final class BundleSource: Sendable {
         }
     }
 
-    /// At most so many bytes; none at the end.
+    /// At most the given number of bytes; none at the end.
     func read(_ countMax: Int) throws -> [UInt8] {
         try content.with { content in
             switch content {
@@ -151,7 +151,7 @@ final class BundleSource: Sendable {
         return Array(piece.prefix(count))
     }
 
-    /// The whole of a stream, as text.
+    /// The whole contents of a stream as a string.
     static func string(of stream: InputStream) throws(Status) -> String {
         stream.open()
         var bytes: [UInt8] = []
@@ -161,7 +161,7 @@ final class BundleSource: Sendable {
             bytes += piece
         }
         guard let string = String(validating: bytes, as: UTF8.self) else {
-            throw .invalidArgument("The stream holds no UTF-8 text.")
+            throw .invalidArgument("The stream does not contain valid UTF-8.")
         }
         return string
     }

@@ -2,9 +2,9 @@ internal import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// Makes what a Firestore instance runs on. Tests put another in its place.
+/// Makes the engine of a Firestore instance. Tests use another factory.
 struct EngineFactory: Sendable {
-    /// What the engine is made for.
+    /// The parameters of the engine.
     struct Request: Sendable {
         var configuration: SyncConfiguration
         var host: String
@@ -18,7 +18,7 @@ struct EngineFactory: Sendable {
     var make: @Sendable (Request) throws(Status) -> any FirestoreEngine
     var clearPersistence: @Sendable (SyncConfiguration) throws(Status) -> Void
 
-    /// The sync engine over a network of one's choice.
+    /// The sync engine over a given network.
     static func syncing(
         over network: @escaping @Sendable (Request) throws(Status) -> any Datastore
     ) -> EngineFactory {

@@ -3,10 +3,10 @@ internal import HearthSync
 
 /// The sync engine as the public API sees it: `SyncClient`, or a fake in tests.
 ///
-/// Completions and events come on one serial queue of the instance. The API hops from there to the user's queue for
-/// completion handlers and listeners, and not for `async` calls: those need no queue of the user's to run.
+/// Completions and events arrive on one serial queue of the instance. The API forwards completion handlers and
+/// listeners to the user's queue. `async` calls need no queue of the user.
 protocol FirestoreEngine: AnyObject, Sendable {
-    /// - Parameter onEnd: the engine was terminated, and no event comes any more.
+    /// - Parameter onEnd: the engine was terminated. No event follows.
     func listen(
         to query: ClientQuery, options: SyncClient.ListenOptions, onEnd: @escaping @Sendable () -> Void,
         onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
@@ -46,7 +46,7 @@ extension FirestoreEngine {
     ) -> EngineListener { listen(to: query, options: options, onEnd: {}, onEvent: onEvent) }
 }
 
-/// Stands for one listener. Removing it is harmless when repeated.
+/// One listener. Repeated removal has no effect.
 final class EngineListener: Sendable {
     private let onRemove: @Sendable () -> Void
 
@@ -55,7 +55,7 @@ final class EngineListener: Sendable {
     func remove() { onRemove() }
 }
 
-/// How far a bundle was read.
+/// The progress of loading a bundle.
 struct BundleProgress: Sendable, Equatable {
     var documentsLoaded = 0
     var totalDocuments = 0

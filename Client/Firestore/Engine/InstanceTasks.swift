@@ -1,4 +1,4 @@
-/// Work of an instance that needs tasks of its own. It is cancelled when the instance ends.
+/// Work of an instance that needs its own tasks. It is cancelled when the instance ends.
 final class InstanceTasks: Sendable {
     private struct State {
         var isEnded = false
@@ -8,8 +8,8 @@ final class InstanceTasks: Sendable {
 
     private let state = Locked(State())
 
-    /// - Parameter work: is cancelled from the start when the instance has ended.
-    /// - Returns: cancels it.
+    /// - Parameter work: starts cancelled when the instance has already ended.
+    /// - Returns: a closure that cancels the work.
     @discardableResult
     func run(_ work: @escaping @Sendable () async -> Void) -> @Sendable () -> Void {
         state.with { state in
@@ -19,7 +19,7 @@ final class InstanceTasks: Sendable {
                 await work()
                 self.state.with { $0.tasks[number] = nil }
             }
-            // It can't be removed before: that waits for the lock.
+            // The task cannot be removed before it is added: removal waits for the lock.
             state.tasks[number] = task
             if state.isEnded { task.cancel() }
             return { task.cancel() }

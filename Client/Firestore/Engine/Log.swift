@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// What the library says on standard error: warnings always, the rest after `Firestore.enableLogging(true)`.
+/// The library's messages on standard error: always warnings, details only after `Firestore.enableLogging(true)`.
 enum Log {
     private static let isVerbose = Locked(false)
 

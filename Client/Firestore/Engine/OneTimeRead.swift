@@ -1,9 +1,9 @@
 internal import HearthModel
 internal import HearthSync
 
-/// What `get` means: the cache at once, or the first event of a listener that waits for the server.
+/// Implements `get`: a read from the cache, or the first event of a listener that waits for the server.
 enum OneTimeRead {
-    /// Ends a read before its time: its completion isn't called then.
+    /// Ends a read early: its completion does not run then.
     typealias Stop = @Sendable () -> Void
 
     @discardableResult
@@ -30,7 +30,7 @@ enum OneTimeRead {
                 result.map { reference.snapshot(of: $0) }.flatMap { snapshot in
                     guard snapshot.metadata.isFromCache else { return .success(snapshot) }
                     if !snapshot.exists {
-                        // To say that it doesn't exist would be a guess.
+                        // The client does not know whether the document exists.
                         return .failure(.unavailable("Failed to get document because the client is offline."))
                     }
                     if source == .server {
@@ -55,7 +55,7 @@ enum OneTimeRead {
         }
     }
 
-    /// A query's result as the engine gives it.
+    /// A query's result in the engine's form.
     @discardableResult
     static func view(
         of query: ClientQuery, _ engine: any FirestoreEngine, _ source: FirestoreSource,
@@ -78,7 +78,7 @@ enum OneTimeRead {
         }
     }
 
-    /// The first event decides; the listener is gone before the result is given.
+    /// Completes with the first event. The listener is removed before.
     private static func first(
         of query: ClientQuery, _ engine: any FirestoreEngine,
         _ completion: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
@@ -88,7 +88,7 @@ enum OneTimeRead {
             var isDone = false
         }
         let state = Locked(State())
-        /// Whether nothing has ended the read before.
+        /// Returns whether the read had not ended before.
         let end: @Sendable () -> Bool = {
             let (isFirst, listener) = state.with { state in
                 defer { (state.listener, state.isDone) = (nil, true) }
@@ -107,7 +107,7 @@ enum OneTimeRead {
             if !state.isDone { state.listener = listener }
             return state.isDone
         }
-        // The event may have been quicker than the call that asked for it.
+        // The event may arrive before `listen` returns.
         if isDone { listener.remove() }
         return { _ = end() }
     }

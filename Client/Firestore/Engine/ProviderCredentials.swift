@@ -2,10 +2,10 @@ internal import Foundation
 internal import HearthModel
 internal import HearthSync
 
-/// A provider as the engine sees it.
+/// Adapts a token provider to the engine.
 final class ProviderCredentials: CredentialsProvider {
     private let provider: any AuthTokenProvider
-    /// Whether the server refused the last token.
+    /// Whether the server rejected the last token.
     private let isRefused = Locked(false)
 
     init(_ provider: any AuthTokenProvider) { self.provider = provider }
@@ -21,7 +21,7 @@ final class ProviderCredentials: CredentialsProvider {
             }
             return (ClientUser(uid: token.uid), token.token)
         } catch {
-            // Asked for anew at the next try.
+            // The next attempt requests a new token again.
             if isForcing { isRefused.with { $0 = true } }
             throw Status(error: error)
         }
@@ -36,7 +36,7 @@ final class ProviderCredentials: CredentialsProvider {
 }
 
 extension Status {
-    /// Any error as a status: ours keep their code, all others are UNKNOWN.
+    /// Converts any error to a status: our errors retain their code, all others become `UNKNOWN`.
     init(error: any Error) {
         if let status = error as? Status {
             self = status
@@ -48,7 +48,7 @@ extension Status {
         }
     }
 
-    /// nil when it is none of `Auth`'s.
+    /// nil for an error that is not from `Auth`.
     private init?(authError error: NSError) {
         guard error.domain == AuthErrorDomain else { return nil }
         self.init(.unauthenticated, error.localizedDescription)

@@ -1,7 +1,7 @@
 internal import HearthModel
 internal import HearthSync
 
-/// `SyncClient` behind the API's protocol.
+/// Adapts `SyncClient` to the API's protocol.
 final class SyncClientEngine: FirestoreEngine {
     private let client: SyncClient
 

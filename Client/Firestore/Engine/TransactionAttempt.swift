@@ -1,14 +1,14 @@
 internal import HearthModel
 internal import HearthSync
 
-/// What one attempt of a transaction read and wrote. Reads and writes come from the user's thread, one after another.
+/// The reads and writes of one attempt of a transaction. They come from the user's thread, one after another.
 final class TransactionAttempt: Sendable {
     private struct State {
-        /// `Timestamp.none` for what is missing.
+        /// `Timestamp.none` for a missing document.
         var versions: [ResourcePath: ModelTimestamp] = [:]
         var mutations: [Mutation] = []
         var written: Set<ResourcePath> = []
-        /// Reported by the commit: a write has no way to throw.
+        /// Reported by the commit, because a write cannot throw.
         var failure: Status?
         var isCommitted = false
     }
@@ -47,7 +47,7 @@ final class TransactionAttempt: Sendable {
         return document
     }
 
-    /// Gives the mutation its precondition: the first write of what was read is for that version only.
+    /// Adds the precondition to the mutation: the first write of a document that was read applies only to that version.
     func write(_ mutation: Mutation) throws(Status) {
         try state.with { (state) throws(Status) in
             if state.isCommitted {
@@ -56,7 +56,7 @@ final class TransactionAttempt: Sendable {
             var mutation = mutation
             let version = state.written.contains(mutation.key) ? nil : state.versions[mutation.key]
             if mutation.precondition == .exists(true), version == ModelTimestamp.none {
-                // What update says of a missing document; known here before the server is asked.
+                // An update of a missing document fails here with the server's error, before a request.
                 state.failure =
                     state.failure
                     ?? .invalidArgument("Can't update a document that doesn't exist: \(mutation.key.string)")
@@ -72,13 +72,13 @@ final class TransactionAttempt: Sendable {
         version == .none ? .exists(false) : .updateTime(version)
     }
 
-    /// Commits what was written, and verifies what was only read.
+    /// Commits the writes, and verifies the documents that were only read.
     func commit() async throws(Status) {
         let mutations = try state.with { (state) throws(Status) in
             state.isCommitted = true
             if let failure = state.failure { throw failure }
             let unwritten = state.versions.filter { !state.written.contains($0.key) }
-            // In the order of their names, so that equal transactions make equal requests.
+            // Sorted by name, so that equal transactions make equal requests.
             return state.mutations
                 + unwritten.sorted { $0.key.string < $1.key.string }.map { key, version in
                     Mutation(key: key, kind: .verify, precondition: Self.precondition(version))
@@ -87,6 +87,6 @@ final class TransactionAttempt: Sendable {
         try await engine.commit(mutations)
     }
 
-    /// No more writes are taken: the closure failed.
+    /// Accepts no more writes: the closure failed.
     func close() { state.with { $0.isCommitted = true } }
 }

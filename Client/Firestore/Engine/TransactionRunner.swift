@@ -1,30 +1,32 @@
 internal import Foundation
 internal import HearthModel
 
-/// Runs a transaction's closure until its commit succeeds, or an error says that it never will.
+/// Runs a transaction's closure until its commit succeeds or fails permanently.
 struct TransactionRunner: Sendable {
     static let attemptsDefault = 5
 
     let firestore: Firestore
     let attemptsMax: Int
-    /// Waits some seconds: tests count instead. Ends when the task is cancelled.
+    /// Waits some seconds; tests only count. It ends when the task is cancelled.
     var sleep: @Sendable (Double) async -> Void = { seconds in
         try? await Task.sleep(nanoseconds: UInt64(seconds * 1_000_000_000))
     }
 
-    /// Begins the transaction in a task of the instance.
-    /// - Returns: ends it early: no attempt is begun any more, and that which is being committed may be made or not.
+    /// Starts the transaction in a task of the instance.
+    /// - Returns: a closure that ends it early. No further attempt starts; a commit in progress may or may not be
+    ///   applied.
     @discardableResult
     func start(
         _ block: Carried<(Transaction, NSErrorPointer) -> Any?>,
         completion: @escaping @Sendable (Result<Carried<Any?>, any Error>) -> Void
     ) -> @Sendable () -> Void {
-        // Here, where its absence is the caller's mistake; not in a task, which may begin after the end.
+        // Read here, where a terminated instance is the caller's error; the task may start after the end.
         let engine = firestore.engine
         return firestore.tasks.run { completion(await run(block, engine)) }
     }
 
-    /// The first attempt at once; then 1 s, half as much more each time, at most 60 s, each give or take a half.
+    /// The first attempt starts at once. Then the base delay is 1 s and grows by a factor of 1.5 up to 60 s. Each delay
+    /// is multiplied by a random factor from 0.5 to 1.5.
     struct Backoff {
         static let secondsFirst = 1.0
         static let secondsMax = 60.0
@@ -55,7 +57,8 @@ struct TransactionRunner: Sendable {
             let failure: Status
             if let userError {
                 attempt.close()
-                // An error of the closure's own ends the transaction; one of ours, from a read, is judged like ours.
+                // An error of the user's code ends the transaction. An error of this library, from a read, may allow a
+                // retry.
                 guard let status = Status(firestoreError: userError) else { return .failure(userError) }
                 failure = status
             } else {
@@ -73,7 +76,7 @@ struct TransactionRunner: Sendable {
         }
     }
 
-    /// On a thread that may block: reads inside the closure do.
+    /// Runs on a thread that may block, because reads inside the closure block.
     private func call(
         _ block: Carried<(Transaction, NSErrorPointer) -> Any?>, _ attempt: TransactionAttempt
     ) async -> (Carried<Any?>, NSError?) {

@@ -4,12 +4,12 @@ internal import HearthTransport
 internal import HearthWire
 internal import Synchronization
 
-/// The `Datastore` over gRPC: one channel to the server, on a transport of its own.
+/// The `Datastore` over gRPC: one channel to the server, on its own transport.
 ///
-/// Events of streams, their decoding included, come on the transport's thread, in order. `opened` comes when the
-/// connection stands and the head of the request is on its way, without waiting for the answer's head: Firestore sends
-/// that with its first response only, for which the Write stream's handshake and the Listen stream's first target must
-/// have been sent. It proves that the server was reached, not that it accepts the stream.
+/// Events of streams are decoded and delivered on the transport's thread, in order. `opened` is delivered when the
+/// connection is established and the request's headers are sent, before the response's headers arrive: Firestore sends
+/// these only with its first response, and that requires the Write stream's handshake or the Listen stream's first
+/// target. `opened` proves that the server was reached, not that it accepts the stream.
 final class GRPCDatastore: Datastore {
     private let transport: Transport
     private let channel: GRPCChannel
@@ -20,8 +20,8 @@ final class GRPCDatastore: Datastore {
 
     /// - Parameters:
     ///   - address: `firestore.googleapis.com:443` with TLS, or an emulator.
-    ///   - timeoutMilliseconds: of calls that aren't streams.
-    /// - Throws: what `Transport` throws.
+    ///   - timeoutMilliseconds: the timeout of calls that are not streams.
+    /// - Throws: the errors of `Transport`.
     init(address: ServerAddress, timeoutMilliseconds: Int = 60_000) throws(Status) {
         transport = try Transport(name: "hearth-firestore")
         channel = GRPCChannel(transport: transport, address: address)
@@ -75,7 +75,7 @@ final class GRPCDatastore: Datastore {
         return responses
     }
 
-    /// Where the kernel gives no news of the network, nothing is told: streams then come back by their backoff alone.
+    /// On a kernel without network notifications nothing is reported: streams are then reopened only by their backoff.
     func observeReachability(_ changed: @escaping @Sendable () -> Void) {
         let made: NetworkMonitor?
         do throws(Status) { made = try NetworkMonitor(transport: transport, onChange: changed) } catch { made = nil }
@@ -87,7 +87,8 @@ final class GRPCDatastore: Datastore {
         transport.shutDown()
     }
 
-    /// Source: `client-sync`, 9.2.
+    /// The request headers of the Firebase SDKs: see `firestore/core/src/remote/grpc_connection.cc` of
+    /// firebase-ios-sdk.
     static func metadata(_ headers: RequestHeaders) -> [HTTPField] {
         let database = headers.database.string
         var fields = [
@@ -121,7 +122,7 @@ final class GRPCDatastore: Datastore {
     }
 }
 
-/// One stream, its messages encoded and decoded.
+/// One stream. It encodes and decodes its messages.
 private final class GRPCRequestStream<Request: WireMessage>: RequestStream {
     private let stream: GRPCStream
 
@@ -152,7 +153,7 @@ private final class GRPCRequestStream<Request: WireMessage>: RequestStream {
     func cancel() { stream.cancel() }
 }
 
-/// Lets the event handler end its own stream. Events may come before the stream has been handed out.
+/// Lets the event handler end its own stream. Events may arrive before the stream has been returned.
 private final class StreamEnding: Sendable {
     private struct State {
         weak var stream: GRPCStream?

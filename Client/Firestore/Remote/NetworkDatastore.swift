@@ -4,14 +4,14 @@ internal import HearthModel
 internal import HearthSync
 internal import HearthTransport
 
-/// Where the network comes in: settings become an address.
+/// Makes the network from settings.
 enum NetworkDatastore {
     static func make(_ request: EngineFactory.Request) throws(Status) -> any Datastore {
         try GRPCDatastore(
             address: try address(host: request.host, isSSLEnabled: request.isSSLEnabled, TLSOptions(request.tls)))
     }
 
-    /// - Parameter host: a name or an address, with a port or without; IPv6 with brackets when it has a port.
+    /// - Parameter host: a name or an address, with or without a port; an IPv6 address with a port needs brackets.
     static func address(
         host string: String, isSSLEnabled: Bool, _ tls: TLSOptions = TLSOptions()
     ) throws(Status) -> ServerAddress {
@@ -19,13 +19,13 @@ enum NetworkDatastore {
         return ServerAddress(
             host: host, port: port ?? (isSSLEnabled ? 443 : 80),
             security: isSSLEnabled ? .tls(tls) : .plaintext,
-            // No proxy reaches what is on this machine.
+            // A proxy cannot reach a server on this machine.
             proxy: isLoopback(host) ? .none : .environment)
     }
 
     private static func split(_ string: String) throws(Status) -> (host: String, port: Int?) {
         let colons = string.utf8.count { $0 == UInt8(ascii: ":") }
-        // Several colons without brackets are an IPv6 address as a whole.
+        // Several colons without brackets are an IPv6 address without a port.
         guard colons == 1 || string.contains("]:"), let colon = string.lastIndex(of: ":") else {
             return (bare(string), nil)
         }

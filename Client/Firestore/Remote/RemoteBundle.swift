@@ -3,16 +3,16 @@ internal import HearthApp
 internal import HearthModel
 internal import HearthTransport
 
-/// A bundle that a server has, fetched when the loader first reads of it, on the loader's thread.
+/// A bundle on a server. It is fetched when the loader first reads it, on the loader's thread.
 final class RemoteBundle: Sendable {
-    /// A loader keeps the documents of a whole bundle in memory, so this is no place for what doesn't fit there.
+    /// A loader holds the documents of a whole bundle in memory, so larger bundles are rejected.
     static let sizeBytesMax = 256 << 20
 
     private let url: URL
     private let tls: TLSOptions
     private let tasks: InstanceTasks
 
-    /// - Parameter url: of `http` or `https`.
+    /// - Parameter url: a URL with the scheme `http` or `https`.
     init(_ url: URL, tls: TLSSettings, tasks: InstanceTasks) {
         self.url = url
         self.tls = TLSOptions(tls)
@@ -20,7 +20,8 @@ final class RemoteBundle: Sendable {
     }
 
     /// Blocks the calling thread.
-    /// - Throws: NOT_FOUND, PERMISSION_DENIED or UNAVAILABLE as the server answers; RESOURCE_EXHAUSTED when it is too large.
+    /// - Throws: `NOT_FOUND`, `PERMISSION_DENIED` or `UNAVAILABLE` by the server's answer; `RESOURCE_EXHAUSTED` when it
+    ///   is too large.
     func bytes() throws(Status) -> Data {
         let result = Locked<Result<Data, Status>?>(nil)
         let isDone = DispatchSemaphore(value: 0)

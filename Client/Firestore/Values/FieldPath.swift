@@ -1,18 +1,19 @@
 internal import Foundation
 internal import HearthModel
 
-/// Names a field, by the keys of the maps on the way to it. Unlike dotted strings the segments may hold any characters.
+/// The path of a field: the keys of the maps that contain it, and its name. Unlike in strings with dots, segments may
+/// contain any characters.
 public final class FieldPath: Hashable, Sendable, CustomStringConvertible {
     let model: ModelFieldPath
 
-    /// - Parameter fields: at least one name, none of them empty.
+    /// - Parameter fields: at least one name; none may be empty. The program ends for any other list.
     public init(_ fields: [String]) {
         model = orTrap { () throws(Status) in try Self.checked(fields) }
     }
 
     private init(model: ModelFieldPath) { self.model = model }
 
-    /// The document's id, in queries.
+    /// The document's id, for queries.
     @discardableResult
     public class func documentID() -> FieldPath { FieldPath(model: .documentName) }
 
@@ -32,7 +33,7 @@ public final class FieldPath: Hashable, Sendable, CustomStringConvertible {
         return ModelFieldPath(segments: fields)
     }
 
-    /// What the user means by a dotted string.
+    /// The path of a string with dots.
     static func parse(_ string: String) throws(Status) -> ModelFieldPath {
         let forbidden = "~*/[]"
         if let character = string.first(where: { forbidden.contains($0) }) {
@@ -48,7 +49,7 @@ public final class FieldPath: Hashable, Sendable, CustomStringConvertible {
         return ModelFieldPath(segments: segments)
     }
 
-    /// A field named by a dotted string or a `FieldPath`, where Apple's API takes either.
+    /// The path of a string with dots or of a `FieldPath`, for API functions that accept either.
     static func parse(any field: Any, what: String) throws(Status) -> ModelFieldPath {
         if let field = field as? FieldPath { return field.model }
         if let field = field as? String { return try parse(field) }

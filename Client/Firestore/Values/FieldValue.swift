@@ -1,12 +1,12 @@
 internal import Foundation
 internal import HearthModel
 
-/// Stands in data for what the server, or the stored value, decides.
+/// A placeholder in data for a value that the server computes.
 public final class FieldValue: Sendable {
     enum Kind: Sendable {
         case delete
         case serverTimestamp
-        /// The elements as the user gave them: they are checked with the document that they are for.
+        /// The user's elements. They are checked together with the document.
         case arrayUnion(Carried<[Any]>)
         case arrayRemove(Carried<[Any]>)
         case increment(Value)
@@ -21,15 +21,15 @@ public final class FieldValue: Sendable {
     private static let deletion = FieldValue(.delete)
     private static let requestTime = FieldValue(.serverTimestamp)
 
-    /// Removes the field: in `updateData`, and in `setData` with merge.
+    /// Removes the field. It is valid in `updateData`, and in `setData` with merge.
     @discardableResult
     public class func delete() -> FieldValue { deletion }
 
-    /// The time at which the server takes the write.
+    /// The time at which the server applies the write.
     @discardableResult
     public class func serverTimestamp() -> FieldValue { requestTime }
 
-    /// Adds the elements that the array doesn't contain yet.
+    /// Adds the elements that the array does not contain yet.
     @discardableResult
     public class func arrayUnion(_ elements: [Any]) -> FieldValue { FieldValue(.arrayUnion(Carried(elements))) }
 
@@ -37,26 +37,31 @@ public final class FieldValue: Sendable {
     @discardableResult
     public class func arrayRemove(_ elements: [Any]) -> FieldValue { FieldValue(.arrayRemove(Carried(elements))) }
 
-    /// Adds to the number; what is no number counts as 0.
+    /// Adds to the number; any other value counts as 0.
     @discardableResult
     public class func increment(_ amount: Double) -> FieldValue { FieldValue(.increment(.double(amount))) }
+    /// Adds to the number; any other value counts as 0.
     @discardableResult
     public class func increment(_ amount: Int64) -> FieldValue { FieldValue(.increment(.integer(amount))) }
 
-    /// The lesser of the stored number and this one.
+    /// The smaller of the stored number and this one.
     @discardableResult
     public class func minimum(_ value: Double) -> FieldValue { FieldValue(.minimum(.double(value))) }
+    /// The smaller of the stored number and this one.
     @discardableResult
     public class func minimum(_ value: Int64) -> FieldValue { FieldValue(.minimum(.integer(value))) }
 
     /// The greater of the stored number and this one.
     @discardableResult
     public class func maximum(_ value: Double) -> FieldValue { FieldValue(.maximum(.double(value))) }
+    /// The greater of the stored number and this one.
     @discardableResult
     public class func maximum(_ value: Int64) -> FieldValue { FieldValue(.maximum(.integer(value))) }
 
+    /// A vector for similarity search.
     @discardableResult
     public class func vector(_ array: [Double]) -> VectorValue { VectorValue(array) }
+    /// A vector for similarity search.
     @discardableResult
     public class func vector(_ array: [Float]) -> VectorValue { VectorValue(array.map(Double.init)) }
 

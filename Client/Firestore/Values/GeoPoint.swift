@@ -1,13 +1,17 @@
 internal import Foundation
 internal import HearthModel
 
-/// A place on Earth, in degrees.
+/// A geographical point, in degrees.
 public final class GeoPoint: Sendable {
-    /// -90 ... 90.
+    /// The latitude in degrees: -90 to 90.
     public let latitude: Double
-    /// -180 ... 180.
+    /// The longitude in degrees: -180 to 180.
     public let longitude: Double
 
+    /// The program ends for values out of range.
+    /// - Parameters:
+    ///   - latitude: in degrees, -90 to 90.
+    ///   - longitude: in degrees, -180 to 180.
     public init(latitude: Double, longitude: Double) {
         orTrap { () throws(Status) in try Self.validate(latitude, longitude) }
         self.latitude = latitude

@@ -1,27 +1,32 @@
 public import Foundation
 internal import HearthModel
 
-/// An instant, counted from 1970-01-01T00:00:00Z. Years 1 to 9999.
+/// A time, counted from 1970-01-01T00:00:00Z, in the years 1 to 9999.
 ///
-/// Firestore keeps microseconds: what is finer is cut off when a timestamp is written.
+/// Firestore stores microseconds: finer digits are truncated when a timestamp is written.
 public final class Timestamp: Sendable {
+    /// Seconds since 1970-01-01T00:00:00Z; negative before.
     public let seconds: Int64
-    /// Nanoseconds within the second: 0 ..< 1,000,000,000.
+    /// Nanoseconds within the second: 0 to 999,999,999.
     public let nanoseconds: Int32
 
-    /// - Parameter nanoseconds: 0 ..< 1,000,000,000, counted forwards also before 1970.
+    /// The program ends for values out of range.
+    /// - Parameters:
+    ///   - seconds: since 1970-01-01T00:00:00Z, in the years 1 to 9999.
+    ///   - nanoseconds: 0 to 999,999,999, counted forwards also before 1970.
     public init(seconds: Int64, nanoseconds: Int32) {
         orTrap { () throws(Status) in try Self.validate(seconds, nanoseconds) }
         self.seconds = seconds
         self.nanoseconds = nanoseconds
     }
 
+    /// The nearest timestamp to a date. The program ends for a date outside the years 1 to 9999.
     public convenience init(date: Date) {
         let (seconds, nanoseconds) = orTrap { () throws(Status) in try Self.parts(of: date) }
         self.init(seconds: seconds, nanoseconds: nanoseconds)
     }
 
-    /// Now, by the machine's clock.
+    /// The present time of the system clock.
     public convenience init() { self.init(date: Date()) }
 
     public required init(from decoder: any Swift.Decoder) throws {
@@ -42,13 +47,15 @@ public final class Timestamp: Sendable {
         self.init(seconds: model.seconds, nanoseconds: Int32(model.nanoseconds))
     }
 
+    /// The nearest `Date`.
     @discardableResult
     public func dateValue() -> Date {
-        // From 2001, as `Date` counts: a sum from 1970 would lose twice as much.
+        // Computed from 2001, as `Date` counts: a sum from 1970 would lose twice as much precision.
         let whole = Double(seconds) - Date.timeIntervalBetween1970AndReferenceDate
         return Date(timeIntervalSinceReferenceDate: whole + Double(nanoseconds) / 1_000_000_000)
     }
 
+    /// The order of two timestamps.
     @discardableResult
     public func compare(_ other: Timestamp) -> ComparisonResult {
         if self == other { return .orderedSame }
@@ -65,7 +72,7 @@ public final class Timestamp: Sendable {
         }
     }
 
-    /// The nearest nanosecond, as far as a `Date`, which is a binary fraction of seconds since 2001, has any.
+    /// The nearest nanosecond. A `Date` is a binary fraction of seconds since 2001 and has limited precision.
     static func parts(of date: Date) throws(Status) -> (seconds: Int64, nanoseconds: Int32) {
         let whole = date.timeIntervalSinceReferenceDate.rounded(.down)
         guard whole.isFinite, abs(whole) < 1e12 else {
@@ -81,11 +88,11 @@ public final class Timestamp: Sendable {
         return (seconds, nanoseconds)
     }
 
-    /// Cut to microseconds.
+    /// Truncated to microseconds.
     var model: ModelTimestamp { ModelTimestamp(microseconds: seconds * 1_000_000 + Int64(nanoseconds) / 1000) }
 
-    /// Cut to microseconds. What is within the error of a `Date`, some 100 nanoseconds, below a whole microsecond is that
-    /// one: so a time that was read as a `Date` is written back as it was.
+    /// Truncated to microseconds. A value less than the error of a `Date` (about 100 nanoseconds) below a whole
+    /// microsecond is rounded up to it, so that a time that was read as a `Date` is written back unchanged.
     static func model(of date: Date) throws(Status) -> ModelTimestamp {
         let (seconds, nanoseconds) = try parts(of: date)
         return ModelTimestamp(microseconds: seconds * 1_000_000 + (Int64(nanoseconds) + 250) / 1000)
@@ -99,6 +106,7 @@ extension Timestamp: Hashable, Comparable, Codable, CustomStringConvertible {
         left.seconds == right.seconds && left.nanoseconds == right.nanoseconds
     }
 
+    /// Whether a timestamp is earlier than another one.
     public static func < (left: Timestamp, right: Timestamp) -> Bool {
         (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
     }

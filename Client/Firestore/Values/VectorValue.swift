@@ -2,8 +2,10 @@ internal import Foundation
 
 /// A vector for similarity search.
 public final class VectorValue: Hashable, Codable, Sendable, CustomStringConvertible {
+    /// The elements of the vector.
     public let array: [Double]
 
+    /// - Parameter array: the elements of the vector.
     public init(_ array: [Double]) { self.array = array }
 
     private enum CodingKeys: String, CodingKey { case array }

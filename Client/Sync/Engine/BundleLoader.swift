@@ -2,8 +2,8 @@ import Dispatch
 import HearthBundle
 import HearthModel
 
-/// Loads one bundle into the cache. It reads on a thread of its own, which may wait for the source; only what touches
-/// the cache happens on the worker queue.
+/// Loads one bundle into the cache. It reads on its own thread, which may block on the source. Only the work that uses
+/// the cache runs on the worker queue.
 ///
 /// Its state belongs to the reading thread.
 final class BundleLoader: @unchecked Sendable {
@@ -90,7 +90,7 @@ final class BundleLoader: @unchecked Sendable {
         }
     }
 
-    /// All of a bundle, once it has proved whole.
+    /// The complete contents of a bundle, after all of it was read and validated.
     private struct Contents: Sendable {
         var metadata: BundleMetadata
         var queries: [NamedQuery]
@@ -98,7 +98,7 @@ final class BundleLoader: @unchecked Sendable {
         var keysOfQuery: [String: Set<ResourcePath>]
 
         func apply(to engine: SyncEngine) throws(Status) {
-            // Documents that are in the cache are shown, also if what follows fails.
+            // Documents that are already in the cache are shown, also when a later step fails.
             try engine.emit(try engine.localStore.store(documents, ofBundle: metadata.id))
             for query in queries { try engine.localStore.store(query, keys: keysOfQuery[query.name] ?? []) }
             try engine.localStore.store(metadata)
@@ -119,7 +119,7 @@ extension [BundleQuery] {
         var result: [NamedQuery] = []
         for query in self {
             var user = try serializer.query(query.query, limitType: query.limitType == .last ? .last : .first)
-            // With its implied orders, as the cache gives it back.
+            // With its implied orders, in the form in which the cache returns it.
             user.orders = user.normalizedOrders
             result.append(NamedQuery(name: query.name, query: user, readTime: query.readTime))
         }

@@ -1,7 +1,7 @@
 import Glibc
 import HearthModel
 
-/// What time it is.
+/// The current time.
 enum Clock {
     /// The time of day.
     static func now() -> Timestamp {
@@ -10,7 +10,7 @@ enum Clock {
         return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
     }
 
-    /// Seconds of a clock that nobody sets.
+    /// Seconds of a monotonic clock.
     static func seconds() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Brings listeners and queries together: listeners of one query share its view.
+/// Connects listeners to queries. Listeners of one query share its view.
 final class EventManager {
     private struct QueryState {
         var listeners: [QueryListener] = []
@@ -34,7 +34,7 @@ final class EventManager {
             if !listenedToServer, listener.listensToServer { try engine.listenToServer(listener.query) }
             return engine.targetID(of: listener.query)
         } catch {
-            // Only when the cache can't be used for a while: the others of the query go on.
+            // Only for a transient failure of the cache: the other listeners of the query continue.
             if error.isPassing { queries[listener.query] = old }
             throw error
         }
@@ -88,7 +88,7 @@ final class EventManager {
         for query in Array(queries.keys) { fail(query, error) }
     }
 
-    /// The client ends: all listeners are let go.
+    /// The client ends: removes all listeners.
     func endAll() {
         let ended = queries.values.flatMap(\.listeners)
         queries = [:]

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Which documents are in limbo, and which of them are being looked up at the server.
+/// Tracks which documents are in limbo, and which of them are being looked up at the server.
 final class LimboTracker {
     struct Resolution {
         var key: ResourcePath
@@ -13,7 +13,7 @@ final class LimboTracker {
     private var resolutions: [Int32: Resolution] = [:]
     private var targetIDs: [ResourcePath: Int32] = [:]
     private var nextTargetID: Int32 = 1
-    /// In order; what is no longer in `tickets` under its number was removed.
+    /// In order. An entry whose ticket is no longer in `tickets` was removed.
     private var queue: ArraySlice<(ticket: Int, key: ResourcePath)> = []
     private var tickets: [ResourcePath: Int] = [:]
     private var nextTicket = 0
@@ -33,13 +33,13 @@ final class LimboTracker {
         nextTicket += 1
     }
 
-    /// Returns the lookup that nobody needs any more.
+    /// Returns the lookup that is no longer needed.
     func removeReference(_ key: ResourcePath, from targetID: Int32) -> Int32? {
         references.remove(key, from: targetID)
         return dropIfUnreferenced(key)
     }
 
-    /// Returns the lookups that nobody needs any more.
+    /// Returns the lookups that are no longer needed.
     func removeReferences(of targetID: Int32) -> [Int32] {
         let keys = references.removeAll(of: targetID).sorted { ResourcePath.compare($0, $1) < 0 }
         return keys.compactMap { dropIfUnreferenced($0) }
@@ -53,14 +53,14 @@ final class LimboTracker {
         return targetID
     }
 
-    /// Forgets a lookup; nil when the target is none.
+    /// Ends a lookup. Returns nil when the target is not a lookup.
     func end(_ targetID: Int32) -> Resolution? {
         guard let resolution = resolutions.removeValue(forKey: targetID) else { return nil }
         targetIDs[resolution.key] = nil
         return resolution
     }
 
-    /// The next lookup to begin, as far as there may be more of them.
+    /// The next lookup to start, if the limit allows another one.
     func startNext() -> (targetID: Int32, key: ResourcePath)? {
         while resolutions.count < resolutionsMax, let (ticket, key) = queue.popFirst() {
             guard tickets[key] == ticket else { continue }

@@ -1,13 +1,13 @@
 import HearthModel
 
-/// What happens by itself from time to time: collecting garbage and filling indexes.
+/// Background work that runs periodically: garbage collection and index backfill.
 final class Maintenance {
     static let collectionFirstSeconds = 60.0
     static let collectionSeconds = 300.0
     static let backfillFirstSeconds = 15.0
     static let backfillSeconds = 60.0
-    /// The pause between two runs while there is more to write: a new index of many documents is whole in seconds, and the
-    /// engine is never held up for long.
+    /// The pause between two runs while more entries must be written. A new index of many documents is complete within
+    /// seconds, and no run blocks the engine for long.
     static let backfillPauseSeconds = 0.01
 
     private unowned let engine: SyncEngine
@@ -32,7 +32,7 @@ final class Maintenance {
         }
     }
 
-    /// There are new indexes: begins to write their entries. Only from the queue.
+    /// Starts to write the entries of new indexes. Call it only on the queue.
     func fillIndexesSoon() { scheduleBackfill(Self.backfillPauseSeconds) }
 
     private func scheduleBackfill(_ seconds: Double) {

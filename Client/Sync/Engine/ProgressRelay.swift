@@ -1,8 +1,8 @@
 import HearthModel
 import Synchronization
 
-/// Hands each step of a bundle's loading on, many of them in one turn of the callback queue: a turn for each would cost more
-/// than the document that it tells of. Nothing comes behind the end.
+/// Delivers each step of a bundle's loading, several steps per callback: a callback for each step would cost more than
+/// the document that it reports. No step is delivered after the end.
 final class ProgressRelay: Sendable {
     package typealias Step = (progress: SyncClient.BundleProgress, error: Status?)
 
@@ -28,7 +28,7 @@ final class ProgressRelay: Sendable {
         handOn { _ in (progress, error) }
     }
 
-    /// The loading ends where it is.
+    /// Ends the loading at its current step.
     func end(_ error: Status) {
         handOn { progress in
             var progress = progress

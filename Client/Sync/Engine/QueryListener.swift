@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Decides which of a view's snapshots a listener hears.
+/// Decides which of a view's snapshots a listener receives.
 final class QueryListener {
     let query: ClientQuery
     let options: SyncClient.ListenOptions
@@ -10,7 +10,7 @@ final class QueryListener {
     private var onlineState = OnlineState.unknown
     private var snapshot: ViewSnapshot?
 
-    /// - Parameter onEnd: the client has ended, and no event comes any more.
+    /// - Parameter onEnd: runs when the client has ended. No event follows.
     init(
         _ query: ClientQuery, _ options: SyncClient.ListenOptions, onEnd: @escaping () -> Void = {},
         onEvent: @escaping (Result<ViewSnapshot, Status>) -> Void
@@ -23,7 +23,7 @@ final class QueryListener {
 
     var listensToServer: Bool { options.source == .default }
 
-    /// Whether an event was raised.
+    /// Returns whether an event was raised.
     func take(_ snapshot: ViewSnapshot) -> Bool {
         var snapshot = snapshot
         if !options.includesDocumentMetadataChanges {
@@ -48,7 +48,7 @@ final class QueryListener {
 
     func end() { onEnd() }
 
-    /// Whether an event was raised.
+    /// Returns whether an event was raised.
     func take(_ state: OnlineState) -> Bool {
         onlineState = state
         guard let snapshot, !hasRaisedFirstEvent, shouldRaiseFirstEvent(snapshot) else { return false }
@@ -68,9 +68,9 @@ final class QueryListener {
         return (snapshot.syncStateChanged || pendingChanged) && options.includesQueryMetadataChanges
     }
 
-    /// To the listener everything is new.
+    /// For the listener every document is new.
     private func raiseFirstEvent(_ snapshot: ViewSnapshot) {
-        precondition(!hasRaisedFirstEvent, "the first event comes once")
+        precondition(!hasRaisedFirstEvent, "the first event is raised only once")
         hasRaisedFirstEvent = true
         var first = snapshot
         first.oldDocuments = DocumentSet(comparator: snapshot.documents.comparator)

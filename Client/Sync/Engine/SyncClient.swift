@@ -2,22 +2,27 @@ import Foundation
 import HearthModel
 import HearthWire
 
-/// The sync engine's front door: what the public API calls. Every call may come from any thread and returns at once;
-/// completions and events arrive on the client's callback queue, in order. `HearthFirestore` puts Apple's API on it.
+/// The entry point of the sync engine: the public API calls it. Every call may come from any thread and returns at
+/// once. Completions and events arrive on the client's callback queue, in order. `HearthFirestore` implements Apple's
+/// API on it.
 ///
-/// Behind it, everything happens on one worker queue (`SyncCore`), with the parts that all Firestore clients have:
+/// Everything below it runs on one worker queue (`SyncCore`). The components are those of the public Firestore SDKs:
 ///
-///     SyncClient ── EventManager ── QueryListener      who hears what, and when first
-///         └─ SyncEngine ── View (one a query)          which documents, in which order; what is in limbo
-///               ├─ LocalStore ── QueryEngine           what the user wrote, and what the server said
+///     SyncClient ── EventManager ── QueryListener      which listener receives which event
+///         └─ SyncEngine ── View (one per query)        which documents, in which order; which are in limbo
+///               ├─ LocalStore ── QueryEngine           the user's writes, and the server's documents
 ///               │      └─ Persistence                  in memory, or SQLite
-///               └─ RemoteStore ── ManagedStream (two)  backing off, idling, tokens
-///                      └─ WatchChangeAggregator        messages, until a snapshot makes them consistent
+///               └─ RemoteStore ── ManagedStream (two)  backoff, idle timeout, tokens
+///                      └─ WatchChangeAggregator        collects messages until a snapshot makes them consistent
 ///
-/// What holds at all times: a local document is the remote one with an overlay, and the overlay is what the writes on
-/// their way do; views change by what changed only; a snapshot reaches all listeners of its round before anything else
-/// happens; a cache that can't be written for a while costs the calls that need it, and the rest waits
-/// (`SyncEnginePause.swift`); one that is damaged ends the instance, and everyone who waits hears why.
+/// Invariants:
+///
+/// - A local document is the remote document with its overlay, and the overlay is the effect of the pending writes.
+/// - Views change only by the documents that changed.
+/// - A snapshot reaches all listeners of its round before anything else happens.
+/// - A cache that temporarily cannot be written fails the calls that need it; everything else waits
+///   (`SyncEnginePause.swift`).
+/// - A damaged cache ends the instance, and every waiting caller receives the reason.
 package final class SyncClient: Sendable {
     package struct ListenOptions: Sendable, Equatable {
         package enum Source: Sendable { case `default`, cache }
@@ -37,19 +42,19 @@ package final class SyncClient: Sendable {
         }
     }
 
-    /// Stands for one listener until it is removed.
+    /// One listener, until it is removed.
     ///
     /// The lock guards `isMuted`; `query` belongs to the worker queue.
     package final class Listener: @unchecked Sendable {
         private let lock = NSLock()
         private var isMuted = false
-        /// Held by the engine while it is told of events: whoever asked for it may have forgotten it.
+        /// The engine retains it while it delivers events: the caller may have released its own reference.
         weak var query: QueryListener?
 
         init() {}
 
         func mute() { lock.withLock { isMuted = true } }
-        var isHeard: Bool { lock.withLock { !isMuted } }
+        var isActive: Bool { lock.withLock { !isMuted } }
     }
 
     package struct BundleProgress: Sendable, Equatable {
@@ -75,8 +80,8 @@ package final class SyncClient: Sendable {
     private let hasIndexes: Bool
     private let callbacks: @Sendable (@escaping @Sendable () -> Void) -> Void
 
-    /// Opens the cache and begins; fails when the cache belongs to another process, is newer than this program, or
-    /// cannot be opened.
+    /// Opens the cache and starts. Fails when another process uses the cache, when the cache is newer than this
+    /// program, or when it cannot be opened.
     /// - Parameters:
     ///   - callbacks: runs completions and events, one after another.
     package init(
@@ -93,36 +98,36 @@ package final class SyncClient: Sendable {
 
     // MARK: Listening
 
-    /// - Parameter onEnd: runs when the client was terminated; no event comes any more.
-    ///   A query that the server would always refuse is refused at once, with INVALID_ARGUMENT.
+    /// A query that the server would always reject fails at once with `INVALID_ARGUMENT`.
+    /// - Parameter onEnd: runs when the client was terminated. No event follows.
     package func listen(
         to query: ClientQuery, options: ListenOptions, onEnd: @escaping @Sendable () -> Void = {},
         onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
     ) -> Listener {
         let listener = Listener()
         let callbacks = callbacks
-        let tell: @Sendable (Result<ViewSnapshot, Status>) -> Void = { event in
-            callbacks { if listener.isHeard { onEvent(event) } }
+        let deliver: @Sendable (Result<ViewSnapshot, Status>) -> Void = { event in
+            callbacks { if listener.isActive { onEvent(event) } }
         }
         do throws(Status) { try core.serializer.check(query) } catch {
-            tell(.failure(error))
+            deliver(.failure(error))
             return listener
         }
         core.enqueue(
             { engine throws(Status) in
                 let queryListener = QueryListener(
-                    query, options, onEnd: { callbacks { if listener.isHeard { onEnd() } } }, onEvent: { tell($0) })
+                    query, options, onEnd: { callbacks { if listener.isActive { onEnd() } } }, onEvent: { deliver($0) })
                 listener.query = queryListener
                 do throws(Status) { try engine.eventManager.add(queryListener) } catch {
                     if error.isPassing { throw error }
-                    // A failure is told to all listeners, this one among them.
+                    // All listeners receive the failure, this one included.
                     engine.fail(error)
                 }
-            }, refused: { tell(.failure($0)) })
+            }, refused: { deliver(.failure($0)) })
         return listener
     }
 
-    /// Mutes at once, also for events on their way. Harmless when repeated.
+    /// Mutes at once, also for events that are already queued. Repeated calls have no effect.
     package func remove(_ listener: Listener) {
         listener.mute()
         core.enqueue { engine throws(Status) in
@@ -138,82 +143,84 @@ package final class SyncClient: Sendable {
         let callbacks = callbacks
         core.enqueue { engine throws(Status) in
             engine.eventManager.addInSyncListener(ObjectIdentifier(listener)) {
-                callbacks { if listener.isHeard { onSync() } }
+                callbacks { if listener.isActive { onSync() } }
             }
         }
         return listener
     }
 
-    // MARK: Reading once from the cache. What `get` with the other sources means is the API's: it listens once.
+    // MARK: Reading once from the cache. The API implements `get` with the other sources: it listens once.
 
-    /// A found document, a missing one, or UNAVAILABLE when nothing is known of it.
+    /// A found document or a missing one. Fails with `UNAVAILABLE` when the cache has no information about it.
     package func documentFromCache(
         _ key: ResourcePath, completion: @escaping @Sendable (Result<ClientDocument, Status>) -> Void
     ) {
-        let tell = onCallbacks(completion)
+        let deliver = onCallbacks(completion)
         core.enqueue(
             { engine throws(Status) in
                 let document = try engine.localStore.document(key)
                 switch document.kind {
-                case .found, .missing: tell(.success(document))
+                case .found, .missing: deliver(.success(document))
                 case .invalid, .unknown:
-                    tell(
+                    deliver(
                         .failure(
                             .unavailable(
                                 "Failed to get document from cache. (However, this document may exist on the server. "
                                     + "Run again without setting source to FirestoreSourceCache to attempt to retrieve "
                                     + "the document from the server.)")))
                 }
-            }, refused: { tell(.failure($0)) })
+            }, refused: { deliver(.failure($0)) })
     }
 
     package func documentsFromCache(
         _ query: ClientQuery, completion: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
     ) {
-        let tell = onCallbacks(completion)
+        let deliver = onCallbacks(completion)
         core.enqueue(
             { engine throws(Status) in
                 let (documents, remoteKeys) = try engine.localStore.execute(query, usesPreviousResults: true)
                 let view = View(query, remoteKeys: remoteKeys)
                 let outcome = view.apply(view.computeChanges(documents))
-                guard let snapshot = outcome.snapshot else { preconditionFailure("a view's first state is news") }
-                tell(.success(snapshot))
-            }, refused: { tell(.failure($0)) })
+                guard let snapshot = outcome.snapshot else {
+                    preconditionFailure("the first state of a view has a snapshot")
+                }
+                deliver(.success(snapshot))
+            }, refused: { deliver(.failure($0)) })
     }
 
     // MARK: Writing
 
-    /// Writes locally at once, together; completes with the server's answer. What the server would always refuse, say for a
-    /// reserved name, isn't written at all: INVALID_ARGUMENT.
+    /// Writes locally at once, as one batch, and completes with the server's answer. A write that the server would
+    /// always reject, for example one with a reserved name, fails with `INVALID_ARGUMENT` and is not stored.
     package func write(_ mutations: [Mutation], completion: @escaping @Sendable (Status?) -> Void) {
-        let tell = onCallbacks(completion)
-        if mutations.isEmpty { return core.enqueue({ _ in tell(nil) }, refused: { tell($0) }) }
+        let deliver = onCallbacks(completion)
+        if mutations.isEmpty { return core.enqueue({ _ in deliver(nil) }, refused: { deliver($0) }) }
         do throws(Status) {
             try MutationSerializer(database: core.database).check(mutations)
         } catch {
-            return tell(error)
+            return deliver(error)
         }
         core.enqueue(
-            { engine throws(Status) in try engine.write(mutations) { tell($0) } }, refused: { tell($0) })
+            { engine throws(Status) in try engine.write(mutations) { deliver($0) } }, refused: { deliver($0) })
     }
 
     package func waitForPendingWrites(completion: @escaping @Sendable (Status?) -> Void) {
-        let tell = onCallbacks(completion)
+        let deliver = onCallbacks(completion)
         core.enqueue(
-            { engine throws(Status) in try engine.waitForPendingWrites { tell($0) } }, refused: { tell($0) })
+            { engine throws(Status) in try engine.waitForPendingWrites { deliver($0) } }, refused: { deliver($0) })
     }
 
-    // MARK: The server directly: transactions and aggregations.
+    // MARK: Calls that go directly to the server: transactions and aggregations.
 
-    /// Reads documents at the server, past the cache.
+    /// Reads documents at the server and bypasses the cache.
     package func lookUp(_ keys: [ResourcePath]) async throws(Status) -> [ClientDocument] {
         try await RemoteCalls(core).lookUp(keys)
     }
 
-    /// Commits without the local queue: for transactions.
+    /// Commits without the local queue, for transactions.
     package func commit(_ mutations: [Mutation]) async throws(Status) { try await RemoteCalls(core).commit(mutations) }
 
-    /// UNAVAILABLE while the network is disabled.
+    /// Fails with `UNAVAILABLE` while the network is disabled.
     package func aggregate(_ query: ClientQuery, _ aggregations: [Aggregation]) async throws(Status) -> [String: Value]
     {
         try await RemoteCalls(core).aggregate(query, aggregations)
@@ -221,14 +228,14 @@ package final class SyncClient: Sendable {
 
     // MARK: Bundles
 
-    /// - Parameter read: gives the next bytes (at most as many as asked), empty at the end; called on a thread of the
-    ///   client that may block.
+    /// - Parameter read: returns the next bytes, at most as many as requested, and an empty array at the end. It is
+    ///   called on a thread of the client that may block.
     package func loadBundle(
         read: @escaping @Sendable (Int) throws -> [UInt8],
         onProgress: @escaping @Sendable (BundleProgress, Status?) -> Void
     ) {
         let relay = ProgressRelay(callbacks, onProgress)
-        // The source may keep its thread for as long as it likes.
+        // The source may block its thread without a time limit.
         core.atEnd(of: relay) { relay.end($0) }
         BundleLoader(core, read: read) { [core] progress, error in
             relay.take(progress, error)
@@ -245,22 +252,23 @@ package final class SyncClient: Sendable {
             }, refused: { _ in callbacks { completion(nil) } })
     }
 
-    // MARK: Indexes of the cache. Nothing happens with a memory cache.
+    // MARK: Indexes of the cache. These calls have no effect on a memory cache.
 
-    /// - Parameter json: the text of a `firestore.indexes.json`. INVALID_ARGUMENT when it can't be read.
+    /// - Parameter json: the contents of a `firestore.indexes.json`. Fails with `INVALID_ARGUMENT` when it cannot be
+    ///   parsed.
     package func setIndexConfiguration(_ json: String, completion: @escaping @Sendable (Status?) -> Void) {
-        let tell = onCallbacks(completion)
-        guard hasIndexes else { return tell(nil) }
+        let deliver = onCallbacks(completion)
+        guard hasIndexes else { return deliver(nil) }
         do throws(Status) {
             let indexes = try ClientIndexConfiguration(json: json).indexes
             core.enqueue(
                 { engine throws(Status) in
                     try engine.localStore.configure(indexes)
                     self.core.fillIndexesSoon()
-                    tell(nil)
-                }, refused: { tell($0) })
+                    deliver(nil)
+                }, refused: { deliver($0) })
         } catch {
-            tell(error)
+            deliver(error)
         }
     }
 
@@ -272,33 +280,33 @@ package final class SyncClient: Sendable {
         core.enqueue { engine throws(Status) in try engine.localStore.deleteAllIndexes() }
     }
 
-    // MARK: Life
+    // MARK: Lifetime
 
     package func enableNetwork(completion: @escaping @Sendable (Status?) -> Void) {
-        let tell = onCallbacks(completion)
+        let deliver = onCallbacks(completion)
         core.enqueue(
             { engine throws(Status) in
                 engine.remoteStore.enableNetwork()
-                tell(nil)
-            }, refused: { tell($0) })
+                deliver(nil)
+            }, refused: { deliver($0) })
     }
 
     package func disableNetwork(completion: @escaping @Sendable (Status?) -> Void) {
-        let tell = onCallbacks(completion)
+        let deliver = onCallbacks(completion)
         core.enqueue(
             { engine throws(Status) in
                 engine.remoteStore.disableNetwork()
-                tell(nil)
-            }, refused: { tell($0) })
+                deliver(nil)
+            }, refused: { deliver($0) })
     }
 
-    /// Ends everything; the cache stays on disk.
+    /// Ends everything. The cache stays on disk.
     package func terminate(completion: @escaping @Sendable () -> Void) {
         let callbacks = callbacks
         core.terminate { callbacks(completion) }
     }
 
-    /// Deletes the cache's files. FAILED_PRECONDITION when it is in use.
+    /// Deletes the cache's files. Fails with `FAILED_PRECONDITION` when the cache is in use.
     package static func clearPersistence(_ configuration: SyncConfiguration) throws(Status) {
         if case .persistent(let folder, _) = configuration.cache {
             try SQLitePersistence.clear(

@@ -1,18 +1,18 @@
 import HearthModel
 import HearthWire
 
-/// All parts of one client, put together, on one worker queue. `SyncClient` is its public side; the spec tests drive it
+/// All components of one client on one worker queue. `SyncClient` is its public interface. The spec tests use it
 /// directly.
 ///
 /// `engine` and `scheduler` belong to the worker queue.
 final class SyncCore: @unchecked Sendable {
-    /// What differs between a program and a test.
+    /// The settings that differ between a program and a test.
     struct Options {
         var usesClock = true
         var limboResolutionsMax = 100
-        /// Background work that nobody asked for: collecting garbage, filling indexes.
+        /// Runs background work: garbage collection and index backfill.
         var schedulesMaintenance = true
-        /// nil: the credentials'.
+        /// nil: the tokens come from the credentials.
         var tokens: TokenSource?
         var onWarning: @Sendable (String) -> Void = { _ in }
     }
@@ -27,7 +27,7 @@ final class SyncCore: @unchecked Sendable {
     private var engine: SyncEngine?
     private var maintenance: Maintenance?
     private var isTerminated = false
-    /// Who hears that the client ends, of those who work on other threads.
+    /// The end handlers of work that runs on other threads.
     private var ends: [ObjectIdentifier: @Sendable (Status) -> Void] = [:]
 
     init(
@@ -43,13 +43,13 @@ final class SyncCore: @unchecked Sendable {
         self.options = options
     }
 
-    /// Begins with the user that the credentials name at once.
+    /// Starts with the user that the credentials report immediately.
     func start() {
         credentials.observeUser { [weak self] user in
             guard let self else { return }
             queue.enqueue { [weak self] in self?.take(user) }
         }
-        // Whoever didn't say who is signed in says it later, as a change.
+        // A provider that did not report a user yet reports it later, as a change.
         queue.enqueue { [weak self] in
             guard let self, engine == nil, !isTerminated else { return }
             begin(.unauthenticated)
@@ -82,13 +82,14 @@ final class SyncCore: @unchecked Sendable {
         }
     }
 
-    /// Begins to write the entries of new indexes; only from the queue.
+    /// Starts to write the entries of new indexes. Call it only on the queue.
     func fillIndexesSoon() { maintenance?.fillIndexesSoon() }
 
     private static let changingUser = Status.unavailable(
         "The token is of another user than the one whom its provider has reported.")
 
-    /// The token of the engine's user. Fails with UNAVAILABLE between a change of user and the provider's report of it.
+    /// The token of the engine's user. Fails with `UNAVAILABLE` between a change of user and the provider's report of
+    /// it.
     private func fetchToken(_ completion: @escaping (Result<String?, Status>) -> Void) {
         let completion = OnQueue(body: completion)
         let credentials = credentials
@@ -99,7 +100,7 @@ final class SyncCore: @unchecked Sendable {
             queue.enqueue { [weak self] in
                 completion.body(
                     result.flatMap { credentials in
-                        // Writes of one user must not be sent in the name of another.
+                        // Writes of one user must not be sent with the token of another user.
                         if let user = self?.engine?.user, user != credentials.user {
                             return .failure(Self.changingUser)
                         }
@@ -109,12 +110,12 @@ final class SyncCore: @unchecked Sendable {
         }
     }
 
-    // MARK: Working
+    // MARK: Running work
 
     static let terminated = Status.failedPrecondition("The client was terminated.")
 
-    /// Does something on the worker queue, later.
-    /// - Parameter refused: what to do when the client was terminated or its cache failed.
+    /// Runs work on the worker queue, asynchronously.
+    /// - Parameter refused: runs instead when the client was terminated or its cache failed.
     func enqueue(
         _ body: @escaping @Sendable (SyncEngine) throws(Status) -> Void,
         refused: @escaping @Sendable (Status) -> Void = { _ in }
@@ -123,14 +124,14 @@ final class SyncCore: @unchecked Sendable {
             guard !isTerminated, let engine else { return refused(Self.terminated) }
             if let failure = engine.failure { return refused(failure) }
             do throws(Status) { try body(engine) } catch {
-                // What is over in a moment is the call's trouble alone.
+                // A transient failure affects only this call.
                 if !error.isPassing { engine.fail(error) }
                 refused(error)
             }
         }
     }
 
-    /// Does something on the worker queue and waits for it; not from the queue itself.
+    /// Runs work on the worker queue and waits for it. Do not call it on the queue itself.
     func perform<Output: Sendable>(_ body: (SyncEngine) throws(Status) -> Output) throws(Status) -> Output {
         let result = queue.sync { () -> Result<Output, Status> in
             guard !isTerminated, let engine else { return .failure(Self.terminated) }
@@ -143,7 +144,8 @@ final class SyncCore: @unchecked Sendable {
         return try result.get()
     }
 
-    /// - Parameter end: runs once, on the worker queue, when the client ends or has ended; not after `forgetEnd`.
+    /// - Parameter end: runs once, on the worker queue, when the client ends or has already ended. It does not run
+    ///   after `forgetEnd`.
     func atEnd(of work: AnyObject & Sendable, _ end: @escaping @Sendable (Status) -> Void) {
         queue.enqueue { [self] in
             if isTerminated { end(Self.terminated) } else { ends[ObjectIdentifier(work)] = end }
@@ -154,7 +156,7 @@ final class SyncCore: @unchecked Sendable {
         queue.enqueue { [self] in ends[ObjectIdentifier(work)] = nil }
     }
 
-    /// Ends everything; the cache stays.
+    /// Ends everything. The cache stays.
     func terminate(completion: @escaping @Sendable () -> Void) {
         credentials.observeUser(nil)
         queue.enqueue { [self] in
@@ -175,13 +177,13 @@ final class SyncCore: @unchecked Sendable {
     }
 }
 
-/// Takes the persistence to the worker queue, where alone it is used.
+/// Moves the persistence to the worker queue, the only queue that uses it.
 private struct PersistenceBox: @unchecked Sendable {
     let persistence: any Persistence
     init(_ persistence: any Persistence) { self.persistence = persistence }
 }
 
-/// A closure that is called on the worker queue only.
+/// A closure that is called only on the worker queue.
 private struct OnQueue: @unchecked Sendable {
     let body: (Result<String?, Status>) -> Void
 }

@@ -1,11 +1,11 @@
 import HearthModel
 
-/// Brings the local store, the views and the remote store together. All calls come from the worker queue.
+/// Connects the local store, the views and the remote store. All calls come from the worker queue.
 final class SyncEngine {
     struct QueryView {
         var targetID: Int32
         var view: View
-        /// Some of its listeners want what the server says, not the cache alone.
+        /// Some of its listeners need the server's state, not only the cache.
         var listensToServer = false
     }
 
@@ -14,15 +14,15 @@ final class SyncEngine {
     private(set) var eventManager: EventManager!
     var user: ClientUser
     private var views: [ClientQuery: QueryView] = [:]
-    private var places = QueryPlaces()
-    /// What queries share a target of: a limit to the first in one order is a limit to the last in the other.
+    private var queriesByPath = QueriesByPath()
+    /// The queries that share a target: a limit to the first in one order is a limit to the last in the reverse order.
     private var viewsOfTarget: [Int32: [View]] = [:]
     /// Queries whose views wait for the server's updates of acknowledged writes.
     private var awaiting: Set<ClientQuery> = []
     let limbo: LimboTracker
     var writeCompletions: [ClientUser: [Int: (Status?) -> Void]] = [:]
     var pendingWriteWaiters: [Int: [(Status?) -> Void]] = [:]
-    /// The local store failed: nothing of this instance can be trusted any more.
+    /// The local store failed. The state of this instance is no longer valid.
     private(set) var failure: Status?
     var overlayTimer: WorkerQueue.Delayed?
     /// See `pause`.
@@ -38,19 +38,19 @@ final class SyncEngine {
         remoteStore.engine = self
     }
 
-    /// Does something that the local store may fail at.
+    /// Runs a change that may fail in the local store.
     func attempt(_ body: () throws(Status) -> Void) {
         if failure != nil { return }
         do throws(Status) { try body() } catch { take(error) }
     }
 
-    /// Does something that is done again later anyway.
+    /// Runs a change that is repeated later if it fails.
     func attemptQuietly(_ body: () throws(Status) -> Void) {
         if failure != nil { return }
         do throws(Status) { try body() } catch { if !error.isPassing { fail(error) } }
     }
 
-    /// The local store failed, and somebody asked for nothing, or has been told.
+    /// Handles a failure of the local store that no caller waits for, or that was already reported to the caller.
     func take(_ error: Status) {
         if error.isPassing { beginPause(because: error) } else { fail(error) }
     }
@@ -62,12 +62,12 @@ final class SyncEngine {
         remoteStore.shutDown()
         eventManager.failAll(error)
         failWrites(error)
-        onWarning("The cache failed, and nothing works any more: \(error)")
+        onWarning("The cache failed, and the client has ended: \(error)")
     }
 
-    /// The client ends: whoever waits hears of that, and nobody is held any more.
+    /// The client ends: every waiting caller receives the error, and all references are released.
     func end() {
-        // What the server made of them would be sent again by a later run.
+        // If the outcomes were not stored, a later run would send the writes again.
         attemptQuietly { () throws(Status) in
             try settleWrites()
             _ = try localStore.settleOverlays()
@@ -90,7 +90,7 @@ final class SyncEngine {
 
     func targetID(of query: ClientQuery) -> Int32 { views[query]?.targetID ?? 0 }
 
-    /// Makes the query's view and tells its first snapshot.
+    /// Makes the query's view and delivers its first snapshot.
     func listen(to query: ClientQuery, listensToServer: Bool) throws(Status) -> Int32 {
         let data = try localStore.allocate(query.target)
         let snapshot: ViewSnapshot
@@ -109,28 +109,28 @@ final class SyncEngine {
         var change = TargetChange(resumeToken: data.resumeToken)
         change.isCurrent = siblings.contains { $0.syncState == .synced }
         let view = View(query, remoteKeys: remoteKeys)
-        view.isTargetHeard = siblings.contains { $0.isTargetHeard }
+        view.isTargetActive = siblings.contains { $0.isTargetActive }
         let outcome = view.apply(view.computeChanges(documents), change)
         views[query] = QueryView(targetID: data.targetID, view: view)
-        places.insert(query)
+        queriesByPath.insert(query)
         viewsOfTarget[data.targetID, default: []].append(view)
         trackLimbo(outcome, of: data.targetID)
-        guard let snapshot = outcome.snapshot else { preconditionFailure("a view's first state is news") }
+        guard let snapshot = outcome.snapshot else { preconditionFailure("the first state of a view has a snapshot") }
         return snapshot
     }
 
-    /// Begins to listen at the server for a view that had cache listeners only.
+    /// Starts to listen at the server for a view that had only cache listeners.
     func listenToServer(_ query: ClientQuery) throws(Status) {
         beginListening(query, try localStore.allocate(query.target))
     }
 
     private func beginListening(_ query: ClientQuery, _ data: TargetData) {
         views[query]?.listensToServer = true
-        for view in viewsOfTarget[data.targetID] ?? [] { view.isTargetHeard = true }
+        for view in viewsOfTarget[data.targetID] ?? [] { view.isTargetActive = true }
         remoteStore.listen(to: data)
     }
 
-    /// Nobody listens to the query any more.
+    /// The query has no listeners any more.
     func stop(_ query: ClientQuery) throws(Status) {
         guard let queryView = views[query] else { return }
         let targetID = queryView.targetID
@@ -148,28 +148,28 @@ final class SyncEngine {
 
     private func forget(_ query: ClientQuery) {
         views[query] = nil
-        places.remove(query)
+        queriesByPath.remove(query)
         awaiting.remove(query)
     }
 
-    /// The view stays for cache listeners.
+    /// The view remains for cache listeners.
     func stopServer(_ query: ClientQuery) throws(Status) {
         guard let targetID = views[query]?.targetID else { return }
         views[query]?.listensToServer = false
         try endListening(targetID)
     }
 
-    /// The server is listened to while any query of the target is. What stays is the cache's from then on: not current, and
-    /// no update of the server follows what it has acknowledged.
+    /// The client listens at the server as long as any query of the target does. The documents that remain come from
+    /// the cache: the view is not current, and no update of the server follows for acknowledged writes.
     private func endListening(_ targetID: Int32) throws(Status) {
         let left = (viewsOfTarget[targetID] ?? []).map(\.query)
         if left.contains(where: { views[$0]?.listensToServer == true }) { return }
         remoteStore.stopListening(to: targetID)
-        try tell { told throws(Status) in
+        try notify { notified throws(Status) in
             for query in left {
                 guard let view = views[query]?.view else { continue }
                 let acknowledged = view.endOfServer()
-                update(query, view, targetID, acknowledged, overdue: Set(acknowledged.keys), to: &told)
+                update(query, view, targetID, acknowledged, overdue: Set(acknowledged.keys), to: &notified)
             }
         }
         dropLimbo(of: targetID)
@@ -180,13 +180,13 @@ final class SyncEngine {
     private struct NotifiedViews {
         var snapshots: [ViewSnapshot] = []
         var changes: [ViewChange] = []
-        /// The local store couldn't be read for some of them.
+        /// The failure to read the local store for some of the views.
         var failure: Status?
     }
 
-    /// Brings changed documents into all views, and tells the listeners.
+    /// Applies changed documents to all views and notifies the listeners.
     func emit(_ changed: [ResourcePath: ClientDocument], _ event: RemoteEvent? = nil) throws(Status) {
-        try tell { told throws(Status) in
+        try notify { notified throws(Status) in
             for query in queries(touchedBy: changed.keys, event) {
                 guard let queryView = views[query] else { continue }
                 let view = queryView.view
@@ -196,12 +196,12 @@ final class SyncEngine {
                 update(
                     query, view, queryView.targetID, changed.merging(overdue) { news, _ in news },
                     overdue: Set(overdue.keys.filter { changed[$0] == nil }), targetChange,
-                    isPendingReset: isPendingReset, to: &told)
+                    isPendingReset: isPendingReset, to: &notified)
             }
         }
     }
 
-    /// Only views that may show something else are looked at: a client may have thousands.
+    /// Checks only the views whose result may change: a client may have thousands.
     private func queries(
         touchedBy keys: some Collection<ResourcePath>, _ event: RemoteEvent?
     ) -> Set<ClientQuery> {
@@ -211,19 +211,19 @@ final class SyncEngine {
                 for view in viewsOfTarget[targetID] ?? [] { queries.insert(view.query) }
             }
         }
-        return queries.union(places.queries(of: keys))
+        return queries.union(queriesByPath.queries(of: keys))
     }
 
-    /// Brings all views to what the local store has: news may have passed them by.
+    /// Brings all views up to date with the local store. They may have missed changes.
     func renewViews() throws(Status) {
-        try tell { told throws(Status) in
+        try notify { notified throws(Status) in
             for (query, queryView) in views {
                 let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
                 var changed = documents
-                // What the view shows and the cache doesn't have for the query any more.
+                // Documents that the view shows and that the cache no longer returns for the query.
                 let missing = Set(queryView.view.documents.map(\.key)).subtracting(documents.keys)
                 changed.merge(try localStore.documents(missing)) { $1 }
-                update(query, queryView.view, queryView.targetID, changed, overdue: Set(changed.keys), to: &told)
+                update(query, queryView.view, queryView.targetID, changed, overdue: Set(changed.keys), to: &notified)
             }
         }
     }
@@ -231,7 +231,7 @@ final class SyncEngine {
     private func update(
         _ query: ClientQuery, _ view: View, _ targetID: Int32, _ changed: [ResourcePath: ClientDocument],
         overdue: Set<ResourcePath>, _ targetChange: TargetChange? = nil, isPendingReset: Bool = false,
-        to told: inout NotifiedViews
+        to notified: inout NotifiedViews
     ) {
         var changes = view.computeChanges(changed, overdue: overdue)
         if changes.needsRefill {
@@ -239,9 +239,9 @@ final class SyncEngine {
                 let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
                 changes = view.computeChanges(documents, after: changes)
             } catch {
-                // The others go on. What the server says of the target isn't said again.
+                // The other views continue. The server does not repeat its report on the target.
                 if let targetChange { view.note(targetChange) }
-                if told.failure == nil { told.failure = error }
+                if notified.failure == nil { notified.failure = error }
                 return
             }
         }
@@ -249,19 +249,19 @@ final class SyncEngine {
         if view.awaitsUpdates { awaiting.insert(query) } else { awaiting.remove(query) }
         trackLimbo(outcome, of: targetID)
         if let snapshot = outcome.snapshot {
-            told.snapshots.append(snapshot)
-            told.changes.append(ViewChange(snapshot, targetID: targetID))
+            notified.snapshots.append(snapshot)
+            notified.changes.append(ViewChange(snapshot, targetID: targetID))
         }
     }
 
-    /// Changes views and tells their listeners, also when the local store can't be read for one of them: then all are looked
-    /// at again when it can.
-    private func tell(_ change: (inout NotifiedViews) throws(Status) -> Void) throws(Status) {
-        var told = NotifiedViews()
-        do throws(Status) { try change(&told) } catch { told.failure = error }
-        eventManager.take(told.snapshots)
-        try localStore.notify(told.changes)
-        guard let failure = told.failure else { return }
+    /// Changes views and notifies their listeners, also when the local store cannot be read for one of them. In that
+    /// case all views are computed again when it can be read.
+    private func notify(_ change: (inout NotifiedViews) throws(Status) -> Void) throws(Status) {
+        var notified = NotifiedViews()
+        do throws(Status) { try change(&notified) } catch { notified.failure = error }
+        eventManager.take(notified.snapshots)
+        try localStore.notify(notified.changes)
+        guard let failure = notified.failure else { return }
         pause.hasStaleViews = true
         take(failure)
     }
@@ -278,7 +278,9 @@ final class SyncEngine {
         if state == .offline {
             for queryView in views.values {
                 let outcome = queryView.view.applyOffline()
-                precondition(outcome.limboAdded.isEmpty && outcome.limboRemoved.isEmpty, "limbo is for current views")
+                precondition(
+                    outcome.limboAdded.isEmpty && outcome.limboRemoved.isEmpty,
+                    "only current views have limbo documents")
                 if let snapshot = outcome.snapshot { snapshots.append(snapshot) }
             }
         }
@@ -288,7 +290,7 @@ final class SyncEngine {
 
     // MARK: Targets
 
-    /// What the server has named for a target, as far as the client knows.
+    /// The keys that the server has sent for a target, as far as the client knows.
     func remoteKeys(of targetID: Int32) -> Set<ResourcePath> {
         if let resolution = limbo.resolution(targetID) { return resolution.isReceived ? [resolution.key] : [] }
         guard let views = viewsOfTarget[targetID] else { return [] }
@@ -298,11 +300,11 @@ final class SyncEngine {
         return keys
     }
 
-    /// The server refused a listen.
+    /// The server rejected a listen.
     func rejectListen(_ targetID: Int32, _ error: Status) throws(Status) {
         if let resolution = limbo.end(targetID) {
             pumpLimbo()
-            // Nothing is known of the document any more.
+            // The state of the document is unknown.
             var event = RemoteEvent()
             event.documentUpdates[resolution.key] = ClientDocument(key: resolution.key, kind: .missing)
             event.limboDocumentChanges = [resolution.key]
@@ -315,14 +317,14 @@ final class SyncEngine {
             forget(query)
         }
         if error.code == .permissionDenied || error.code == .failedPrecondition {
-            for query in queries { onWarning("Listening to \(Self.name(of: query)) was refused: \(error)") }
+            for query in queries { onWarning("Listening to \(Self.name(of: query)) failed: \(error)") }
         }
         try localStore.release(targetID)
         for query in queries { eventManager.fail(query, error) }
         dropLimbo(of: targetID)
     }
 
-    /// What a person calls a query.
+    /// The name of a query in messages for users.
     private static func name(of query: ClientQuery) -> String {
         guard let group = query.collectionGroup else { return query.path.string }
         return "the collection group \(group)" + (query.path.isRoot ? "" : " below \(query.path.string)")

@@ -1,27 +1,28 @@
 import HearthModel
 
-/// What waits while the cache can't be written or read: a disk that is full, or answers with errors.
+/// The work that waits while the cache temporarily cannot be written or read: the disk is full or reports errors.
 struct CachePause {
     static let secondsMin = 1.0
     static let secondsMax = 30.0
 
-    /// What the server has made of writes and the cache doesn't have yet. Such a write must not be sent again.
+    /// The outcome of a write that the server has decided and that is not yet in the cache. Such a write must not be
+    /// sent again.
     enum WriteOutcome {
         case made(BatchResult, of: ClientUser)
         case refused(batchID: Int, Status, of: ClientUser)
     }
 
     var writes: [WriteOutcome] = []
-    /// Lookups of documents in limbo that the server refused.
+    /// Lookups of documents in limbo that the server rejected.
     var events: [RemoteEvent] = []
-    /// News passed views by.
+    /// Views missed changes.
     var hasStaleViews = false
     fileprivate var retry: WorkerQueue.Delayed?
     fileprivate var seconds = Self.secondsMin
 
     fileprivate(set) var isOn = false
 
-    /// Something of the server's was written.
+    /// A change from the server was stored.
     mutating func over() { if !isOn { seconds = Self.secondsMin } }
 
     mutating func end() {
@@ -30,15 +31,15 @@ struct CachePause {
     }
 }
 
-/// A cache that can't be written for a while: nothing more comes from the server, so that nothing of it is lost, and nothing more
-/// is sent; what the server has answered waits. Calls that need the cache fail with its error, the others go on. It is tried
-/// again after a second, and less and less often up to every half minute.
+/// A cache that temporarily cannot be written. The client stops reading from the server, so that it loses no changes,
+/// and sends nothing more. Answers of the server that have arrived wait. Calls that need the cache fail with its error;
+/// other calls continue. The client retries after one second and doubles the delay up to 30 seconds.
 extension SyncEngine {
     func beginPause(because error: Status) {
         if failure != nil || pause.isOn { return }
         pause.isOn = true
         remoteStore.pause()
-        onWarning("The cache can't be used at the moment, and the client is offline until it can: \(error)")
+        onWarning("The cache temporarily cannot be used, and the client is offline until it can: \(error)")
         tryAgainLater()
     }
 
@@ -67,7 +68,7 @@ extension SyncEngine {
         remoteStore.resume()
     }
 
-    /// Takes what the server has made of writes into the cache, in its order.
+    /// Stores the outcomes of writes in the cache, in the server's order.
     func settleWrites() throws(Status) {
         while let outcome = pause.writes.first {
             let changed: [ResourcePath: ClientDocument]

@@ -1,17 +1,17 @@
 import HearthModel
 
-/// The user's writes on their way through the engine.
+/// The path of the user's writes through the engine.
 extension SyncEngine {
     func write(_ mutations: [Mutation], completion: @escaping (Status?) -> Void) throws(Status) {
         let batchID: Int
         let changed: [ResourcePath: ClientDocument]
         do throws(Status) { (batchID, changed) = try localStore.write(mutations) } catch {
-            // Nothing was written, and everything is as it was: only this write fails.
+            // Nothing was stored and the state is unchanged: only this write fails.
             if error.isPassing { return completion(error) }
             throw error
         }
         writeCompletions[user, default: [:]][batchID] = completion
-        // From here on a failure completes the write with all others.
+        // From here on a failure completes this write together with all others.
         attempt { () throws(Status) in try emit(changed) }
         remoteStore.fillWritePipeline()
     }
@@ -27,20 +27,20 @@ extension SyncEngine {
         try settleWrites()
     }
 
-    /// - Parameter changed: the documents as they are without the write.
+    /// - Parameter changed: the documents without the write.
     func completeRefused(
         _ batchID: Int, _ error: Status, _ changed: [ResourcePath: ClientDocument], of writer: ClientUser
     ) {
         // Batches of an earlier run have no completion.
         if writeCompletions[writer]?[batchID] == nil {
             let paths = changed.keys.map(\.string).sorted().joined(separator: ", ")
-            onWarning("A write of an earlier run was refused and undone: \(error) Documents: \(paths)")
+            onWarning("A write of an earlier run failed and was reverted: \(error) Documents: \(paths)")
         }
         writeCompletions[writer]?.removeValue(forKey: batchID)?(error)
         completeWaiters(batchID)
     }
 
-    /// When no answer has come for a second.
+    /// Runs when no answer has arrived for a second.
     func settleOverlaysLater() {
         overlayTimer?.cancel()
         overlayTimer = nil
@@ -51,12 +51,12 @@ extension SyncEngine {
         }
     }
 
-    /// What the server made of a batch is in the cache, and the batch is gone.
+    /// The outcome of a batch is in the cache, and the batch is deleted.
     func completeWaiters(_ batchID: Int) {
         for waiter in pendingWriteWaiters.removeValue(forKey: batchID) ?? [] { waiter(nil) }
     }
 
-    /// Nothing of what waits is answered by this client any more.
+    /// This client answers none of the waiting calls any more.
     func failWrites(_ error: Status) {
         let completions = writeCompletions.values.flatMap(\.values) + pendingWriteWaiters.values.joined()
         writeCompletions = [:]
@@ -64,7 +64,7 @@ extension SyncEngine {
         for completion in completions { completion(error) }
     }
 
-    /// Completes when everything that is pending now was answered.
+    /// Completes when all writes that are pending now have an answer.
     func waitForPendingWrites(completion: @escaping (Status?) -> Void) throws(Status) {
         let batchID = try localStore.highestUnacknowledgedBatchID()
         if batchID == MutationBatch.unknownID { return completion(nil) }

@@ -2,7 +2,7 @@ import HearthModel
 
 /// One query's result as its listeners see it.
 ///
-/// It works on changes only: the whole set is looked through once, when the server first is current.
+/// It works incrementally. It scans the whole set only once, when the server first reports the target as current.
 final class View {
     enum SyncState { case none, local, synced }
 
@@ -10,20 +10,20 @@ final class View {
     private let matcher: ClientQueryMatcher
     private let comparator: DocumentComparator
     private(set) var documents: DocumentSet
-    /// What the server named for the target.
+    /// The keys that the server has sent for the target.
     private(set) var synced: Set<ResourcePath>
-    /// Documents that the cache holds to be in the view, while the server, being current, didn't name them.
+    /// Documents that match according to the cache, although the server, which is current, did not send them.
     private(set) var limbo: Set<ResourcePath> = []
     private(set) var mutatedKeys: Set<ResourcePath> = []
     private(set) var isCurrent = false
     private(set) var syncState = SyncState.none
-    /// The server is listened to for the target: its updates follow what it has acknowledged.
-    var isTargetHeard = false
-    /// Acknowledged states that aren't shown: the server's updates of the documents follow.
+    /// The client listens at the server for the target: the server's updates follow acknowledged writes.
+    var isTargetActive = false
+    /// Acknowledged states that are not shown: the server's updates of the documents follow.
     private var awaited: [ResourcePath: ClientDocument] = [:]
-    /// Documents that the server has named, and whose acknowledged states it should have named by now.
+    /// Documents that the server has sent for the target, and whose acknowledged states it should have sent by now.
     private var unconfirmed: Set<ResourcePath> = []
-    /// Changes went by that `limbo` doesn't reflect.
+    /// Changes occurred that `limbo` does not reflect.
     private var isLimboStale = true
 
     init(_ query: ClientQuery, remoteKeys: Set<ResourcePath>) {
@@ -37,14 +37,14 @@ final class View {
     // MARK: Computing changes
 
     /// - Parameters:
-    ///   - overdue: those of the documents whose update by the server doesn't come.
+    ///   - overdue: those of the documents for which no update of the server follows.
     ///   - previous: changes that needed a refill, to which these are added.
     func computeChanges(
         _ changed: [ResourcePath: ClientDocument], overdue: Set<ResourcePath> = [],
         after previous: ViewDocumentChanges? = nil
     ) -> ViewDocumentChanges {
         let old = previous?.documents ?? documents
-        if isTargetHeard { unconfirmed.formUnion(overdue.intersection(synced)) }
+        if isTargetActive { unconfirmed.formUnion(overdue.intersection(synced)) }
         var result =
             previous ?? ViewDocumentChanges(documents: documents, mutatedKeys: mutatedKeys)
         result.needsRefill = false
@@ -57,7 +57,7 @@ final class View {
             }
         }
         cutToLimit(&result)
-        precondition(previous == nil || !result.needsRefill, "a refilled view is full or has all")
+        precondition(previous == nil || !result.needsRefill, "a refilled view is full or has all documents")
         return result
     }
 
@@ -65,14 +65,14 @@ final class View {
     private func fill(_ result: inout ViewDocumentChanges, with documents: some Sequence<ClientDocument>) {
         let matching = documents.filter { matcher.matches($0) }
         result.documents = DocumentSet(matching, comparator: comparator)
-        // In their order, in which they'll be told.
+        // In the order in which the listeners receive them.
         for document in result.documents {
             result.changes.add(ViewSnapshot.Change(kind: .added, document: document))
             if document.hasLocalMutations { result.mutatedKeys.insert(document.key) }
         }
     }
 
-    /// The last document of a full limit, or the first of a limit to the last ones.
+    /// The last document of a full limit, or the first document of a limit to the last ones.
     private func edgeOfFullSet(_ set: DocumentSet) -> ClientDocument? {
         guard let limit = query.limit, set.count == limit else { return nil }
         return query.limitType == .first ? set.last : set.first
@@ -84,7 +84,7 @@ final class View {
     ) {
         awaited[key] = nil
         if !document.hasCommittedMutations { unconfirmed.remove(key) }
-        let isOverdue = isOverdue || !isTargetHeard
+        let isOverdue = isOverdue || !isTargetActive
         let new = matcher.matches(document) ? document : nil
         var change: ViewSnapshot.Change?
         switch (old, new) {
@@ -121,16 +121,17 @@ final class View {
         }
     }
 
-    /// The acknowledged state isn't shown: the server's update, which follows, is.
+    /// The acknowledged state is not shown. The server's update, which follows, is shown.
     private func waitsForSync(_ old: ClientDocument, _ new: ClientDocument) -> Bool {
         old.hasLocalMutations && new.hasCommittedMutations && !new.hasLocalMutations
     }
 
     var awaitsUpdates: Bool { !awaited.isEmpty }
 
-    /// Acknowledged documents that the server, though its snapshot is newer, didn't name: others took them out of the result
-    /// before it could, and what comes and goes between two snapshots isn't told. Shown as they are, they are in limbo, and
-    /// looked up. So are those that the server names as they were before: it was restored from a backup and lost the write.
+    /// Acknowledged documents that the server did not send, although its snapshot is newer. Two causes are possible.
+    /// Another client removed them from the result first: the server does not report changes that cancel out between
+    /// two snapshots. Such documents are shown with their acknowledged state; they are in limbo and are looked up. Or
+    /// the server sends them with an older state: it was restored from a backup and lost the write.
     func overdue(at version: Timestamp, _ targetChange: TargetChange?) -> [ResourcePath: ClientDocument] {
         guard !awaited.isEmpty, targetChange?.isCurrent ?? isCurrent else { return [:] }
         return awaited.filter { key, document in
@@ -156,11 +157,12 @@ final class View {
 
     // MARK: Applying changes
 
-    /// - Parameter isPendingReset: the target is listened to anew, because the server has fewer documents than we.
+    /// - Parameter isPendingReset: the client listens to the target again, because the server has fewer documents than
+    ///   the client.
     func apply(
         _ changes: ViewDocumentChanges, _ targetChange: TargetChange? = nil, isPendingReset: Bool = false
     ) -> ViewOutcome {
-        precondition(!changes.needsRefill, "refilled before it is applied")
+        precondition(!changes.needsRefill, "the changes must be refilled before they are applied")
         let old = documents
         documents = changes.documents
         mutatedKeys = changes.mutatedKeys
@@ -182,17 +184,18 @@ final class View {
         return outcome
     }
 
-    /// Without a connection nothing is current.
+    /// Without a connection no view is current.
     func applyOffline() -> ViewOutcome {
         guard isCurrent else { return ViewOutcome() }
         isCurrent = false
         return apply(ViewDocumentChanges(documents: documents, mutatedKeys: mutatedKeys))
     }
 
-    /// The server isn't listened to any more; nothing is current then, and nothing is looked up.
-    /// - Returns: acknowledged documents that are to be shown as they are, since no update of the server follows.
+    /// The client no longer listens at the server. The view is not current, and no document is looked up.
+    /// - Returns: acknowledged documents that must be shown with their present state, since no update of the server
+    ///   follows.
     func endOfServer() -> [ResourcePath: ClientDocument] {
-        isTargetHeard = false
+        isTargetActive = false
         unconfirmed = []
         isCurrent = false
         limbo = []
@@ -200,7 +203,7 @@ final class View {
         return awaited
     }
 
-    /// The target has changed, while the view's documents can't be worked out.
+    /// The target has changed, but the view's documents cannot be computed.
     func note(_ change: TargetChange) {
         take(change)
         isLimboStale = true
@@ -212,8 +215,8 @@ final class View {
         isCurrent = change.isCurrent
     }
 
-    /// The set of documents in limbo depends on the view's documents and the synced keys: only where one of these
-    /// changed can it change, unless changes went by unseen.
+    /// The set of documents in limbo depends on the view's documents and the synced keys. It changes only when one of
+    /// these changed, unless changes were missed.
     private func updateLimbo(
         _ changes: ViewDocumentChanges, _ targetChange: TargetChange?, _ outcome: inout ViewOutcome
     ) {

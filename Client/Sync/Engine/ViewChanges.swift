@@ -1,12 +1,12 @@
 import HearthModel
 
-/// Changes of a view's documents since its last snapshot, each document once.
+/// Changes of a view's documents since its last snapshot, one change per document.
 struct DocumentChangeSet {
     private(set) var changes: [ResourcePath: ViewSnapshot.Change] = [:]
 
     var isEmpty: Bool { changes.isEmpty }
 
-    /// Adds a change, made one with an earlier change of the same document.
+    /// Adds a change and merges it with an earlier change of the same document.
     mutating func add(_ change: ViewSnapshot.Change) {
         let key = change.document.key
         guard let earlier = changes[key] else {
@@ -26,15 +26,15 @@ struct DocumentChangeSet {
             changes[key] = ViewSnapshot.Change(kind: .modified, document: change.document)
         case (.added, .added), (.modified, .added), (.metadata, .added), (.removed, .removed), (.removed, .modified),
             (.removed, .metadata):
-            preconditionFailure("a document can't be \(change.kind) after it was \(earlier.kind)")
+            preconditionFailure("a document cannot be \(change.kind) after it was \(earlier.kind)")
         }
     }
 
     /// Removals, then additions, then the rest; each group in the query's order.
-    /// - Parameter documents: the view's after the changes.
+    /// - Parameter documents: the view's documents after the changes.
     func sorted(in documents: DocumentSet) -> [ViewSnapshot.Change] {
         if changes.count == documents.count, changes.count > 1, changes.values.allSatisfy({ $0.kind == .added }) {
-            // All of them are new: they are in order there.
+            // All of them are new: they are already in order.
             return documents.map { ViewSnapshot.Change(kind: .added, document: $0) }
         }
         let comparator = documents.comparator
@@ -46,18 +46,18 @@ struct DocumentChangeSet {
     }
 }
 
-/// What changed documents make of a view, before it is applied.
+/// The effect of changed documents on a view, before it is applied.
 struct ViewDocumentChanges {
     var documents: DocumentSet
     var mutatedKeys: Set<ResourcePath>
     var changes = DocumentChangeSet()
-    /// A limit was full and lost a document: what was beyond the limit has to be looked up.
+    /// A full limit lost a document: the documents beyond the limit must be read.
     var needsRefill = false
 }
 
-/// What a view makes of applied changes.
+/// The result of applied changes.
 struct ViewOutcome {
-    /// nil when the listeners have nothing to hear.
+    /// nil when there is nothing to deliver.
     var snapshot: ViewSnapshot?
     /// Sorted by key.
     var limboAdded: [ResourcePath] = []

@@ -1,9 +1,9 @@
 import Dispatch
 import Foundation
 
-/// The one serial queue on which everything of a client's engine happens, and its timers.
+/// The serial queue on which a client's engine runs, and its timers.
 ///
-/// Each timer has a name, so that tests can let it fire. The lock guards `pendingCount`; `delayed` belongs to the queue.
+/// Each timer has a name, so that tests can fire it. The lock guards `pendingCount`; `delayed` belongs to the queue.
 final class WorkerQueue: @unchecked Sendable {
     enum TimerName: String, Sendable {
         case listenStreamIdle = "listen_stream_idle"
@@ -31,7 +31,7 @@ final class WorkerQueue: @unchecked Sendable {
             self.operation = operation
         }
 
-        /// Harmless when it has run.
+        /// Has no effect when the operation has run.
         func cancel() { operation = nil }
 
         fileprivate func run() {
@@ -47,7 +47,7 @@ final class WorkerQueue: @unchecked Sendable {
     private var pendingCount = 0
     private var delayed: [Delayed] = []
 
-    /// - Parameter usesClock: false in tests: timers fire when they are told to.
+    /// - Parameter usesClock: false in tests: timers fire only on request.
     init(label: String, usesClock: Bool = true) {
         queue = DispatchQueue(label: label)
         self.usesClock = usesClock
@@ -61,10 +61,10 @@ final class WorkerQueue: @unchecked Sendable {
         }
     }
 
-    /// Runs something on the queue and waits for it. Not from the queue itself.
+    /// Runs a closure on the queue and waits for it. Do not call it on the queue itself.
     func sync<Result>(_ body: () throws -> Result) rethrows -> Result { try queue.sync(execute: body) }
 
-    /// Lets an operation run later; only from the queue.
+    /// Runs an operation later. Call it only on the queue.
     func schedule(_ name: TimerName, afterSeconds: Double, _ operation: @escaping () -> Void) -> Delayed {
         let entry = Delayed(name, dueSeconds: Clock.seconds() + afterSeconds, operation)
         delayed.removeAll { $0.operation == nil }
@@ -80,7 +80,7 @@ final class WorkerQueue: @unchecked Sendable {
         return entry
     }
 
-    /// Forgets all timers; only from the queue.
+    /// Cancels all timers. Call it only on the queue.
     func cancelAllTimers() {
         for entry in delayed { entry.cancel() }
         delayed = []
@@ -88,7 +88,7 @@ final class WorkerQueue: @unchecked Sendable {
 
     // MARK: For tests
 
-    /// Waits until nothing is waiting.
+    /// Waits until the queue is empty.
     func drain() {
         while lock.withLock({ pendingCount }) > 0 { queue.sync {} }
     }
@@ -106,7 +106,7 @@ final class WorkerQueue: @unchecked Sendable {
         drain()
     }
 
-    /// Runs what waits for its time, in the order of time, up to and including a timer; nil runs all.
+    /// Runs waiting operations in the order of their time, up to and including a timer; nil runs all.
     func runDelayed(through name: TimerName?) {
         queue.sync {
             let due = delayed.filter { $0.operation != nil }.sorted { $0.dueSeconds < $1.dueSeconds }
@@ -120,7 +120,7 @@ final class WorkerQueue: @unchecked Sendable {
     }
 }
 
-/// Takes a timer's entry to its own queue, where alone it is touched.
+/// Moves a timer's entry to its own queue, the only queue that uses it.
 private struct DelayedBox: @unchecked Sendable {
     let entry: WorkerQueue.Delayed
     init(_ entry: WorkerQueue.Delayed) { self.entry = entry }

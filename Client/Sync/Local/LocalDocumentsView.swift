@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Documents as the user sees them: remote documents with overlays upon them.
+/// Documents as the user sees them: remote documents with their overlays applied.
 struct LocalDocumentsView {
     /// A document with its overlay applied, and the fields that differ from the remote one (nil: all).
     struct Overlaid {
@@ -27,8 +27,8 @@ struct LocalDocumentsView {
         try localView(of: try remoteDocuments.documents(keys))
     }
 
-    /// - Parameter existenceChanged: keys of documents that began or ceased to exist: a patch's precondition may hold
-    ///   now and not before, or the reverse.
+    /// - Parameter existenceChanged: keys of documents that began or ceased to exist. The precondition of a patch may
+    ///   hold now and not before, or the reverse.
     func localView(
         of remote: [ResourcePath: ClientDocument], existenceChanged: Set<ResourcePath> = []
     ) throws(Status) -> [ResourcePath: ClientDocument] {
@@ -69,8 +69,8 @@ struct LocalDocumentsView {
 
     // MARK: Overlays
 
-    /// Computes overlays anew from the writes on their way, and saves them.
-    /// - Parameter onBatches: is told of the number of those that are on a document.
+    /// Recomputes overlays from the pending writes and saves them.
+    /// - Parameter onBatches: receives the number of batches that affect a document.
     @discardableResult
     func recalculateOverlays(
         of remote: [ResourcePath: ClientDocument], onBatches: (ResourcePath, Int) -> Void = { _, _ in }
@@ -87,17 +87,17 @@ struct LocalDocumentsView {
         }
         for (key, count) in counts { onBatches(key, count) }
         var saved: [Int: [ResourcePath: Mutation]] = [:]
-        var gone: Set<ResourcePath> = []
+        var withoutOverlay: Set<ResourcePath> = []
         for (key, document) in remote {
             guard let local = result[key] else { continue }
             let changed = document.isValid ? local.changed : nil
             if let overlay = Mutation.overlay(for: local.document, changed: changed), let id = largestBatchID[key] {
                 saved[id, default: [:]][key] = overlay
             } else {
-                gone.insert(key)
+                withoutOverlay.insert(key)
             }
         }
-        for (key, overlay) in try overlays.overlays(of: gone) {
+        for (key, overlay) in try overlays.overlays(of: withoutOverlay) {
             try overlays.remove(keys: [key], batchID: overlay.largestBatchID)
         }
         for (id, mutations) in saved { try overlays.save(mutations, largestBatchID: id) }
@@ -106,7 +106,7 @@ struct LocalDocumentsView {
 
     // MARK: By query
 
-    /// Documents that match, as far as they changed after the offset.
+    /// Documents that match the query and changed after the offset.
     func documents(
         matching query: ClientQuery, after offset: IndexOffset, onRead: (Int) -> Void
     ) throws(Status) -> [ResourcePath: ClientDocument] {
@@ -128,11 +128,11 @@ struct LocalDocumentsView {
     private func documentsInCollection(
         matching query: ClientQuery, after offset: IndexOffset, onRead: (Int) -> Void
     ) throws(Status) -> [ResourcePath: ClientDocument] {
-        // Older overlays, too: one may make a document match that changed since.
+        // Older overlays are needed, too: one may make a document match that changed since.
         let pending = try overlays.overlays(inCollection: query.path, above: MutationBatch.unknownID)
         var documents = try remoteDocuments.documents(
             matching: query, after: offset, mutated: Set(pending.keys), onRead: onRead)
-        // Newer overlays count for documents that didn't change, too. A patch needs what it patches.
+        // Newer overlays are needed also for documents that did not change. A patch needs the document that it patches.
         let unread = pending.filter { $0.value.largestBatchID > offset.largestBatchID && documents[$0.key] == nil }
         if offset == .none {
             for key in unread.keys { documents[key] = ClientDocument(key: key) }
@@ -152,7 +152,8 @@ struct LocalDocumentsView {
 
     // MARK: For indexes
 
-    /// The next documents of a group after an offset: remote ones in (read time, key) order, then overlaid ones by batch.
+    /// The next documents of a group after an offset: remote documents in (read time, key) order, then overlaid
+    /// documents by batch.
     func nextDocuments(
         ofGroup group: String, after offset: IndexOffset, count: Int
     ) throws(Status) -> (batchID: Int, documents: [ResourcePath: ClientDocument]) {
@@ -176,7 +177,7 @@ extension Mutation {
 }
 
 extension MutationBatch {
-    /// Changes those of the documents that the batch is on, in one walk through its mutations.
+    /// Applies the batch to those of the documents that it affects, in one pass over its mutations.
     func apply(to documents: inout [ResourcePath: LocalDocumentsView.Overlaid]) {
         for mutation in baseMutations { apply(mutation, to: &documents) }
         for mutation in mutations { apply(mutation, to: &documents) }

@@ -9,7 +9,7 @@ struct BatchResult: Sendable {
     var streamToken: [UInt8]
 }
 
-/// What changed in a view, told to the local store.
+/// The changes of a view, as the local store receives them.
 struct ViewChange: Sendable {
     var targetID: Int32
     var isFromCache: Bool
@@ -17,10 +17,10 @@ struct ViewChange: Sendable {
     var removed: Set<ResourcePath>
 }
 
-/// Everything that is kept: the user's writes, what the server sent, and what follows for the views. Each operation is
-/// one transaction of the persistence.
+/// All stored state: the user's writes, the server's documents, and the results that views derive from them. Each
+/// operation is one transaction of the persistence.
 final class LocalStore {
-    /// A resume token stays in memory at most for so long.
+    /// The maximal time that a resume token stays only in memory.
     static let resumeTokenAgeSecondsMax: Int64 = 300
 
     let persistence: any Persistence
@@ -34,11 +34,12 @@ final class LocalStore {
     var activeTargets: [Int32: TargetData] = [:]
     private var activeTargetIDs: [ClientTarget: Int32] = [:]
     private var knownCollections: Set<ResourcePath> = []
-    /// What a target that was begun anew has named, older than what the cache has of a write of ours that was acknowledged after
-    /// the target's snapshot. A snapshot from after the write brings what it made, or else it is lost: see `apply`.
+    /// Documents that a reset target has sent with a state older than the cache's state of an acknowledged write, where
+    /// the acknowledgement is newer than the target's snapshot. A snapshot from after the write contains its effect, or
+    /// the write is lost: see `apply`.
     var renewedTooEarly: [ResourcePath: ClientDocument] = [:]
     private var overlayDebts = OverlayDebts()
-    /// Those of streams that can be resumed.
+    /// Acknowledgements on streams that can be resumed.
     private var acknowledgements = 0
 
     init(_ persistence: any Persistence, user: ClientUser) {
@@ -58,8 +59,8 @@ final class LocalStore {
 
     // MARK: Users
 
-    /// Goes over to another user's writes. Returns the documents that may look otherwise now.
-    /// - Throws: when that can't be read; the user is another all the same.
+    /// Switches to another user's writes. Returns the documents whose local view may differ.
+    /// - Throws: when they cannot be read. The user is switched in any case.
     func changeUser(_ user: ClientUser) throws(Status) -> [ResourcePath: ClientDocument] {
         let before: [MutationBatch]
         do throws(Status) {
@@ -88,7 +89,7 @@ final class LocalStore {
             remoteDocuments: remoteDocuments, queue: queue, overlays: overlays, indexManager: indexManager)
     }
 
-    /// Does something with another user's writes, and shows what has changed to the present one.
+    /// Runs a change on another user's writes, and returns the changes that the present user sees.
     func asUser(
         _ other: ClientUser, insteadOf user: ClientUser,
         _ body: () throws(Status) -> [ResourcePath: ClientDocument]
@@ -106,7 +107,7 @@ final class LocalStore {
 
     // MARK: Writes
 
-    /// Puts mutations into the queue, together. Returns the documents as they look now.
+    /// Adds mutations to the queue as one batch. Returns the resulting documents.
     func write(
         _ mutations: [Mutation]
     ) throws(Status) -> (batchID: Int, changed: [ResourcePath: ClientDocument]) {
@@ -136,7 +137,8 @@ final class LocalStore {
         return outcome
     }
 
-    /// So many answers a loss of power may undo. With those that are on their way they are no more than the server keeps.
+    /// The maximal number of answers that a power failure may undo. Together with the writes in flight they are no more
+    /// than the server retains.
     static let undoneAcknowledgementsMax = 6
 
     /// The server committed the first batch of the queue.
@@ -182,7 +184,7 @@ final class LocalStore {
 
     var hasOverlayDebts: Bool { !overlayDebts.isEmpty }
 
-    /// No more answers come for now: overlays that were put off are worked out. Returns their documents.
+    /// No more answers arrive for now: computes the overlays that were deferred. Returns their documents.
     func settleOverlays() throws(Status) -> [ResourcePath: ClientDocument] {
         let keys = overlayDebts.takeAll()
         if keys.isEmpty { return [:] }
@@ -192,7 +194,7 @@ final class LocalStore {
         }
     }
 
-    /// The server refused the first batch of the queue.
+    /// The server rejected the first batch of the queue.
     func reject(_ batchID: Int) throws(Status) -> [ResourcePath: ClientDocument] {
         try persistence.transaction("Reject a batch") { () throws(Status) in
             guard let batch = try queue.batch(batchID) else {
@@ -206,8 +208,8 @@ final class LocalStore {
         }
     }
 
-    /// Documents that lost an overlay may look as they did at a read time, or with an older overlay, that the indexes
-    /// have passed already: the backfill wouldn't look at them again.
+    /// Documents that lost an overlay may return to a read time, or to an older overlay, that the indexes have already
+    /// passed: the backfill would not read them again.
     private func indexed(
         _ documents: [ResourcePath: ClientDocument]
     ) throws(Status) -> [ResourcePath: ClientDocument] {
@@ -229,7 +231,7 @@ final class LocalStore {
         try persistence.transaction("Get the stream") { () throws(Status) in try queue.stream }
     }
 
-    /// Durable when it returns: writes are sent on the stream only then.
+    /// Durable when it returns: only then writes are sent on the stream.
     func setStream(_ stream: StreamResumption) throws(Status) {
         try persistence.transaction("Set the stream", isDurable: true) { () throws(Status) in
             try queue.setStream(stream)
@@ -238,7 +240,7 @@ final class LocalStore {
 
     // MARK: Targets
 
-    /// Finds the target in the cache or gives it an id, and makes it active.
+    /// Finds the target in the cache or assigns an id, and makes it active.
     func allocate(_ target: ClientTarget) throws(Status) -> TargetData {
         if let id = activeTargetIDs[target], let data = activeTargets[id] { return data }
         let data = try persistence.transaction("Allocate a target") { () throws(Status) in
@@ -258,7 +260,7 @@ final class LocalStore {
         guard let data = activeTargets.removeValue(forKey: targetID) else { return }
         activeTargetIDs[data.target] = nil
         let keys = viewReferences.removeAll(of: targetID)
-        // When it can't be written now, the collector thinks that the target was in use earlier than it was.
+        // If it cannot be written now, the collector uses an earlier time of last use.
         try unlessPassing { () throws(Status) in
             try persistence.transaction("Release a target") { () throws(Status) in
                 for key in keys { try persistence.references.removeReference(key) }
@@ -267,12 +269,12 @@ final class LocalStore {
         }
     }
 
-    /// Does something that may be left out while the cache can't be written.
+    /// Runs a change that may be skipped while the cache cannot be written.
     func unlessPassing(_ body: () throws(Status) -> Void) throws(Status) {
         do throws(Status) { try body() } catch { if !error.isPassing { throw error } }
     }
 
-    /// Whether the cache can be written, by writing.
+    /// Tests whether the cache can be written, by a write.
     func probe() throws(Status) {
         try persistence.transaction("Try to write") { () throws(Status) in
             try queue.setStream(try queue.stream)
@@ -301,7 +303,7 @@ final class LocalStore {
         return try persistence.transaction("Read documents") { () throws(Status) in try view.documents(keys) }
     }
 
-    /// - Parameter usesPreviousResults: whether what the server named before may serve as a start.
+    /// - Parameter usesPreviousResults: whether the keys that the server sent before may be used as a start.
     func execute(
         _ query: ClientQuery, usesPreviousResults: Bool
     ) throws(Status) -> (documents: [ResourcePath: ClientDocument], remoteKeys: Set<ResourcePath>) {
@@ -319,7 +321,7 @@ final class LocalStore {
         }
     }
 
-    // MARK: Garbage
+    // MARK: Garbage collection
 
     func collectGarbage() throws(Status) -> CollectionOutcome {
         guard let collector = persistence.collector else { return CollectionOutcome(didRun: false) }

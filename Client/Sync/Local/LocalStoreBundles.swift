@@ -3,7 +3,7 @@ import HearthModel
 
 /// Bundles and named queries in the cache.
 extension LocalStore {
-    /// Whether this bundle, or a later one of its id, was loaded before.
+    /// Whether this bundle, or a later bundle with the same id, was already loaded.
     func hasNewerBundle(_ metadata: BundleMetadata) throws(Status) -> Bool {
         try persistence.transaction("Look for a bundle") { () throws(Status) in
             guard let known = try persistence.bundles.bundle(metadata.id) else { return false }
@@ -11,8 +11,8 @@ extension LocalStore {
         }
     }
 
-    /// Stores a bundle's documents as if a target of its own had brought them: that target keeps them from collection.
-    /// Returns the local view of those that changed.
+    /// Stores a bundle's documents under a target of their own, which protects them from garbage collection. Returns
+    /// the local view of those that changed.
     func store(
         _ documents: [ClientDocument], ofBundle id: String
     ) throws(Status) -> [ResourcePath: ClientDocument] {
@@ -20,7 +20,7 @@ extension LocalStore {
         return try persistence.transaction("Store a bundle's documents") { () throws(Status) in
             var updates: [ResourcePath: ClientDocument] = [:]
             for document in documents { updates[document.key] = document }
-            // The documents first: a key that has its row already costs the target less.
+            // The documents come first: adding a key that already has a row costs the target less.
             let stored = try store(updates) { $0.version }
             try targets.removeAllKeys(of: umbrella.targetID)
             try targets.addKeys(Set(updates.values.filter(\.isFound).map(\.key)), to: umbrella.targetID)
@@ -28,7 +28,7 @@ extension LocalStore {
         }
     }
 
-    /// - Parameter keys: what the bundle says is in the query's result.
+    /// - Parameter keys: the query's result according to the bundle.
     func store(_ query: NamedQuery, keys: Set<ResourcePath>) throws(Status) {
         var data = try allocate(query.query.target)
         let isNews = query.readTime > data.snapshotVersion

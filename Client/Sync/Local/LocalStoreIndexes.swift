@@ -1,11 +1,11 @@
 import HearthModel
 
-/// Client-side indexes: which there are, and how they are kept up to date.
+/// Client-side indexes: their definitions and their backfill.
 extension LocalStore {
-    /// So many documents in one run.
+    /// The maximal number of documents in one run.
     static let backfillCountMax = 50
 
-    /// Deletes the indexes that aren't in the list, and adds those that are new.
+    /// Deletes the indexes that are not in the list, and adds those that are new.
     func configure(_ wanted: [FieldIndex]) throws(Status) {
         try persistence.transaction("Configure indexes") { () throws(Status) in
             let present = try indexManager.indexes
@@ -30,7 +30,7 @@ extension LocalStore {
 
     func setAutomaticIndexing(_ isEnabled: Bool) { queryEngine.isAutomaticIndexingEnabled = isEnabled }
 
-    /// Writes entries for some documents, of the groups that waited longest. Returns how many documents there were.
+    /// Writes entries for some documents of the groups that have waited longest. Returns the number of documents.
     @discardableResult
     func backfillIndexes() throws(Status) -> Int {
         try persistence.transaction("Backfill indexes") { () throws(Status) in

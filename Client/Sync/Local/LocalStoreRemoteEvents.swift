@@ -1,13 +1,13 @@
 import HearthModel
 
-/// What came of documents that were put into the cache.
+/// The outcome of storing documents in the cache.
 struct StoredDocuments {
     var changed: [ResourcePath: ClientDocument] = [:]
     var existenceChanged: Set<ResourcePath> = []
     var tooEarly: [ResourcePath: ClientDocument] = [:]
 }
 
-/// What the server sends, into the cache.
+/// Stores the server's changes in the cache.
 extension LocalStore {
     /// Returns the local view of the documents that changed.
     func apply(_ event: RemoteEvent) throws(Status) -> [ResourcePath: ClientDocument] {
@@ -55,7 +55,7 @@ extension LocalStore {
         return data
     }
 
-    /// Returns what is known of the target then; nil when nobody listens to it any more.
+    /// Returns the new target data; nil when the target has no listener any more.
     private func apply(
         _ change: TargetChange, to targetID: Int32, of event: RemoteEvent
     ) throws(Status) -> TargetData? {
@@ -79,7 +79,7 @@ extension LocalStore {
         return data
     }
 
-    /// Writing each token would cost a write for each snapshot; to resume from an older one costs little.
+    /// Storing every token would cost one write per snapshot. Resuming from an older token costs little.
     private func shouldPersist(_ new: TargetData, insteadOf old: TargetData, namesDocuments: Bool) -> Bool {
         if old.resumeToken.isEmpty { return true }
         let ageMax = Self.resumeTokenAgeSecondsMax
@@ -88,12 +88,12 @@ extension LocalStore {
         return namesDocuments
     }
 
-    /// Puts documents into the cache as far as they are news. Inside a transaction.
+    /// Stores documents in the cache if they are newer. Call it inside a transaction.
     /// - Parameters:
-    ///   - renewed: those of the updates that count although the cache has newer ones, unless these are from after
-    ///     `snapshotVersion`. What a write of ours was acknowledged to have made may be lost with the rest.
-    /// - Returns: those that changed, as the cache has them now, which began or ceased to exist, and renewed ones that are older
-    ///   than what the cache has from after `snapshotVersion`.
+    ///   - renewed: those of the updates that apply although the cache has newer ones, unless the newer ones are from
+    ///     after `snapshotVersion`. The effect of an acknowledged write may be lost together with other writes.
+    /// - Returns: the documents that changed, as they are in the cache now; those that began or ceased to exist; and
+    ///   renewed documents that are older than the cache's version from after `snapshotVersion`.
     func store(
         _ updates: [ResourcePath: ClientDocument], renewed: Set<ResourcePath> = [],
         at snapshotVersion: Timestamp = .none,
@@ -107,7 +107,7 @@ extension LocalStore {
             let old = cached[key] ?? ClientDocument(key: key)
             if document.isFound != old.isFound { result.existenceChanged.insert(key) }
             if document.kind == .missing, document.version == .none {
-                // A lookup that was denied: what the cache has of the document is worth nothing.
+                // A lookup was denied: the cached state of the document is not valid.
                 removed.append(key)
                 result.changed[key] = document
             } else if !old.isValid || document.version > old.version
@@ -136,7 +136,7 @@ extension LocalStore {
             activeTargets[change.targetID] = data
             if shouldPersist(data, insteadOf: old, namesDocuments: false) { updated.append(data) }
         }
-        // What can't be written now costs the collector some of its order, and a later run some reading.
+        // A write that fails now makes the collector's order less exact, and costs a later run some reads.
         try unlessPassing { () throws(Status) in
             try persistence.transaction("Notify of view changes") { () throws(Status) in
                 for change in changes {

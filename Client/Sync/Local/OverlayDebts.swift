@@ -1,21 +1,22 @@
 import HearthModel
 
-/// Which overlays are worked out anew when the server has answered a write with the results of its transforms.
+/// Decides which overlays are recomputed when the server has answered a write with the results of its transforms.
 ///
-/// That takes all writes of the document that still wait, so that n writes of one document would take n² steps in all. Here
-/// the more writes wait, the fewer answers are followed by it: in between the document shows what the writes that still
-/// wait were expected to make of it, as it did before the answer. With few of them it follows every answer, after the last there is
-/// no overlay, and when no more answers come it is done once.
+/// A recomputation reads all pending writes of the document: n writes of one document would take n² steps in total.
+/// Therefore the more writes are pending, the fewer answers cause a recomputation. In between the document shows the
+/// expected effect of the pending writes, as it did before the answer. With few pending writes every answer causes a
+/// recomputation. After the last answer there is no overlay, and when no more answers arrive the overlay is recomputed
+/// once.
 struct OverlayDebts {
-    /// Writes that may be looked at for each answer, on average.
+    /// The average number of writes that may be read per answer.
     static let batchesPerAnswer = 32
 
-    /// Answers that pass before the next time.
+    /// Answers to skip before the next recomputation.
     private var answersLeft: [ResourcePath: Int] = [:]
 
     var isEmpty: Bool { answersLeft.isEmpty }
 
-    /// Documents whose overlays are behind; they are none any more.
+    /// Returns the documents whose overlays are out of date, and clears them.
     mutating func takeAll() -> Set<ResourcePath> {
         defer { answersLeft = [:] }
         return Set(answersLeft.keys)
@@ -28,7 +29,7 @@ struct OverlayDebts {
         return false
     }
 
-    /// It was worked out, from so many writes.
+    /// The overlay was recomputed from this number of writes.
     mutating func note(_ key: ResourcePath, batches: Int) {
         let answers = batches / Self.batchesPerAnswer
         answersLeft[key] = answers > 0 ? answers : nil

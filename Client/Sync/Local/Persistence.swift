@@ -1,21 +1,21 @@
 import HearthModel
 
-/// Where the local store keeps everything. Two implementations: `MemoryPersistence` and `SQLitePersistence`.
+/// The storage of the local store. It has two implementations: `MemoryPersistence` and `SQLitePersistence`.
 ///
-/// All calls come from the engine's one thread, all reads and writes inside `transaction`. A failure to read or commit
-/// is fatal for the instance: it is thrown as INTERNAL, or DATA_LOSS for damage. Unless it passes: RESOURCE_EXHAUSTED for a full
-/// disk, UNAVAILABLE for one that answers with errors.
+/// All calls come from the engine's thread, all reads and writes inside `transaction`. A failure to read or commit is
+/// fatal for the instance: it is thrown as `INTERNAL`, or as `DATA_LOSS` for damage. Transient failures are not fatal:
+/// `RESOURCE_EXHAUSTED` for a full disk, `UNAVAILABLE` for a disk that reports errors.
 protocol Persistence: AnyObject {
-    /// All or nothing. Each transaction has the next sequence number.
+    /// Atomic. Each transaction has the next sequence number.
     /// - Parameters:
     ///   - label: for logs.
-    ///   - isDurable: whether it waits until a loss of power cannot undo it.
+    ///   - isDurable: whether it waits until a power failure cannot undo it.
     func transaction<Result>(
         _ label: StaticString, isDurable: Bool, _ body: () throws(Status) -> Result
     ) throws(Status) -> Result
     var currentSequenceNumber: Int64 { get }
 
-    /// The parts of one user. What was made for a user before is to be dropped when another is asked for.
+    /// The parts of one user. Drop the parts of the former user when you request those of another one.
     func mutationQueue(for user: ClientUser) -> any MutationQueue
     func overlayCache(for user: ClientUser) -> any OverlayCache
     func indexManager(for user: ClientUser) -> any IndexManager
@@ -23,24 +23,24 @@ protocol Persistence: AnyObject {
     var targets: any TargetCache { get }
     var bundles: any BundleCache { get }
     var references: any ReferenceDelegate { get }
-    /// nil when documents go at once (eager), or are never collected.
+    /// nil when documents are removed at once (eager), or are never collected.
     var collector: (any LRUCollector)? { get }
 
     func shutDown()
 }
 
 extension Persistence {
-    /// One that a loss of power may undo.
+    /// A transaction that a power failure may undo.
     func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result {
         try transaction(label, isDurable: false, body)
     }
 }
 
-/// What a Write stream is resumed with, so that a write whose answer was lost is not made twice.
+/// The state with which a Write stream is resumed, so that a write whose answer was lost is not applied twice.
 struct StreamResumption: Sendable, Equatable {
-    /// Empty when there is no stream that can be resumed: the server keeps no answers, or none was opened.
+    /// Empty when no stream can be resumed: the server retains no answers, or no stream was opened.
     var id = ""
-    /// That of the last answer that the cache has.
+    /// The token of the last answer that the cache has.
     var token: [UInt8] = []
 }
 
@@ -49,16 +49,16 @@ protocol MutationQueue: AnyObject {
     var stream: StreamResumption { get throws(Status) }
     func setStream(_ stream: StreamResumption) throws(Status)
     func setStreamToken(_ token: [UInt8]) throws(Status)
-    /// Ids go on from the highest of all users' queues.
+    /// Ids continue from the highest of all users' queues.
     func add(localWriteTime: Timestamp, base: [Mutation], mutations: [Mutation]) throws(Status) -> MutationBatch
     func batch(_ id: Int) throws(Status) -> MutationBatch?
     func nextBatch(after id: Int) throws(Status) -> MutationBatch?
     /// `MutationBatch.unknownID` when there is none.
     var highestUnacknowledgedBatchID: Int { get throws(Status) }
     var allBatches: [MutationBatch] { get throws(Status) }
-    /// In the order of their ids, each once.
+    /// In the order of their ids, without duplicates.
     func batches(affecting keys: Set<ResourcePath>) throws(Status) -> [MutationBatch]
-    /// It is the first of the queue. Tells the reference delegate of each of its keys.
+    /// The batch must be the first of the queue. Notifies the reference delegate of each of its keys.
     func remove(_ batch: MutationBatch) throws(Status)
     func contains(_ key: ResourcePath) throws(Status) -> Bool
 }
@@ -66,26 +66,26 @@ protocol MutationQueue: AnyObject {
 protocol OverlayCache: AnyObject {
     func overlay(of key: ResourcePath) throws(Status) -> Overlay?
     func overlays(of keys: Set<ResourcePath>) throws(Status) -> [ResourcePath: Overlay]
-    /// Replaces what was there.
+    /// Replaces the existing overlays.
     func save(_ overlays: [ResourcePath: Mutation], largestBatchID: Int) throws(Status)
-    /// Those whose largest batch id is one of these.
+    /// Those whose largest batch id is the given one.
     func remove(keys: Set<ResourcePath>, batchID: Int) throws(Status)
-    /// Documents directly in the collection, with a largest batch id above.
+    /// Documents directly in the collection, with a larger batch id.
     func overlays(inCollection path: ResourcePath, above batchID: Int) throws(Status) -> [ResourcePath: Overlay]
-    /// In the order of batches; at least `count` unless there are no more; a batch is never split.
+    /// In the order of batches; at least `count` unless there are no more. A batch is never split.
     func overlays(inGroup collectionID: String, above batchID: Int, count: Int) throws(Status)
         -> [(key: ResourcePath, overlay: Overlay)]
 }
 
 protocol RemoteDocumentCache: AnyObject {
-    /// Adding also records the collection's parent in the index manager. Invalid documents are never added.
+    /// Also records the collection's parent in the index manager. Invalid documents are never added.
     func add(_ document: ClientDocument, readTime: Timestamp) throws(Status)
     func remove(_ keys: [ResourcePath]) throws(Status)
-    /// Invalid when there is none.
+    /// An invalid document when the cache has none.
     func document(_ key: ResourcePath) throws(Status) -> ClientDocument
-    /// All of them: invalid ones too.
+    /// One for each key, invalid ones included.
     func documents(_ keys: Set<ResourcePath>) throws(Status) -> [ResourcePath: ClientDocument]
-    /// Documents directly in the query's collection, after the offset, that match, or whose key is in `mutated`.
+    /// Documents directly in the query's collection, after the offset, that match or whose key is in `mutated`.
     /// - Parameter onRead: counts the rows read, for automatic indexes.
     func documents(
         matching query: ClientQuery, after offset: IndexOffset, mutated: Set<ResourcePath>, onRead: (Int) -> Void
@@ -93,7 +93,7 @@ protocol RemoteDocumentCache: AnyObject {
     /// In the order of (read time, key), of the collection group, after the offset.
     func documents(inGroup collectionID: String, after offset: IndexOffset, limit: Int) throws(Status)
         -> [ClientDocument]
-    /// Bytes; serialized sizes in memory.
+    /// In bytes. A memory cache counts serialized sizes.
     var size: Int64 { get throws(Status) }
 }
 
@@ -107,7 +107,7 @@ protocol TargetCache: AnyObject {
     var count: Int { get }
     var lastRemoteSnapshotVersion: Timestamp { get }
     func setLastRemoteSnapshotVersion(_ version: Timestamp) throws(Status)
-    /// Both tell the reference delegate.
+    /// Both notify the reference delegate.
     func addKeys(_ keys: Set<ResourcePath>, to targetID: Int32) throws(Status)
     func removeKeys(_ keys: Set<ResourcePath>, from targetID: Int32) throws(Status)
     func removeAllKeys(of targetID: Int32) throws(Status)
@@ -126,7 +126,7 @@ struct BundleRecord: Sendable, Equatable {
 
 struct NamedQuery: Sendable {
     var name: String
-    /// With the limit type; limit-to-last is not turned round.
+    /// With the limit type. A query with a limit to the last is not reversed.
     var query: ClientQuery
     var readTime: Timestamp
 }
@@ -138,9 +138,9 @@ protocol BundleCache: AnyObject {
     func save(_ query: NamedQuery) throws(Status)
 }
 
-/// When documents may go: see "What is deleted, and when" in `docs/internals/client.md`.
+/// Decides when documents may be removed: see "What goes, and when" in `docs/client.md`.
 protocol ReferenceDelegate: AnyObject {
-    /// The keys that active views hold: set once by the local store.
+    /// The keys in active views, set once by the local store.
     var localViewReferences: (any LocalViewReferences)? { get set }
     func addReference(_ key: ResourcePath) throws(Status)
     func removeReference(_ key: ResourcePath) throws(Status)
@@ -160,9 +160,9 @@ struct CollectionOutcome: Sendable, Equatable {
     var documentsRemoved = 0
 }
 
-/// When and how much the collector of the least recently used takes.
+/// When the least-recently-used collector runs, and how much it removes.
 struct CollectionParameters: Sendable, Equatable {
-    /// It does nothing below; -1 means never.
+    /// The collector does nothing below this size; -1 disables it.
     var thresholdBytes: Int64
     var percentile = 10
     var sequenceNumbersMax = 1000
@@ -173,7 +173,7 @@ struct CollectionParameters: Sendable, Equatable {
 
 protocol LRUCollector: AnyObject {
     var parameters: CollectionParameters { get set }
-    /// - Parameter active: targets that stay, whatever their age.
+    /// - Parameter active: targets that are never collected, whatever their age.
     func collect(active: Set<Int32>) throws(Status) -> CollectionOutcome
 }
 
@@ -190,7 +190,7 @@ package struct FieldIndex: Sendable, Equatable {
         }
     }
 
-    /// -1 until the index manager gave one.
+    /// -1 until the index manager assigns an id.
     package var id: Int
     package var collectionGroup: String
     package var segments: [Segment]
@@ -204,10 +204,10 @@ package struct FieldIndex: Sendable, Equatable {
     }
 }
 
-/// How far something was read: documents by (read time, key), overlays by batch id.
+/// The position up to which something was read: documents by (read time, key), overlays by batch id.
 struct IndexOffset: Sendable, Equatable {
     var readTime: Timestamp
-    /// Empty: below all documents of the read time.
+    /// Empty: before all documents of the read time.
     var key: ResourcePath
     var largestBatchID: Int
 
@@ -216,22 +216,22 @@ struct IndexOffset: Sendable, Equatable {
 
 enum IndexCoverage: Sendable { case none, partial, full }
 
-/// Collection parents, definitions, state and entries of one user. In memory only the collection parents.
+/// Collection parents, definitions, state and entries of one user. A memory cache has only the collection parents.
 protocol IndexManager: AnyObject {
     func addParent(ofCollection path: ResourcePath) throws(Status)
     func parents(ofCollectionID id: String) throws(Status) -> [ResourcePath]
 
     func add(_ index: FieldIndex) throws(Status)
     func delete(_ index: FieldIndex) throws(Status)
-    /// Of all users: definitions, states, entries.
+    /// For all users: definitions, states and entries.
     func deleteAll() throws(Status)
     var indexes: [FieldIndex] { get throws(Status) }
     func indexes(ofGroup collectionID: String) throws(Status) -> [FieldIndex]
-    /// Creates what a full index of each sub-target without one would be.
+    /// Creates a full index for each sub-target that has none.
     func createIndexes(for target: ClientTarget) throws(Status)
 
     func coverage(of target: ClientTarget) throws(Status) -> IndexCoverage
-    /// nil when no index serves; otherwise all documents whose entries match, and maybe a few more.
+    /// nil when no index serves the target. Otherwise all documents whose entries match, and possibly a few more.
     func documents(matching target: ClientTarget) throws(Status) -> [ResourcePath]?
     /// The lowest of the indexes that serve the target.
     func lowestOffset(for target: ClientTarget) throws(Status) -> IndexOffset

@@ -1,9 +1,10 @@
 import HearthModel
 
-/// Finds a query's documents in the cache, by the first way that works: indexes, the keys that the server named for the
-/// target, the whole collection. There may be more documents than the limit: the view cuts.
+/// Finds a query's documents in the cache by the first applicable method: indexes, the keys that the server sent for
+/// the target, or a scan of the whole collection. It may return more documents than the limit: the view truncates.
 final class QueryEngine {
-    /// Indexes are made by themselves when a scan reads at least this many documents, and this many times the result.
+    /// Indexes are created automatically when a scan reads at least this many documents, and this many times the
+    /// result.
     static let automaticIndexDocumentsMin = 100
     static let automaticIndexFactor = 3.4
 
@@ -13,8 +14,8 @@ final class QueryEngine {
     init(_ view: LocalDocumentsView) { self.view = view }
 
     /// - Parameters:
-    ///   - lastLimboFreeVersion: when the target's keys were last known to be the whole truth.
-    ///   - remoteKeys: what the server named for the target.
+    ///   - lastLimboFreeVersion: the last version at which the target's keys were complete.
+    ///   - remoteKeys: the keys that the server sent for the target.
     func documents(
         matching query: ClientQuery, lastLimboFreeVersion: Timestamp, remoteKeys: Set<ResourcePath>
     ) throws(Status) -> [ResourcePath: ClientDocument] {
@@ -46,7 +47,7 @@ final class QueryEngine {
         if query.matchesAllDocuments || lastLimboFreeVersion == .none { return nil }
         let matching = sorted(try view.documents(remoteKeys), query)
         if needsRefill(query, matching, remoteKeys.count, lastLimboFreeVersion) { return nil }
-        // The first document read later, and all overlays.
+        // Documents that were read later than the first, and all overlays.
         let offset = IndexOffset(
             readTime: Timestamp(microseconds: lastLimboFreeVersion.microseconds + 1), key: ResourcePath(),
             largestBatchID: MutationBatch.unknownID)
@@ -61,7 +62,7 @@ final class QueryEngine {
         return result
     }
 
-    /// Sorted only where a limit makes the order matter.
+    /// Sorted only when a limit makes the order matter.
     private func sorted(_ documents: [ResourcePath: ClientDocument], _ query: ClientQuery) -> [ClientDocument] {
         let matcher = ClientQueryMatcher(query)
         let matching = documents.values.filter { matcher.matches($0) }
@@ -70,7 +71,7 @@ final class QueryEngine {
         return matching.sorted { comparator.compare($0, $1) < 0 }
     }
 
-    /// Whether documents that were beyond the limit may have come into it.
+    /// Whether documents from beyond the limit may have moved into it.
     private func needsRefill(
         _ query: ClientQuery, _ matching: [ClientDocument], _ keyCount: Int, _ version: Timestamp
     ) -> Bool {

@@ -1,6 +1,7 @@
 import HearthModel
 
-/// A text that equal targets share, to find them by. Different targets may share one, too: compare them afterwards.
+/// A string that equal targets share, for lookups. Different targets may share one, too: compare the targets
+/// afterwards.
 enum CanonicalID {
     static func string(of target: ClientTarget) -> String {
         var string = target.path.string

@@ -1,17 +1,18 @@
 import HearthModel
 
-/// A document as the client knows it: what the server said, what local writes made of it, or that nothing is known.
+/// A document as the client knows it: the server's state, the effect of local writes, or unknown.
 ///
-/// Equal when key, kind, version and state are equal and the fields are equal strictly: an integer never equals a double.
+/// Two documents are equal when key, kind, version and state are equal and the fields are strictly equal: an integer
+/// never equals a double.
 package struct ClientDocument: Sendable {
     package enum Kind: UInt8, Sendable {
-        /// Nothing is known.
+        /// No information is available.
         case invalid
         /// Exists, with `fields`.
         case found
         /// Known not to exist at `version`.
         case missing
-        /// Exists at `version`, with contents that are not known: a patch was acknowledged that could not be applied.
+        /// Exists at `version`, with unknown contents: an acknowledged patch could not be applied.
         case unknown
     }
 
@@ -24,7 +25,7 @@ package struct ClientDocument: Sendable {
     /// The path below the database's documents.
     package let key: ResourcePath
     package var kind: Kind
-    /// The server's update time; `Timestamp.none` for what only local writes made.
+    /// The server's update time; `Timestamp.none` for a document that only local writes made.
     package var version: Timestamp
     package var readTime: Timestamp
     package var createTime: Timestamp
@@ -59,6 +60,6 @@ extension ClientDocument: Equatable {
 }
 
 extension Timestamp {
-    /// The version of what no server ever sent: 1970.
+    /// The version of documents that no server has sent: 1970.
     package static let none = Timestamp(microseconds: 0)
 }

@@ -1,8 +1,8 @@
 import HearthModel
 
-/// A query as the user asked it. `ClientTarget` is what the server is asked.
+/// A query in the user's form. `ClientTarget` is the form for the server.
 ///
-/// Two queries are equal when they are one listen to the server and show the same end of a limit.
+/// Two queries are equal when they share one listen at the server and show the same end of a limit.
 package struct ClientQuery: Sendable {
     package enum LimitType: UInt8, Sendable {
         case first
@@ -24,7 +24,8 @@ package struct ClientQuery: Sendable {
         }
     }
 
-    /// The document (even), or the collection's path (odd); with a `collectionGroup` the parent of all, mostly the root.
+    /// The document (even number of segments) or the collection's path (odd number). With a `collectionGroup` it is the
+    /// common parent, usually the root.
     package var path: ResourcePath
     package var collectionGroup: String?
     /// All must match. `field` filters compare by value; `isNull` and `isNaN` are equality with null and NaN here.
@@ -52,7 +53,7 @@ package struct ClientQuery: Sendable {
 
     package var isDocumentQuery: Bool { path.isDocument && collectionGroup == nil && filters.isEmpty }
 
-    /// Whether every document of the collection belongs to the result.
+    /// Whether the result contains every document of the collection.
     package var matchesAllDocuments: Bool {
         filters.isEmpty && limit == nil && start == nil && end == nil
             && (orders.isEmpty || orders.count == 1 && orders[0].field.isDocumentName)
@@ -75,10 +76,10 @@ package struct ClientQuery: Sendable {
     /// The order in which the user sees the documents.
     package var comparator: DocumentComparator { DocumentComparator(orders: normalizedOrders) }
 
-    /// What the server is asked.
+    /// The target to send to the server.
     package var target: ClientTarget { target(orders: normalizedOrders) }
 
-    /// What the server is asked for aggregations: the order doesn't matter to them, so none is implied.
+    /// The target to send to the server for aggregations. They do not depend on the order, so no order is implied.
     package var aggregationTarget: ClientTarget { target(orders: orders) }
 
     private func target(orders: [Query.Order]) -> ClientTarget {
@@ -89,7 +90,7 @@ package struct ClientQuery: Sendable {
             limit: limit, start: isReversed ? end : start, end: isReversed ? start : end)
     }
 
-    /// The same query below another path: a group's query is one of these for each parent.
+    /// The same query below another path. A collection group query consists of one of these for each parent.
     func inCollection(_ path: ResourcePath) -> ClientQuery {
         var query = self
         query.path = path

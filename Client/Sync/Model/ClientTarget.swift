@@ -1,11 +1,12 @@
 import HearthModel
 
-/// A query as the server sees it: orderings normalized, limit-to-last turned round. Several queries can have one target.
+/// A query in the server's form: orderings are normalized, and limit-to-last is reversed. Several queries can have one
+/// target.
 package struct ClientTarget: Sendable {
     package var path: ResourcePath
     package var collectionGroup: String?
     package var filters: [Filter]
-    /// Normalized: the implied ones are in it.
+    /// Normalized: the implied orders are included.
     package var orders: [Query.Order]
     package var limit: Int?
     package var start: ClientQuery.Bound?
@@ -41,7 +42,7 @@ extension ClientTarget: Hashable {
     }
 }
 
-/// What the client knows of a target.
+/// The client's state of a target.
 package struct TargetData: Sendable {
     package enum Purpose: UInt8, Sendable {
         case listen

@@ -1,8 +1,8 @@
 import HearthModel
 
-/// Firestore's order of values, with one kind more: pending server timestamps stand between timestamps and strings.
+/// Firestore's order of values, with one more type: pending server timestamps sort between timestamps and strings.
 package enum ClientValueOrder {
-    /// Twice the place of the type's class, so that there is room between two of them.
+    /// Twice the rank of the type's class, so that another rank fits between two of them.
     private static func rank(_ value: Value) -> Int {
         if case .map(let map) = value, PendingServerTimestamp.isPending(map) { return pendingRank }
         return ValueOrder.typeClass(of: value).rawValue * 2
@@ -13,7 +13,7 @@ package enum ClientValueOrder {
     /// Whether the filters `<`, `<=`, `>` and `>=` compare these two.
     static func areComparable(_ lhs: Value, _ rhs: Value) -> Bool { rank(lhs) == rank(rhs) }
 
-    /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
+    /// Negative, zero or positive, as `lhs` sorts before, equal to or after `rhs`.
     package static func compare(_ lhs: Value, _ rhs: Value) -> Int {
         switch (lhs, rhs) {
         case (.array(let left), .array(let right)):
@@ -35,7 +35,7 @@ package enum ClientValueOrder {
         }
     }
 
-    /// 3 and 3.0 are: the server sees it so in `in`, `not-in` and in filters and transforms of arrays.
+    /// 3 and 3.0 are equivalent. The server uses this equality in `in`, `not-in`, array filters and array transforms.
     package static func equivalent(_ lhs: Value, _ rhs: Value) -> Bool { compare(lhs, rhs) == 0 }
 
     private static func compareMaps(_ lhs: MapValue, _ rhs: MapValue) -> Int {
@@ -49,7 +49,7 @@ package enum ClientValueOrder {
     }
 }
 
-/// Whether a value changed: an integer never equals a double, 0.0 isn't -0.0, all NaN are the same.
+/// Whether a value changed: an integer never equals a double, 0.0 is not -0.0, all NaN are equal.
 package enum StrictEquality {
     package static func equal(_ lhs: Value, _ rhs: Value) -> Bool {
         switch (lhs, rhs) {

@@ -11,12 +11,12 @@ extension ResourcePath {
         return lhs.segments.count - rhs.segments.count
     }
 
-    /// Whether this path is `other` or lies above it.
+    /// Whether this path is `other` or an ancestor of it.
     func isPrefix(of other: ResourcePath) -> Bool {
         segments.count <= other.segments.count && zip(segments, other.segments).allSatisfy { UTF8Order.equal($0, $1) }
     }
 
-    /// Whether this path lies directly above `other`.
+    /// Whether this path is the direct parent of `other`.
     func isParent(of other: ResourcePath) -> Bool {
         segments.count + 1 == other.segments.count && isPrefix(of: other)
     }
@@ -29,7 +29,7 @@ extension ResourcePath {
         self.init(string.isEmpty ? [] : string.split(separator: "/", omittingEmptySubsequences: false).map(String.init))
     }
 
-    /// The path in a reference value, without the database; nil for what is no document's name.
+    /// The path in a reference value, without the database; nil for a value that is not a document's name.
     init?(reference value: Value) {
         guard case .reference(let name) = value else { return nil }
         let segments = name.split(separator: "/", omittingEmptySubsequences: false)
@@ -38,24 +38,24 @@ extension ResourcePath {
     }
 }
 
-/// The order of a query's documents. It always ends in the key, so that no two documents are at one place.
+/// The order of a query's documents. It always ends with the key, so that no two documents are at one position.
 package struct DocumentComparator: Sendable {
     package let orders: [Query.Order]
 
     /// - Parameter orders: normalized: `__name__` is among them.
     package init(orders: [Query.Order]) {
-        precondition(orders.contains { $0.field.isDocumentName }, "an order that ends in the key")
+        precondition(orders.contains { $0.field.isDocumentName }, "the order must end with the key")
         self.orders = orders
         isByKey = orders.first.map { $0.field.isDocumentName && !$0.descending } ?? false
     }
 
-    /// The order is that of the keys alone.
+    /// The order is the order of the keys alone.
     private let isByKey: Bool
 
     package static let byKey = DocumentComparator(orders: [Query.Order(field: .documentName, descending: false)])
 
-    /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`. A missing field sorts first; matching
-    /// documents have none.
+    /// Negative, zero or positive, as `lhs` sorts before, equal to or after `rhs`. A missing field sorts first;
+    /// matching documents have none.
     package func compare(_ lhs: ClientDocument, _ rhs: ClientDocument) -> Int {
         if isByKey { return ResourcePath.compare(lhs.key, rhs.key) }
         for order in orders {

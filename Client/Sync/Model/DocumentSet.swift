@@ -1,17 +1,17 @@
 import HearthModel
 
-/// The documents of a view, in its query's order, found by key too.
+/// The documents of a view in its query's order, with lookup by key.
 ///
-/// A small change of a large set is cheap, also while the old set is still held: documents lie in sorted chunks and in
-/// buckets by key, and only those that change are copied.
+/// A small change of a large set is cheap, also while the old set is still referenced. Documents are in sorted chunks
+/// and in buckets by key, and only the changed ones are copied.
 package struct DocumentSet: Sendable {
     private static var chunkCountMax: Int { 128 }
     private static var bucketLoadMax: Int { 32 }
 
     package let comparator: DocumentComparator
-    /// None is empty.
+    /// No chunk is empty.
     private var chunks: [[ClientDocument]] = []
-    /// By the hash of the key; a power of two of them.
+    /// By the hash of the key; the number of buckets is a power of two.
     private var buckets: [[ResourcePath: ClientDocument]] = [[:]]
     package private(set) var count = 0
 
@@ -21,7 +21,7 @@ package struct DocumentSet: Sendable {
         count = documents.count
         var start = 0
         while start < documents.count {
-            // Half full, so that the first insertions don't split every chunk.
+            // Half full, so that the first insertions do not split every chunk.
             let end = Swift.min(start + Self.chunkCountMax / 2, documents.count)
             chunks.append(Array(documents[start..<end]))
             start = end
@@ -34,7 +34,7 @@ package struct DocumentSet: Sendable {
 
     package init(_ documents: some Sequence<ClientDocument>, comparator: DocumentComparator) {
         let documents = Array(documents)
-        // Positions are sorted: moving documents about costs more than comparing them.
+        // Sorts positions instead of documents: moving documents costs more than comparing them.
         let order = documents.withUnsafeBufferPointer { documents in
             (0..<Int32(documents.count)).sorted { comparator.compare(documents[Int($0)], documents[Int($1)]) < 0 }
         }
@@ -45,14 +45,14 @@ package struct DocumentSet: Sendable {
 
     package func contains(_ key: ResourcePath) -> Bool { self[key] != nil }
 
-    /// All, in order: made anew at each call.
+    /// All documents in order. Each call makes a new array.
     package var documents: [ClientDocument] { Array(chunks.joined()) }
 
-    /// The position of a document in the order; nil when it isn't here.
+    /// The position of a document in the order; nil when the set does not contain it.
     package func index(of key: ResourcePath) -> Int? {
         guard let document = self[key] else { return nil }
-        let (chunk, position, found) = place(of: document)
-        precondition(found, "a document is where its order puts it")
+        let (chunk, position, found) = slot(of: document)
+        precondition(found, "the document is at the position of its order")
         return chunks[..<chunk].reduce(0) { $0 + $1.count } + position
     }
 
@@ -61,7 +61,7 @@ package struct DocumentSet: Sendable {
     /// Adds a document, or replaces the one with its key.
     package mutating func insert(_ document: ClientDocument) {
         remove(document.key)
-        let (chunk, position, _) = place(of: document)
+        let (chunk, position, _) = slot(of: document)
         if chunks.isEmpty {
             chunks.append([document])
         } else {
@@ -76,8 +76,8 @@ package struct DocumentSet: Sendable {
     @discardableResult
     package mutating func remove(_ key: ResourcePath) -> ClientDocument? {
         guard let document = buckets[bucket(of: key)].removeValue(forKey: key) else { return nil }
-        let (chunk, position, found) = place(of: document)
-        precondition(found, "a document is where its order puts it")
+        let (chunk, position, found) = slot(of: document)
+        precondition(found, "the document is at the position of its order")
         chunks[chunk].remove(at: position)
         if chunks[chunk].isEmpty { chunks.remove(at: chunk) }
         count -= 1
@@ -101,10 +101,10 @@ package struct DocumentSet: Sendable {
         buckets.count == 1 ? 0 : (key.hashValue >> 32) & (buckets.count - 1)
     }
 
-    /// Where a document is or would be inserted.
-    private func place(of document: ClientDocument) -> (chunk: Int, position: Int, found: Bool) {
+    /// The position at which a document is or would be inserted.
+    private func slot(of document: ClientDocument) -> (chunk: Int, position: Int, found: Bool) {
         if chunks.isEmpty { return (0, 0, false) }
-        // The last chunk whose first document doesn't stand behind it.
+        // The last chunk whose first document does not sort after the document.
         var low = 0
         var high = chunks.count
         while high - low > 1 {
@@ -128,15 +128,15 @@ extension DocumentSet: RandomAccessCollection {
     package var startIndex: Int { 0 }
     package var endIndex: Int { count }
 
-    /// Goes through the chunks: iterate where all are wanted.
+    /// Traverses the chunks. Iterate instead when you need all documents.
     package subscript(position: Int) -> ClientDocument {
-        precondition(position >= 0 && position < count, "a position in the set")
+        precondition(position >= 0 && position < count, "the position must be in the set")
         var rest = position
         for chunk in chunks {
             if rest < chunk.count { return chunk[rest] }
             rest -= chunk.count
         }
-        preconditionFailure("the chunks hold as many as the set counts")
+        preconditionFailure("the chunks contain all documents of the set")
     }
 
     package func makeIterator() -> FlattenSequence<[[ClientDocument]]>.Iterator { chunks.joined().makeIterator() }

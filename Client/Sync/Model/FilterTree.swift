@@ -8,8 +8,8 @@ extension [Filter] {
         return fields
     }
 
-    /// The same conjunction in one form: no conjunction directly inside, no composite of one member, no unary filters.
-    /// It goes to the server and comes back from the cache unchanged.
+    /// The same conjunction in normal form: no directly nested conjunction, no composite of one member, no unary
+    /// filters. The server and the cache preserve this form.
     var flattened: [Filter] {
         flatMap { filter -> [Filter] in
             let simple = filter.simplified
@@ -42,7 +42,7 @@ extension Filter {
         }
     }
 
-    /// As the server wants it: comparisons with null and NaN are unary there.
+    /// The server's form: comparisons with null and NaN are unary.
     var forServer: Filter {
         switch self {
         case .and(let members): .and(members.map(\.forServer))

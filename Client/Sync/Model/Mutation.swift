@@ -1,14 +1,14 @@
 import HearthModel
 
-/// One write of the user on its way to the server: `set`, `patch`, `delete`, `verify`.
+/// One write of the user that was not acknowledged yet: `set`, `patch`, `delete`, `verify`.
 package struct Mutation: Sendable {
     package enum Kind: Sendable {
         /// The whole document.
         case set(MapValue)
-        /// The fields of the mask: those that the value lacks are removed.
+        /// The fields of the mask. Fields that the value lacks are removed.
         case patch(MapValue, mask: [FieldPath])
         case delete
-        /// Only in transactions: tests the precondition.
+        /// Only in transactions: checks the precondition.
         case verify
     }
 

@@ -1,8 +1,8 @@
 import HearthModel
 
-/// What the server said of one mutation of a batch.
+/// The server's answer to one mutation of a batch.
 struct MutationResult: Sendable {
-    /// The write's update time, or the commit's where there is none.
+    /// The write's update time, or the commit time where the write has none.
     var version: Timestamp
     var transformResults: [Value]
 }
@@ -18,10 +18,10 @@ extension Precondition {
 }
 
 extension Mutation {
-    /// Changes the document as it is shown until the server answers.
+    /// Applies the mutation to a document before the server has answered.
     /// - Parameters:
-    ///   - changed: the fields that were changed since the remote document; nil when the whole was replaced.
-    /// - Returns: `changed` with what this mutation changes.
+    ///   - changed: the fields that differ from the remote document; nil when the whole document was replaced.
+    /// - Returns: `changed` with the fields that this mutation changes.
     func applyLocally(
         to document: inout ClientDocument, changed: Set<FieldPath>?, localWriteTime: Timestamp
     ) -> Set<FieldPath>? {
@@ -44,8 +44,8 @@ extension Mutation {
         }
     }
 
-    /// Changes the remote document as the server did, which accepted the mutation.
-    /// - Throws: INTERNAL when the answer doesn't fit the mutation.
+    /// Applies a mutation that the server accepted to the remote document.
+    /// - Throws: `INTERNAL` when the answer does not match the mutation.
     func applyAcknowledged(to document: inout ClientDocument, _ result: MutationResult) throws(Status) {
         switch kind {
         case .set(let value):
@@ -65,8 +65,8 @@ extension Mutation {
         }
     }
 
-    /// What fixes the ground of transforms that can't be applied twice, so that an update from the server that has them
-    /// already doesn't make the value flicker; nil when there are none.
+    /// The base values of transforms that are not idempotent. With them, an update from the server that already
+    /// contains the effect does not make the value flicker. nil when there are none.
     func base(for document: ClientDocument) -> Mutation? {
         var value = MapValue()
         var mask: [FieldPath] = []
@@ -85,7 +85,7 @@ extension Mutation {
 
     // MARK: Transforms
 
-    /// All from the fields before the mutation.
+    /// All are computed from the fields before the mutation.
     private func localTransformResults(
         of document: ClientDocument, _ localWriteTime: Timestamp
     ) -> [(path: FieldPath, value: Value)] {
@@ -110,7 +110,7 @@ extension Mutation {
         return zip(transforms, result.transformResults).map { transform, result in
             switch transform.operation {
             case .appendMissingElements, .removeAllFromArray:
-                // The server answers null: the result follows from the fields.
+                // The server answers null: the result is computed from the fields.
                 let previous = document.fields[path: transform.path]
                 return (transform.path, transform.apply(to: previous, requestTime: .none).value)
             case .requestTime, .increment, .maximum, .minimum: return (transform.path, result)
@@ -144,7 +144,7 @@ extension ClientDocument {
 }
 
 extension MutationBatch {
-    /// Changes the document by those mutations of the batch that are on it, and returns the fields changed.
+    /// Applies those mutations of the batch that affect the document, and returns the fields changed.
     func applyLocally(to document: inout ClientDocument, changed: Set<FieldPath>?) -> Set<FieldPath>? {
         var changed = changed
         for mutation in baseMutations where mutation.key == document.key {

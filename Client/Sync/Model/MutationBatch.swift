@@ -1,14 +1,14 @@
 import HearthModel
 
-/// Mutations committed together.
+/// Mutations that are committed together.
 package struct MutationBatch: Sendable {
-    /// Ascending over all users, from 1.
+    /// Ascending across all users, starting at 1.
     package var id: Int
     package var localWriteTime: Timestamp
-    /// Never sent: give transforms that can't be applied twice their base.
+    /// Never sent. They store the base values of transforms that are not idempotent.
     package var baseMutations: [Mutation]
     package var mutations: [Mutation]
-    /// Why what the cache has of it can't be read; it has no mutations then.
+    /// The reason why the stored batch cannot be read. It has no mutations then.
     var damage: Status?
     private var damagedKeys: Set<ResourcePath> = []
 
@@ -22,8 +22,8 @@ package struct MutationBatch: Sendable {
         self.mutations = mutations
     }
 
-    /// One that can't be read any more.
-    /// - Parameter keys: what it was to change.
+    /// A batch that cannot be read any more.
+    /// - Parameter keys: the documents that it affects.
     init(id: Int, localWriteTime: Timestamp, damage: Status, keys: Set<ResourcePath>) {
         self.init(id: id, localWriteTime: localWriteTime, baseMutations: [], mutations: [])
         self.damage = damage
@@ -31,7 +31,7 @@ package struct MutationBatch: Sendable {
     }
 }
 
-/// The one mutation that turns the remote document into the local one.
+/// The single mutation that changes the remote document into the local one.
 package struct Overlay: Sendable {
     /// The newest batch in it.
     package var largestBatchID: Int

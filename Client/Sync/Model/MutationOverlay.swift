@@ -1,8 +1,8 @@
 import HearthModel
 
 extension Mutation {
-    /// The one mutation that makes the local document of the remote one; nil when there is nothing local about it.
-    /// - Parameter changed: the fields changed since the remote document; nil when the whole was replaced.
+    /// The single mutation that makes the local document from the remote one; nil when there is no local change.
+    /// - Parameter changed: the fields that differ from the remote document; nil when the whole document was replaced.
     static func overlay(for document: ClientDocument, changed: Set<FieldPath>?) -> Mutation? {
         guard document.hasLocalMutations else { return nil }
         guard let changed else {
@@ -14,7 +14,7 @@ extension Mutation {
             var path = path
             var present = document.fields[path: path]
             if present == nil, path.segments.count > 1 {
-                // A map that a nested write made stays, even when the write below it was a deletion.
+                // A map that a nested write created remains, even when the write below it was a deletion.
                 path = FieldPath(segments: path.segments.dropLast())
                 present = document.fields[path: path]
             }

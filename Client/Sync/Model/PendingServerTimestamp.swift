@@ -1,9 +1,9 @@
 import HearthModel
 
-/// What stands in a local document where the server will set its time: a map with members that no user can write.
+/// The value of a field in a local document until the server sets its time: a map with members that no user can write.
 ///
-/// It sorts after all timestamps, by its local write time. Users never see it: reads turn it into null, into the local
-/// write time or into the previous value, as they ask for.
+/// It sorts after all timestamps, by its local write time. Users never see it: reads convert it to null, to the local
+/// write time or to the previous value, as requested.
 package struct PendingServerTimestamp: Sendable {
     static let typeKey = "__type__"
     static let typeName = "server_timestamp"
@@ -14,7 +14,7 @@ package struct PendingServerTimestamp: Sendable {
     /// The field's value before the write; never a pending timestamp itself.
     package var previousValue: Value?
 
-    /// - Parameter previousValue: of one that is pending itself, its own previous value is taken: they never nest.
+    /// - Parameter previousValue: if it is itself pending, its previous value is used: pending timestamps never nest.
     package init(localWriteTime: Timestamp, previousValue: Value?) {
         self.localWriteTime = localWriteTime
         if let previousValue, let pending = Self(previousValue) {
@@ -24,7 +24,7 @@ package struct PendingServerTimestamp: Sendable {
         }
     }
 
-    /// nil when the value is something else.
+    /// nil when the value is not a pending server timestamp.
     package init?(_ value: Value) {
         guard case .map(let map) = value, Self.isPending(map),
             case .timestamp(let time)? = map[Self.localWriteTimeKey]
@@ -37,7 +37,7 @@ package struct PendingServerTimestamp: Sendable {
         if case .map(let map) = value { isPending(map) } else { false }
     }
 
-    /// The members sort as local write time, previous value, type: the last one tells.
+    /// The members sort as local write time, previous value, type. The last one identifies the kind of map.
     static func isPending(_ map: MapValue) -> Bool {
         guard (2...3).contains(map.count), let last = map.fields.last, UTF8Order.equal(last.name, typeKey),
             case .string(let type) = last.value
@@ -45,7 +45,7 @@ package struct PendingServerTimestamp: Sendable {
         return UTF8Order.equal(type, typeName)
     }
 
-    /// As it stands in a document.
+    /// The value to store in a document.
     package var value: Value {
         var fields = [MapValue.Field(name: Self.localWriteTimeKey, value: .timestamp(localWriteTime))]
         if let previousValue { fields.append(MapValue.Field(name: Self.previousValueKey, value: previousValue)) }

@@ -1,7 +1,7 @@
 import HearthModel
 
-/// Decides of single documents whether they belong to a query's result, its limit left aside. Make it once for many
-/// documents: what depends on the query only is worked out at the start.
+/// Decides whether single documents belong to a query's result, without regard to its limit. Make one for many
+/// documents: values that depend only on the query are computed once.
 package struct ClientQueryMatcher: Sendable {
     private let query: ClientQuery
     private let orders: [Query.Order]
@@ -42,7 +42,7 @@ package struct ClientQueryMatcher: Sendable {
         return true
     }
 
-    /// Negative, zero or positive, as the bound stands before, at or after the document.
+    /// Negative, zero or positive, as the bound sorts before, equal to or after the document.
     private func compare(_ bound: ClientQuery.Bound, _ document: ClientDocument) -> Int {
         for (value, order) in zip(bound.values, orders) {
             var result = 0
@@ -66,7 +66,7 @@ package struct ClientQueryMatcher: Sendable {
             if path.isDocumentName { return matches(key: document.key, op, operand) }
             guard let value = document.fields[path: path] else { return false }
             return matches(value, op, operand)
-        case .unary: preconditionFailure("unary filters were made comparisons")
+        case .unary: preconditionFailure("unary filters were converted to comparisons")
         }
     }
 
@@ -113,7 +113,7 @@ package struct ClientQueryMatcher: Sendable {
         }
     }
 
-    /// To the server, null and NaN are in no list: only `==` finds them.
+    /// For the server, null and NaN are in no list: only `==` matches them.
     private static func isFindable(_ operand: Value) -> Bool {
         switch operand {
         case .null: false

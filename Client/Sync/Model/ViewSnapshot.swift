@@ -1,6 +1,6 @@
 import HearthModel
 
-/// What a listener of a query is told.
+/// The event that a listener of a query receives.
 package struct ViewSnapshot: Sendable, Equatable {
     package struct Change: Sendable, Equatable {
         package enum Kind: UInt8, Sendable {
@@ -12,7 +12,7 @@ package struct ViewSnapshot: Sendable, Equatable {
         }
 
         package var kind: Kind
-        /// The new document; of a removal the old one.
+        /// The new document; for a removal the old one.
         package var document: ClientDocument
 
         package init(kind: Kind, document: ClientDocument) {

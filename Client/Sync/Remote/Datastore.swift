@@ -2,10 +2,10 @@ import HearthModel
 import HearthWire
 
 /// The network as the sync engine sees it: two kinds of streams and unary calls. `HearthFirestore` implements it over
-/// gRPC; the sync spec tests put a fake in its place.
+/// gRPC; the sync spec tests use a fake.
 ///
-/// Streams have no memory: backing off, idling, resuming and tokens are the engine's (`WatchStream`, `WriteStream`).
-/// Everything here may be called from any thread; events arrive on a thread of the implementation, in order.
+/// Streams have no memory: backoff, idle timeout, resumption and tokens belong to the engine (`ManagedStream`). All
+/// functions may be called from any thread. Events arrive on a thread of the implementation, in order.
 package protocol Datastore: AnyObject, Sendable {
     /// Opens a Listen stream.
     func openListen(
@@ -17,9 +17,9 @@ package protocol Datastore: AnyObject, Sendable {
         headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<WriteResponse>) -> Void
     ) -> any RequestStream<WriteRequest>
 
-    /// One request, one answer.
+    /// One request and one answer.
     func commit(_ request: CommitRequest, headers: RequestHeaders) async throws(Status) -> CommitResponse
-    /// One request, many answers: all of them, in their order.
+    /// One request and many answers, which are returned together in their order.
     func batchGetDocuments(
         _ request: BatchGetDocumentsRequest, headers: RequestHeaders
     ) async throws(Status) -> [BatchGetDocumentsResponse]
@@ -27,15 +27,15 @@ package protocol Datastore: AnyObject, Sendable {
         _ request: RunAggregationQueryRequest, headers: RequestHeaders
     ) async throws(Status) -> [RunAggregationQueryResponse]
 
-    /// Tells when the network came back or went (a change of the machine's routes or addresses), so that a backoff
-    /// isn't waited out for nothing. At most one observer.
+    /// Reports when the network becomes available or unavailable (a change of the machine's routes or addresses), so
+    /// that the engine can end a backoff early. At most one observer.
     func observeReachability(_ changed: @escaping @Sendable () -> Void)
 
-    /// Ends all streams and calls with CANCELLED and frees the connections. Nothing is delivered afterwards.
+    /// Ends all streams and calls with `CANCELLED` and closes the connections. Nothing is delivered afterwards.
     func shutDown()
 }
 
-/// What a request carries besides its message.
+/// The metadata of a request.
 package struct RequestHeaders: Sendable {
     /// `Bearer …` without the word; nil when nobody is signed in.
     package var authorizationToken: String?
@@ -50,22 +50,22 @@ package struct RequestHeaders: Sendable {
     }
 }
 
-/// What happens on a stream. After `closed` nothing more comes.
+/// An event of a stream. No event follows `closed`.
 package enum StreamEvent<Response: Sendable>: Sendable {
-    /// The connection stands and requests are taken; comes once, before everything else but `closed`.
+    /// The connection is established and accepts requests. It comes once, before all other events except `closed`.
     case opened
     case response(Response)
-    /// The end, for whatever reason: the server's status, or UNAVAILABLE when the connection broke.
+    /// The end of the stream for any reason: the server's status, or `UNAVAILABLE` when the connection broke.
     case closed(Status)
 }
 
 /// The sending half of a stream.
 package protocol RequestStream<Request>: AnyObject, Sendable {
     associatedtype Request: Sendable
-    /// Queues a message; does nothing after the end. Never blocks.
+    /// Queues a message. It has no effect after the end and never blocks.
     func send(_ request: Request)
-    /// Half-closes: no more requests. The server then ends the stream.
+    /// Half-closes: no request follows. The server then ends the stream.
     func finish()
-    /// Ends the stream at once. No event comes afterwards, not even `closed`.
+    /// Ends the stream at once. No event follows, not even `closed`.
     func cancel()
 }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// RFC 1321. The hash of bloom filters of document names, nothing to do with security.
+/// MD5 (RFC 1321). Bloom filters of document names use this hash; it has no security purpose.
 enum MD5 {
     private static let shifts: [UInt32] = [7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21]
 
-    /// The first 32 bits of |sin(i + 1)|'s fraction, as the RFC has them.
+    /// The first 32 bits of the fraction of |sin(i + 1)|, as in the RFC.
     private static let constants: [UInt32] = (0..<64).map { index in
         let sine = sin(Double(index + 1))
         return UInt32((sine < 0 ? -sine : sine) * 4_294_967_296)

@@ -1,11 +1,12 @@
 import HearthModel
 
-/// Where streams get their tokens: calls back on the worker queue, maybe at once.
+/// The source of tokens for streams. It calls back on the worker queue, possibly at once.
 typealias TokenSource = (_ completion: @escaping (Result<String?, Status>) -> Void) -> Void
 
-/// One stream's life: tokens, backing off, idling.
+/// The lifetime of one stream: tokens, backoff and idle timeout.
 ///
-/// Everything happens on the worker queue; that makes it safe to hand to the datastore's callbacks, which only enqueue.
+/// All state belongs to the worker queue. Therefore it is safe to pass the stream to the datastore's callbacks, which
+/// only enqueue.
 final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sendable {
     package enum State { case initial, starting, open, healthy, error, backoff }
 
@@ -30,7 +31,7 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
     private let backoff: Backoff
     private(set) var state = State.initial
     private var stream: (any RequestStream<Request>)?
-    /// Counts closings: what belongs to an earlier life is ignored.
+    /// Counts closings. Callbacks of an earlier generation are ignored.
     private var generation = 0
     private var idleTimer: WorkerQueue.Delayed?
     private var healthTimer: WorkerQueue.Delayed?
@@ -39,8 +40,8 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
     var onResponse: (Response) -> Void = { _ in }
     /// `ok`: the stream was stopped.
     var onClose: (Status) -> Void = { _ in }
-    /// The last request before a graceful end; nil for none.
-    var farewell: () -> Request? = { nil }
+    /// The last request before a graceful end; nil when there is none.
+    var finalRequest: () -> Request? = { nil }
 
     init(
         queue: WorkerQueue, timers: Timers, tokens: @escaping TokenSource, invalidateToken: @escaping () -> Void,
@@ -59,7 +60,7 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
 
     func start() {
         if state == .error { return startAfterBackoff() }
-        precondition(state == .initial, "a stream starts once")
+        precondition(state == .initial, "a stream starts only once")
         state = .starting
         let started = generation
         tokens { [weak self] result in
@@ -101,7 +102,7 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
             onOpen()
         case .response(let response): if isOpen { onResponse(response) }
         case .closed(let status):
-            // A server that ends a stream in peace has nothing more to say on it, but we aren't done.
+            // A server that ends a stream with OK expects nothing more, but the client still needs the stream.
             close(status.code == .ok ? .unavailable("The server ended the stream.") : status)
         }
     }
@@ -123,17 +124,17 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
 
     func resetBackoff() { backoff.reset() }
 
-    /// The next start needs no patience. Only while stopped.
+    /// The next start does not wait. Call it only while the stream is stopped.
     func inhibitBackoff() {
-        precondition(!isStarted, "backing off is over once the stream is started")
+        precondition(!isStarted, "the backoff can be inhibited only while the stream is stopped")
         state = .initial
         backoff.reset()
     }
 
-    /// Ends the stream in peace.
+    /// Ends the stream with OK.
     func stop() { if isStarted { close(.ok) } }
 
-    /// Ends the stream because of what it brought.
+    /// Ends the stream because of an invalid message.
     func fail(_ status: Status) { if isStarted { close(status) } }
 
     private func close(_ status: Status) {
@@ -152,7 +153,7 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
             invalidateToken()
         }
         if let stream {
-            if isGraceful, isOpen, let request = farewell() {
+            if isGraceful, isOpen, let request = finalRequest() {
                 stream.send(request)
                 stream.finish()
             } else {

@@ -1,8 +1,8 @@
 import HearthModel
 import HearthWire
 
-/// Mutations as messages: for the server, and for the cache. What comes from the cache isn't validated: overlays hold
-/// pending server timestamps, which no server would accept.
+/// Mutations as messages: for the server, and for the cache. Mutations from the cache are not validated: overlays
+/// contain pending server timestamps, which no server would accept.
 package struct MutationSerializer: Sendable {
     package let database: DatabaseName
 
@@ -22,7 +22,7 @@ package struct MutationSerializer: Sendable {
                 transforms: mutation.transforms, precondition: mutation.precondition))
     }
 
-    /// - Throws: INVALID_ARGUMENT for what `message` never writes.
+    /// - Throws: `INVALID_ARGUMENT` for a message that `message` never produces.
     package func mutation(_ message: WriteMessage) throws(Status) -> Mutation {
         let precondition = try message.currentDocument?.precondition() ?? .none
         if let update = message.update {
@@ -44,20 +44,21 @@ package struct MutationSerializer: Sendable {
 
     private func key(_ name: String) throws(Status) -> ResourcePath { try database.path(unlimited: name) }
 
-    /// Checks writes as the server does when they arrive. What it would always refuse must not wait in the queue.
-    /// - Throws: INVALID_ARGUMENT in the server's words.
+    /// Checks writes as the server does on arrival. A write that the server would always reject must not enter the
+    /// queue.
+    /// - Throws: `INVALID_ARGUMENT` with the server's message.
     func check(_ mutations: [Mutation]) throws(Status) {
         let messages = mutations.map { message($0) }
         _ = try WriteMessage.writes(messages, database: database)
         try Self.checkSize(WriteRequest(writes: messages), moreBytes: Self.streamBytesMax)
     }
 
-    /// Of a token and a batch's label.
+    /// The size of a token and a batch's label.
     private static let streamBytesMax = 128
 
-    /// A request that is too large for a connection looks to the client like one that may be taken later.
-    /// - Throws: INVALID_ARGUMENT in the server's words.
-    /// - Parameter moreBytes: what is added when it is sent.
+    /// Without this check a request that is too large for a connection would be retried again and again.
+    /// - Throws: `INVALID_ARGUMENT` with the server's message.
+    /// - Parameter moreBytes: bytes that are added when it is sent.
     static func checkSize(_ request: some WireMessage, moreBytes: Int = 0) throws(Status) {
         if request.protobuf().count + moreBytes > Limits.requestSizeBytesMax {
             throw .invalidArgument("Request payload size exceeds the limit: \(Limits.requestSizeBytesMax) bytes.")

@@ -1,9 +1,9 @@
 import HearthModel
 
-/// Works out from the watch stream's fate whether the client is online.
+/// Determines from the state of the watch stream whether the client is online.
 final class OnlineStateTracker {
     static let timeoutSeconds = 10.0
-    /// So many failures in a row, and the client is offline.
+    /// After this number of consecutive failures the client is offline.
     static let failuresMax = 1
 
     private let queue: WorkerQueue
@@ -11,7 +11,7 @@ final class OnlineStateTracker {
     private(set) var state = OnlineState.unknown
     private var failureCount = 0
     private var timer: WorkerQueue.Delayed?
-    /// Only until the first success: later the network just comes and goes.
+    /// Only until the first success. Later changes of the network are normal.
     private var warnsWhenOffline = true
     var onWarning: (String) -> Void = { _ in }
 
@@ -26,7 +26,7 @@ final class OnlineStateTracker {
         cancelTimer()
         timer = queue.schedule(.onlineStateTimeout, afterSeconds: Self.timeoutSeconds) { [unowned self] in
             timer = nil
-            warn("it didn't answer within \(Int(Self.timeoutSeconds)) seconds")
+            warn("it did not answer within \(Int(Self.timeoutSeconds)) seconds")
             set(.offline)
         }
     }
@@ -45,11 +45,11 @@ final class OnlineStateTracker {
         guard warnsWhenOffline else { return }
         warnsWhenOffline = false
         onWarning(
-            "Couldn't reach the Firestore server: \(reason). The client works with what it has in its cache until it can."
+            "The Firestore server cannot be reached: \(reason). The client works with its cache until it is reachable."
         )
     }
 
-    /// What the remote store knows without guessing.
+    /// Sets a state that the remote store knows for certain.
     func update(_ state: OnlineState) {
         cancelTimer()
         failureCount = 0

@@ -2,7 +2,7 @@ import HearthConcurrency
 import HearthModel
 import HearthWire
 
-/// Calls that go to the server past the cache: what transactions and aggregations need.
+/// Calls that go to the server and bypass the cache, for transactions and aggregations.
 struct RemoteCalls: Sendable {
     private let core: SyncCore
 
@@ -30,7 +30,7 @@ struct RemoteCalls: Sendable {
         var result: [ClientDocument] = []
         for key in keys {
             guard let document = documents[key] else {
-                throw .internalError("The server didn't answer for the document \(key.string).")
+                throw .internalError("The server did not answer for the document \(key.string).")
             }
             result.append(document)
         }
@@ -44,7 +44,7 @@ struct RemoteCalls: Sendable {
         _ = try await call { headers throws(Status) in try await core.datastore.commit(request, headers: headers) }
     }
 
-    /// The figures under the callers' aliases. The server is asked once for each, under short aliases of our own.
+    /// The results under the callers' aliases. The request contains each aggregation once, under our own short aliases.
     func aggregate(_ query: ClientQuery, _ aggregations: [Aggregation]) async throws(Status) -> [String: Value] {
         try await requireNetwork()
         var distinct: [Aggregation] = []
@@ -63,7 +63,7 @@ struct RemoteCalls: Sendable {
             try await core.datastore.runAggregationQuery(request, headers: headers)
         }
         guard let fields = responses.lazy.compactMap(\.result).first?.aggregateFields else {
-            throw .internalError("The server didn't answer the aggregation.")
+            throw .internalError("The server did not answer the aggregation.")
         }
         var result: [String: Value] = [:]
         for (name, alias) in aliases {
@@ -87,7 +87,7 @@ struct RemoteCalls: Sendable {
         if let failure { throw failure }
     }
 
-    /// The app's provider may take as long as it likes; a task that is cancelled doesn't wait for it.
+    /// The app's provider has no time limit; a cancelled task does not wait for it.
     private func token() async throws(Status) -> String? {
         let credentials = core.credentials
         do {

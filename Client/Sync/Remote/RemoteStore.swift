@@ -1,8 +1,8 @@
 import HearthModel
 import HearthWire
 
-/// The engine's side of the network: what is listened to, what is to be written, and the two streams for it. All calls
-/// come from the worker queue.
+/// The engine's interface to the network: the active targets, the writes to send, and the two streams. All calls come
+/// from the worker queue.
 final class RemoteStore {
     static let pipelineCountMax = 10
 
@@ -17,22 +17,23 @@ final class RemoteStore {
     unowned var engine: SyncEngine!
 
     private var isNetworkEnabled = false
-    /// The cache takes nothing at the moment.
+    /// The cache temporarily cannot be written.
     private var isPaused = false
     private var mayUseNetwork: Bool { isNetworkEnabled && !isPaused }
     private var listenTargets: [Int32: TargetData] = [:]
-    /// Targets that were sent on this stream, and those of them that are not current yet: the server may still object to them.
+    /// Targets that were sent on this stream, and those of them that are not current yet: the server may still reject
+    /// them.
     private var sentTargets: Set<Int32> = []
     private var loadingTargets: Set<Int32> = []
-    /// Targets are sent one after the other: the server ended the stream because of one, and didn't say of which.
+    /// Targets are sent one at a time: the server ended the stream because of one of them, and did not name it.
     private var isCautious = false
     private var aggregator: WatchChangeAggregator?
     private var pipeline: [MutationBatch] = []
     private var isHandshakeDone = false
-    /// The handshake has named a stream.
+    /// The handshake named a stream.
     private var isStreamResumed = false
     private var isStreamResumable = false
-    /// The server has not refused a handshake with a label.
+    /// No handshake with a label was rejected.
     private var takesLabels = true
     private var streamToken: [UInt8] = []
     private var hasResponseAfterHandshake = false
@@ -70,7 +71,7 @@ final class RemoteStore {
         writeStream.onOpen = { [unowned self] in writeStreamOpened() }
         writeStream.onResponse = { [unowned self] in take($0) }
         writeStream.onClose = { [unowned self] in writeStreamClosed($0) }
-        writeStream.farewell = { [unowned self] in
+        writeStream.finalRequest = { [unowned self] in
             isHandshakeDone ? WriteRequest(streamToken: streamToken) : nil
         }
     }
@@ -78,7 +79,7 @@ final class RemoteStore {
     // MARK: The network
 
     var canUseNetwork: Bool { isNetworkEnabled }
-    /// Batches sent, or to be sent next, without an answer.
+    /// Batches without an answer that were sent or are sent next.
     var outstandingWriteCount: Int { pipeline.count }
 
     func enableNetwork() {
@@ -94,8 +95,8 @@ final class RemoteStore {
         onlineState.update(.offline)
     }
 
-    /// The cache takes nothing: the server's news are asked for again later, from where the cache is. Writes that are on their
-    /// way are waited for, so that they aren't made twice; see `CachePause`.
+    /// The cache cannot be written. The client later requests the server's changes again, from the state of the cache.
+    /// It waits for the answers to writes in flight, so that they are not applied twice; see `CachePause`.
     func pause() {
         isPaused = true
         watchStream.stop()
@@ -114,7 +115,7 @@ final class RemoteStore {
         onlineState.update(.unknown)
     }
 
-    /// Another user, or another network: what the streams know is void.
+    /// The user or the network changed: the state of the streams is not valid.
     func restartForNewCredentials() { restart() }
     func restartForNewNetwork() { restart() }
 
@@ -128,7 +129,7 @@ final class RemoteStore {
         enableNetwork()
     }
 
-    /// Writes stay in the queue.
+    /// Writes remain in the queue.
     private func stopStreams() {
         watchStream.stop()
         writeStream.stop()
@@ -151,7 +152,7 @@ final class RemoteStore {
     func stopListening(to targetID: Int32) {
         guard listenTargets.removeValue(forKey: targetID) != nil else { return }
         if watchStream.isOpen, sentTargets.remove(targetID) != nil {
-            // Its request may still be what the server ends the stream for.
+            // The server may still end the stream because of its request.
             sendUnwatch(targetID)
             if isCautious { sendTargets() }
         }
@@ -175,7 +176,7 @@ final class RemoteStore {
         onlineState.watchStreamStarts()
     }
 
-    /// Sends the targets that weren't yet.
+    /// Sends the targets that were not sent yet.
     private func sendTargets() {
         for targetID in listenTargets.keys.sorted() where !sentTargets.contains(targetID) {
             if isCautious, !loadingTargets.isEmpty { return }
@@ -204,7 +205,7 @@ final class RemoteStore {
 
     private func watchStreamOpened() {
         sendTargets()
-        // The last listener may have gone while the stream was on its way.
+        // The last listener may have been removed while the stream was opened.
         if listenTargets.isEmpty { watchStream.markIdle() }
     }
 
@@ -214,7 +215,7 @@ final class RemoteStore {
         sentTargets = []
         loadingTargets = []
         if status.code == .invalidArgument || status.code == .outOfRange {
-            // It would be so again and again. The one that was sent alone is the cause.
+            // Every attempt would fail in the same way. The target that was sent alone is the cause.
             if isCautious, suspects.count == 1, let targetID = suspects.first {
                 watchStream.inhibitBackoff()
                 reject(targetID, status)
@@ -233,12 +234,12 @@ final class RemoteStore {
     private func take(_ response: ListenResponse) {
         do throws(Status) {
             let change = try WatchChange(response, database: database)
-            // Not for what can't be read: it would come again at once, and again.
+            // Not after a message that cannot be read: it would arrive again at once, repeatedly.
             watchStream.resetBackoff()
             if let change { take(change) }
         } catch {
-            // Nobody's request is to blame.
-            watchStream.fail(.internalError("The server's message can't be read: \(error.message)"))
+            // No request is the cause.
+            watchStream.fail(.internalError("The server's message cannot be read: \(error.message)"))
         }
     }
 
@@ -265,7 +266,7 @@ final class RemoteStore {
         switch change.kind {
         case .current where change.targetIDs.isEmpty: loadingTargets = []
         case .current: loadingTargets.subtract(change.targetIDs)
-        // One that did not match is removed and sent again at once: then it is loading.
+        // A target that did not match is removed and sent again at once: it is loading again.
         case .removed: loadingTargets.subtract(change.targetIDs.filter { !sentTargets.contains($0) })
         case .noChange, .added, .reset: return
         }
@@ -307,7 +308,7 @@ final class RemoteStore {
             sendWatch(data)
         }
         do throws(Status) { try engine.apply(event) } catch {
-            // It comes again from where the cache is.
+            // The changes are sent again, from the state of the cache.
             for (targetID, data) in former where listenTargets[targetID] != nil { listenTargets[targetID] = data }
             engine.take(error)
         }
@@ -324,7 +325,7 @@ final class RemoteStore {
                     break
                 }
                 if let damage = batch.damage {
-                    // It has to be the first of the queue.
+                    // It must be the first of the queue.
                     if !pipeline.isEmpty { break }
                     try engine.reject(batch.id, damage)
                     continue
@@ -352,7 +353,7 @@ final class RemoteStore {
         writeStream.send(request)
     }
 
-    /// Names the stream of the connection before, so that the server recognises the writes that it has made.
+    /// Names the stream of the previous connection, so that the server recognises the writes that it has applied.
     private func writeStreamOpened() {
         var request = WriteRequest(database: database.string)
         do throws(Status) {
@@ -371,18 +372,19 @@ final class RemoteStore {
     }
 
     private static let resumableLabel = "hearth-resumable"
-    /// Names a batch, so that the server never takes a write for an equal one that the cache has lost with the power.
+    /// Names a batch, so that the server does not confuse a write with an equal one that the cache lost in a power
+    /// failure.
     private static let batchLabel = "hearth-batch"
-    /// How the ids of streams that can be resumed begin. Google's service has none.
+    /// The prefix of the ids of streams that can be resumed. Google's service has none.
     private static let resumablePrefix = "hearth-"
 
-    /// The cache can't be used.
+    /// The cache cannot be used.
     private func endWriteStream(because error: Status) {
         engine.take(error)
-        writeStream.fail(.unavailable("The cache can't be used: \(error.message)"))
+        writeStream.fail(.unavailable("The cache cannot be used: \(error.message)"))
     }
 
-    /// The server returns the id of a new stream, and none when it resumes the one that was named.
+    /// The server returns the id of a new stream, and none when it resumes the named stream.
     private func takeHandshake(_ response: WriteResponse) {
         if !response.streamId.isEmpty {
             if isStreamResumed { warnOfRepetition() }
@@ -449,10 +451,10 @@ final class RemoteStore {
         startWriteStreamIfNeeded()
     }
 
-    /// The server may object to the stream or the label: it is another one, or cannot read what it has kept.
+    /// The server may reject the stream or the label: it is another server, or it cannot read its stored answers.
     private func handshakeFailed(_ status: Status) {
         switch status.code {
-        // Not UNIMPLEMENTED: so is called what a proxy answers that has no way to the server.
+        // Not `UNIMPLEMENTED`: a proxy without a route to the server answers with it.
         case .invalidArgument, .failedPrecondition, .outOfRange, .aborted, .dataLoss, .notFound, .alreadyExists:
             if isStreamResumed { warnOfRepetition() }
             if !isStreamResumed, status.code == .invalidArgument { takesLabels = false }
@@ -472,12 +474,12 @@ final class RemoteStore {
     }
 
     private func writeFailed(_ status: Status) {
-        // Whatever the cause (a transaction's lock, contention, or other writes under these numbers, which the cache has lost):
-        // the server has made no write of the pipeline.
+        // Whatever the cause (a transaction's lock, contention, or other writes under these numbers, which the cache
+        // lost): the server has applied no write of the pipeline.
         if status.code == .aborted { engine.attempt { () throws(Status) in try forgetStream() } }
         guard status.code.isPermanentForWrites, let batch = pipeline.first else { return }
         pipeline.removeFirst()
-        // The fault was the write's, not the connection's.
+        // The write caused the failure, not the connection.
         writeStream.inhibitBackoff()
         engine.attempt { () throws(Status) in try engine.reject(batch.id, status) }
         fillWritePipeline()

@@ -1,7 +1,7 @@
 import HearthModel
 
 extension Status.Code {
-    /// Whether trying again won't help.
+    /// Whether a retry cannot succeed.
     var isPermanent: Bool {
         switch self {
         case .ok, .cancelled, .unknown, .deadlineExceeded, .resourceExhausted, .internal, .unavailable,
@@ -13,11 +13,11 @@ extension Status.Code {
         }
     }
 
-    /// An aborted write lost against another one, and may win the next time.
+    /// An aborted write conflicted with another one, and may succeed on retry.
     var isPermanentForWrites: Bool { isPermanent && self != .aborted }
 }
 
 extension Status {
-    /// Of the cache: what may be over in a moment. The disk is full, or answers with an error; nothing was written.
+    /// For the cache: a failure that may be temporary. The disk is full or reports an error, and nothing was written.
     var isPassing: Bool { code == .resourceExhausted || code == .unavailable }
 }

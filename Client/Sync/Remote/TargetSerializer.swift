@@ -9,7 +9,7 @@ package struct TargetSerializer: Sendable {
 
     // MARK: To messages
 
-    /// A target's documents or query, nothing else of the message.
+    /// A target's documents or query, without the other fields of the message.
     package func message(_ target: ClientTarget) -> TargetMessage {
         if target.isDocumentTarget {
             return TargetMessage(documents: TargetMessage.DocumentsTarget(documents: [name(target.path)]))
@@ -33,7 +33,7 @@ package struct TargetSerializer: Sendable {
         return message
     }
 
-    /// What the server is to know about the reason of a listen.
+    /// The label that informs the server of the reason for a listen.
     static func label(_ purpose: TargetData.Purpose) -> String? {
         switch purpose {
         case .listen: nil
@@ -45,7 +45,7 @@ package struct TargetSerializer: Sendable {
 
     static let labelKey = "goog-listen-tags"
 
-    /// The model's query for a target that isn't a document's.
+    /// The model's query for a target that is not a document target.
     func query(_ target: ClientTarget) -> Query {
         var query: Query
         if let group = target.collectionGroup {
@@ -66,9 +66,9 @@ package struct TargetSerializer: Sendable {
 
     func name(_ key: ResourcePath) -> String { ResourceName(database: database, path: key).string }
 
-    /// Checks the names, fields and values of a user's query as the server does when it arrives: a request that it can't read
-    /// would end the stream of all listeners.
-    /// - Throws: INVALID_ARGUMENT in the server's words.
+    /// Checks the names, fields and values of a user's query as the server does on arrival: a request that the server
+    /// cannot read would end the stream of all listeners.
+    /// - Throws: `INVALID_ARGUMENT` with the server's message.
     func check(_ query: ClientQuery) throws(Status) {
         let target = query.target
         if target.isDocumentTarget {
@@ -98,7 +98,7 @@ package struct TargetSerializer: Sendable {
         }
     }
 
-    /// No document has values that nest deeper, but a list of them is a level of its own.
+    /// No document has values that nest deeper, but a list of them is an additional level.
     private func checkDepth(of value: Value, level: Int = 0) throws(Status) {
         if level > Limits.valueDepthMax + 1 {
             throw .invalidArgument("A value of the query nests deeper than \(Limits.valueDepthMax) levels.")
@@ -112,7 +112,7 @@ package struct TargetSerializer: Sendable {
 
     // MARK: From messages
 
-    /// - Throws: INVALID_ARGUMENT for what this serializer never writes.
+    /// - Throws: `INVALID_ARGUMENT` for a message that this serializer never produces.
     package func target(_ message: TargetMessage) throws(Status) -> ClientTarget {
         if let documents = message.documents {
             guard documents.documents.count == 1 else {
@@ -127,8 +127,8 @@ package struct TargetSerializer: Sendable {
         return try self.query(parent: query.parent, structuredQuery, limitType: .first).target
     }
 
-    /// The user's query in a structured one: of a target in the cache, or of a bundle's named query. All its orders
-    /// become explicit.
+    /// The user's query of a structured query: from a target in the cache, or from a bundle's named query. All its
+    /// orders become explicit.
     package func query(
         parent: String, _ message: StructuredQueryMessage, limitType: ClientQuery.LimitType
     ) throws(Status) -> ClientQuery {
@@ -143,7 +143,7 @@ package struct TargetSerializer: Sendable {
             parent: parent, collectionID: selector.collectionId, isGroup: selector.allDescendants, message, limitType)
     }
 
-    /// The user's query in a bundle's, which was checked when it was read.
+    /// The user's query of a bundle's query, which was checked when it was read.
     func query(_ query: Query, limitType: ClientQuery.LimitType) throws(Status) -> ClientQuery {
         try self.query(parent: query.parent.string, StructuredQueryMessage(query), limitType: limitType)
     }
@@ -191,13 +191,13 @@ package struct TargetSerializer: Sendable {
 }
 
 extension DatabaseName {
-    /// The path of a name that this client wrote, or that a server sent. Nothing else is asked of it: targets that hold a
-    /// bundle's documents have reserved ids.
+    /// The path of a name that this client wrote or a server sent. Nothing else is checked: targets for a bundle's
+    /// documents have reserved ids.
     func path(unlimited name: String) throws(Status) -> ResourcePath {
         let root = documentsRoot
         if UTF8Order.equal(name, root) { return ResourcePath() }
         guard name.utf8.starts(with: root.utf8), name.utf8.dropFirst(root.utf8.count).first == UInt8(ascii: "/") else {
-            throw .invalidArgument("The name \(name) isn't of database \(string).")
+            throw .invalidArgument("The name \(name) is not in database \(string).")
         }
         return ResourcePath(string: String(Substring(name.utf8.dropFirst(root.utf8.count + 1))))
     }

@@ -7,7 +7,7 @@ enum WatchChange: Sendable {
         var updatedTargetIDs: [Int32]
         var removedTargetIDs: [Int32]
         var key: ResourcePath
-        /// Found or missing; nil when the message only takes the document out of targets.
+        /// Found or missing; nil when the message only removes the document from targets.
         var document: ClientDocument?
     }
 
@@ -17,9 +17,9 @@ enum WatchChange: Sendable {
         /// Empty: all active targets.
         var targetIDs: [Int32]
         var resumeToken: [UInt8] = []
-        /// Why the server removed the target.
+        /// The reason for which the server removed the target.
         var cause: Status?
-        /// Of a global snapshot; none otherwise.
+        /// The version of a global snapshot; none otherwise.
         var snapshotVersion: Timestamp = .none
     }
 
@@ -35,8 +35,8 @@ enum WatchChange: Sendable {
 }
 
 extension WatchChange {
-    /// nil for a message of a kind that isn't known yet.
-    /// - Throws: INVALID_ARGUMENT or INTERNAL when the message makes no sense.
+    /// nil for a message of an unknown kind.
+    /// - Throws: `INVALID_ARGUMENT` or `INTERNAL` when the message is invalid.
     init?(_ response: ListenResponse, database: DatabaseName) throws(Status) {
         if let change = response.targetChange {
             guard let target = try Self.target(change) else { return nil }
@@ -84,7 +84,7 @@ extension WatchChange {
         if let cause = change.cause {
             target.cause = Status(Status.Code(rawValue: Int(cause.code)) ?? .unknown, cause.message)
         }
-        // A read time beside target ids isn't the moment of a global snapshot.
+        // A read time together with target ids is not the time of a global snapshot.
         if change.targetIds.isEmpty, let time = change.readTime { target.snapshotVersion = try time.timestamp() }
         return target
     }
@@ -92,7 +92,7 @@ extension WatchChange {
 
 extension ClientDocument {
     /// A document that the server found.
-    /// - Throws: INVALID_ARGUMENT when a time is out of range.
+    /// - Throws: `INVALID_ARGUMENT` when a time is out of range.
     init(_ message: DocumentMessage, key: ResourcePath) throws(Status) {
         self.init(
             key: key, kind: .found, version: try message.updateTime?.timestamp() ?? .none,

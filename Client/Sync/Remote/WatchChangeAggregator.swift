@@ -7,32 +7,32 @@ final class WatchChangeAggregator {
     private let remoteKeys: (Int32) -> Set<ResourcePath>
     private let targetData: (Int32) -> TargetData?
     private var states: [Int32: WatchTargetState] = [:]
-    /// Targets of which something was said since the last snapshot. Messages for all targets, which come with each snapshot, are
-    /// kept once: a client may have thousands of targets.
+    /// Targets for which a message arrived since the last snapshot. Messages for all targets, which come with each
+    /// snapshot, are stored once: a client may have thousands of targets.
     private var touched: Set<Int32> = []
     private var tokenOfAll: [UInt8] = []
     private var tokenOfAllSequence = 0
     private var isTokenOfAllNew = false
-    /// When the other targets were told of the token last. With many of them not with each snapshot: an older token costs a later
-    /// listen some reading, and nothing else.
+    /// When the other targets last received the token. With many targets they do not receive it with each snapshot: an
+    /// older token only costs a later listen some reads.
     private var quietAtSeconds = -Double.infinity
     private static let quietTargetsAtOnceMax = 100
     private static let quietSeconds = 1.0
-    /// Counts messages of targets, to tell which token is newer.
+    /// Counts messages of targets, to determine which token is newer.
     private var sequence = 0
     private var updates: [ResourcePath: ClientDocument] = [:]
-    /// Which targets a document came through or went from.
+    /// The targets to which a document was added, or from which it was removed.
     private var targetsOfUpdate: [ResourcePath: Set<Int32>] = [:]
-    /// Which targets named an existing document. A deletion doesn't count: another target may have brought an older state
-    /// of the document after it.
-    private var bringers: [ResourcePath: Set<Int32>] = [:]
+    /// The targets that sent an existing document. A deletion does not count: another target may have sent an older
+    /// state of the document after it.
+    private var sources: [ResourcePath: Set<Int32>] = [:]
     private var mismatches: [Int32: TargetData.Purpose] = [:]
-    /// Named by targets that the server has begun anew, or that look a document up.
+    /// Documents from targets that the server has reset, or that look a document up.
     private var renewed: Set<ResourcePath> = []
 
     /// - Parameters:
-    ///   - remoteKeys: what the server has named for a target.
-    ///   - targetData: what is listened to under a target's id; nil when nothing is.
+    ///   - remoteKeys: the keys that the server has sent for a target.
+    ///   - targetData: the active target with an id; nil when there is none.
     init(
         database: DatabaseName, remoteKeys: @escaping (Int32) -> Set<ResourcePath>,
         targetData: @escaping (Int32) -> TargetData?
@@ -52,7 +52,7 @@ final class WatchChangeAggregator {
         touched.remove(targetID)
     }
 
-    /// What is listened to under the id, and meant by the messages that come now.
+    /// The active target with this id, to which messages that arrive now apply.
     private func activeTarget(_ targetID: Int32) -> TargetData? {
         if let state = states[targetID], state.isPending { return nil }
         return targetData(targetID)
@@ -79,7 +79,7 @@ final class WatchChangeAggregator {
         case .added:
             update(targetID) { state in
                 state.responseCame(sequence)
-                // What came before belonged to an earlier listen.
+                // Earlier changes belong to an earlier listen.
                 if !state.isPending { state.clearPendingChanges() }
                 state.take(token: change.resumeToken, sequence)
             }
@@ -104,10 +104,10 @@ final class WatchChangeAggregator {
         body(&states[targetID, default: WatchTargetState(sequence: sequence)])
     }
 
-    /// The server begins anew: until it says otherwise, the target has no documents.
+    /// The server resets the target: it has no documents until the server sends them again.
     private func reset(_ targetID: Int32) {
         touched.insert(targetID)
-        states[targetID] = WatchTargetState(isAnew: true, sequence: sequence)
+        states[targetID] = WatchTargetState(isReset: true, sequence: sequence)
         for key in remoteKeys(targetID) { remove(key, from: targetID, nil) }
     }
 
@@ -129,10 +129,10 @@ final class WatchChangeAggregator {
         let isKnown = remoteKeys(targetID).contains(document.key)
         update(targetID) { $0.record(isKnown ? .modified : .added, of: document.key) }
         note(document, document.key, targetID)
-        if states[targetID]?.isAnew == true || targetData(targetID)?.purpose == .limboResolution {
+        if states[targetID]?.isReset == true || targetData(targetID)?.purpose == .limboResolution {
             renewed.insert(document.key)
         }
-        bringers[document.key, default: []].insert(targetID)
+        sources[document.key, default: []].insert(targetID)
     }
 
     private func remove(_ key: ResourcePath, from targetID: Int32, _ document: ClientDocument?) {
@@ -150,8 +150,8 @@ final class WatchChangeAggregator {
 
     // MARK: Existence filters
 
-    /// Compares the number of documents at the server with ours. Where they differ, the bloom filter may tell which of
-    /// ours are gone; otherwise the target is listened to anew.
+    /// Compares the server's number of documents with the client's. When they differ, the bloom filter may identify the
+    /// documents that were removed; otherwise the client listens to the target again.
     func take(_ filter: WatchChange.Filter) {
         guard let data = activeTarget(filter.targetID) else { return }
         if data.target.isDocumentTarget {
@@ -165,15 +165,15 @@ final class WatchChangeAggregator {
         var purpose = TargetData.Purpose.existenceFilterMismatch
         if let names = Self.usableFilter(filter.unchangedNames) {
             purpose = .existenceFilterMismatchBloom
-            let gone = keys.filter { !contains(names, $0) }
-            for key in gone { remove(key, from: filter.targetID, nil) }
-            if count - gone.count == filter.count { return }
+            let removed = keys.filter { !contains(names, $0) }
+            for key in removed { remove(key, from: filter.targetID, nil) }
+            if count - removed.count == filter.count { return }
         }
         reset(filter.targetID)
         mismatches[filter.targetID] = purpose
     }
 
-    /// nil for what is missing, invalid or empty.
+    /// nil for a filter that is missing, invalid or empty.
     static func usableFilter(_ message: BloomFilterMessage?) -> BloomFilter? {
         guard let message, let bits = message.bits, !bits.bitmap.isEmpty else { return nil }
         return BloomFilter(bitmap: bits.bitmap, padding: Int(bits.padding), hashCount: Int(message.hashCount))
@@ -186,11 +186,11 @@ final class WatchChangeAggregator {
 
     // MARK: Snapshots
 
-    /// Everything since the last snapshot; what follows begins afresh.
+    /// All changes since the last snapshot. The aggregator then starts anew.
     func remoteEvent(at version: Timestamp) -> RemoteEvent {
         var event = RemoteEvent(snapshotVersion: version)
         for targetID in touched.sorted() {
-            // What comes before the answer to a request is of an earlier listen.
+            // Changes before the answer to a request belong to an earlier listen.
             guard let data = activeTarget(targetID) else { continue }
             if states[targetID]?.isCurrent == true, data.target.isDocumentTarget {
                 synthesizeDeletion(data.target.path, targetID, version)
@@ -219,7 +219,7 @@ final class WatchChangeAggregator {
         event.renewedDocuments = renewed
         updates = [:]
         targetsOfUpdate = [:]
-        bringers = [:]
+        sources = [:]
         mismatches = [:]
         renewed = []
         return event
@@ -233,9 +233,10 @@ final class WatchChangeAggregator {
         return true
     }
 
-    /// A document target that is current without its document: the document doesn't exist. The server doesn't say so.
+    /// A document target that is current without its document: the document does not exist. The server does not send a
+    /// message for it.
     private func synthesizeDeletion(_ key: ResourcePath, _ targetID: Int32, _ version: Timestamp) {
-        if bringers[key]?.contains(targetID) == true || remoteKeys(targetID).contains(key) { return }
+        if sources[key]?.contains(targetID) == true || remoteKeys(targetID).contains(key) { return }
         remove(key, from: targetID, ClientDocument(key: key, kind: .missing, version: version))
     }
 }

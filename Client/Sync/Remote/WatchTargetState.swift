@@ -1,24 +1,24 @@
 import HearthModel
 
-/// What the watch stream said of one target since the last global snapshot.
+/// The watch stream's messages for one target since the last global snapshot.
 struct WatchTargetState {
     enum Change { case added, modified, removed }
 
-    /// Requests sent, less answers come: while there are any, messages speak of an earlier listen.
+    /// Requests sent minus answers received. While there are any, messages belong to an earlier listen.
     private var outstandingCount = 0
     private(set) var isCurrent = false
     private(set) var resumeToken: [UInt8] = []
-    /// Of the message that brought the token, or began the target: see `WatchChangeAggregator.sequence`.
+    /// The number of the message that brought the token, or reset the target: see `WatchChangeAggregator.sequence`.
     private(set) var tokenSequence: Int
     private(set) var changes: [ResourcePath: Change] = [:]
-    /// True at first, so that the first snapshot mentions the target in any case.
+    /// True at first, so that the first snapshot always mentions the target.
     private(set) var hasPendingChanges = true
-    /// The server has begun anew, and hasn't named all documents again.
-    private(set) var isAnew: Bool
+    /// The server has reset the target, and not all documents were sent again.
+    private(set) var isReset: Bool
 
-    /// - Parameter isAnew: the server says so of a target that it had before.
-    init(isAnew: Bool = false, sequence: Int) {
-        self.isAnew = isAnew
+    /// - Parameter isReset: the server reset a target that it had before.
+    init(isReset: Bool = false, sequence: Int) {
+        self.isReset = isReset
         tokenSequence = sequence
     }
 
@@ -55,7 +55,7 @@ struct WatchTargetState {
     mutating func clearPendingChanges() {
         hasPendingChanges = false
         changes = [:]
-        if isCurrent { isAnew = false }
+        if isCurrent { isReset = false }
     }
 
     /// - Parameter token: the newest one.
@@ -71,7 +71,7 @@ struct WatchTargetState {
         return result
     }
 
-    /// How the number of the target's documents changes.
+    /// The change of the target's number of documents.
     var countDifference: Int {
         changes.values.reduce(0) { $0 + ($1 == .added ? 1 : $1 == .removed ? -1 : 0) }
     }

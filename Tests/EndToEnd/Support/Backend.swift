@@ -7,12 +7,12 @@ import HearthFirestoreServer
 import HearthServer
 import Synchronization
 
-/// A server in this process, with its data in a temporary folder, behind a network that can be cut.
+/// A server in this process with its data in a temporary folder. Clients connect through a proxy that can be cut.
 final class Backend: Sendable {
     static let project = "demo-end-to-end"
 
     let folder: TemporaryFolder
-    /// What clients connect to.
+    /// The proxy to which clients connect.
     let network: Proxy
     private let rulesPath: String?
     private let databaseRulesPath: String?
@@ -20,14 +20,14 @@ final class Backend: Sendable {
     private let key: SigningKey?
     private let tls: TLSConfiguration?
     private let running = Mutex<Server?>(nil)
-    /// Of the server itself, past the network.
+    /// The port of the server itself, without the proxy.
     let port: Int
 
     /// - Parameters:
-    ///   - rules: security rules; without them everybody may do everything.
+    ///   - rules: security rules; without them all requests are permitted.
     ///   - databaseRules: the same for the Realtime Database.
-    ///   - bundle: the definition of a bundle of the name `bundle`, as JSON.
-    ///   - secret: with it the server is none for local development: it believes only tokens that are signed with it.
+    ///   - bundle: the definition of a bundle with the name `bundle`, as JSON.
+    ///   - secret: with it the server is not for local development: it accepts only tokens with this signature.
     ///   - tls: without it nothing is encrypted.
     init(
         rules: String? = nil, databaseRules: String? = nil, bundle: String? = nil, secret: String? = nil,
@@ -85,7 +85,7 @@ final class Backend: Sendable {
         return server
     }
 
-    /// Ends the server in the middle of whatever it does.
+    /// Ends the server in the middle of any operation.
     func stop() {
         let server = running.withLock { server in
             defer { server = nil }
@@ -94,16 +94,16 @@ final class Backend: Sendable {
         server?.shutdown(graceSeconds: 0)
     }
 
-    /// Starts it again with its data, on the port that it had.
+    /// Starts it again with its data, on the same port.
     func restart() async throws {
-        // Meanwhile any connection on this machine may have got the port as its own end.
+        // Meanwhile another connection on this machine may use the port as its local port.
         let server = try await Waiting.retry { [folder, rulesPath, databaseRulesPath, bundles, key, tls, port] in
             try Self.start(folder: folder.path, rulesPath, databaseRulesPath, bundles, key, tls, port: port)
         }
         running.withLock { $0 = server }
     }
 
-    /// Ends the server, and keeps a copy of its data.
+    /// Ends the server and copies its data.
     func backUp() async throws -> TemporaryFolder {
         stop()
         let copy = try TemporaryFolder()
@@ -112,7 +112,7 @@ final class Backend: Sendable {
         return copy
     }
 
-    /// Goes back to the data of a copy.
+    /// Restores the data of a copy.
     func restore(_ copy: TemporaryFolder) async throws {
         stop()
         try FileManager.default.removeItem(atPath: "\(folder.path)/data")
@@ -120,7 +120,7 @@ final class Backend: Sendable {
         try await restart()
     }
 
-    /// Another server takes the place of this one, without data.
+    /// Replaces the server by another one without data.
     func replace() async throws {
         stop()
         try FileManager.default.removeItem(atPath: "\(folder.path)/data")
@@ -138,7 +138,7 @@ final class Backend: Sendable {
         }
     }
 
-    /// Replaces the rules until the server starts again.
+    /// Replaces the rules until the server is restarted.
     func change(rules: String) async throws {
         var request = URLRequest(url: url("/emulator/v1/projects/\(Self.project):securityRules"))
         request.httpMethod = "PUT"
@@ -151,11 +151,11 @@ final class Backend: Sendable {
     }
 
     /// A signed token.
-    /// - Parameter seconds: how long it is good for, from now; below 0: until when it was.
+    /// - Parameter seconds: its remaining lifetime; negative for the time since it expired.
     func token(of uid: String, seconds: Int64) throws -> String {
-        guard let key else { preconditionFailure("this server has no key") }
+        guard let key else { preconditionFailure("the server has no key") }
         let now = Int64(Date().timeIntervalSince1970)
-        // A token that has expired was good for an hour once.
+        // An expired token had a lifetime of an hour.
         return try TokenMint.mint(
             key, subject: uid, issuedAt: seconds < 0 ? now + seconds - 3600 : now, seconds: seconds < 0 ? 3600 : seconds
         )

@@ -1,15 +1,15 @@
 import Foundation
 import HearthDatabase
 
-/// A program on a device of its own that uses the Realtime Database.
+/// A program on its own device that uses the Realtime Database.
 final class DatabaseDevice: Sendable {
     let app: FirebaseApp
     let db: Database
     private let folder: TemporaryFolder?
 
     /// - Parameters:
-    ///   - folder: of the cache; nil without one.
-    ///   - base: how the backend is called; by default by its address, unencrypted.
+    ///   - folder: the folder of the cache; nil for none.
+    ///   - base: the URL of the backend; by default its address, unencrypted.
     init(
         _ backend: Backend, name: String = "device-\(UUID().uuidString)", folder: TemporaryFolder? = nil,
         namespace: String = "shop", base: String = "http://127.0.0.1",
@@ -37,23 +37,25 @@ final class DatabaseDevice: Sendable {
 
     /// Waits for the connection, or for its end.
     func waitUntil(connected isConnected: Bool) async throws {
-        let heard = ref(".info/connected").record(.value)
-        try await heard.recorder.latest { $0 == "connected: \(isConnected)" }
-        heard.stop()
+        let received = ref(".info/connected").record(.value)
+        try await received.recorder.latest { $0 == "connected: \(isConnected)" }
+        received.stop()
     }
 }
 
-/// In an `async` function Swift takes the `async` form of a call that has both; within this the plain one.
+/// In an `async` function Swift selects the `async` form of a call that has both forms; this closure selects the
+/// synchronous one.
 func plainly<Result>(_ body: () throws -> Result) rethrows -> Result { try body() }
 
-/// What an observer hears, as texts.
+/// The events of an observer as strings.
 struct Observed: Sendable {
     let recorder: Recorder<String>
     let stop: @Sendable () -> Void
 }
 
 extension DatabaseQuery {
-    /// `key: value` of each event, for children `+key: value`, `-`, `~` and `>` with `<previous`; `error 1` at the end.
+    /// `key: value` for each value event; for children `+key: value`, `-`, `~` and `>` with `<previous`; `error 1` at
+    /// the end.
     func record(_ types: DataEventType...) -> Observed {
         let recorder = Recorder<String>()
         var handles: [DatabaseHandle] = []

@@ -2,22 +2,22 @@ import Foundation
 import Glibc
 import HearthFirestore
 
-/// A program on a device of its own: an app, its cache, and its network. Starting it again finds the same cache.
+/// A program on its own device: an app, its cache, and its network. A restart uses the same cache.
 final class Device: Sendable {
     let app: FirebaseApp
     private let port: Int
-    /// Of the cache; nil when that is in memory.
+    /// The folder of the cache; nil for a cache in memory.
     let folder: TemporaryFolder?
     private let secureHost: String?
     private let tls: TLSSettings
     private let provider: (any AuthTokenProvider)?
-    /// Runs listeners: the main queue isn't running in tests.
+    /// Runs listeners: the main queue does not run in tests.
     private let queue = DispatchQueue(label: "end-to-end.listeners")
 
     /// - Parameters:
-    ///   - isPersistent: whether the cache lies on the disk; otherwise it is in memory, and nothing is dropped from it.
-    ///   - provider: for tokens that are no user's.
-    ///   - secureHost: how the backend is called when it is to be asked over TLS.
+    ///   - isPersistent: whether the cache is on the disk; otherwise it is in memory, and nothing is removed from it.
+    ///   - provider: a source of tokens without a user.
+    ///   - secureHost: the name of the backend for connections over TLS.
     init(
         _ backend: Backend, isPersistent: Bool = false, provider: (any AuthTokenProvider)? = nil,
         secureHost: String? = nil, tls: TLSSettings = TLSSettings()
@@ -35,7 +35,7 @@ final class Device: Sendable {
 
     var db: Firestore { Firestore.firestore(app: app) }
 
-    /// Another database than the default one, not to be used any more after a restart.
+    /// A database other than the default one. Do not use it after a restart.
     func database(_ name: String) -> Firestore {
         let db = Firestore.firestore(app: app, database: name)
         configure(db)
@@ -68,10 +68,10 @@ final class Device: Sendable {
         start()
     }
 
-    /// Ends the program so that nothing of the cache is written from some moment on, as when it is killed, and starts it again.
-    /// - Parameter meanwhile: what happens to the cache's files before the start.
+    /// Ends the program so that no further write reaches the cache, as when it is killed, and starts it again.
+    /// - Parameter meanwhile: changes the cache's files before the start.
     func kill(_ meanwhile: () throws -> Void = {}) async throws {
-        guard let folder else { preconditionFailure("only what lies on the disk is left") }
+        guard let folder else { preconditionFailure("only a cache on the disk survives") }
         DiskFaults.plant(DiskFaults.Plan(folder: folder.path, code: EIO) { _ in true })
         try await db.terminate()
         DiskFaults.remove(from: folder.path)
@@ -86,7 +86,7 @@ final class Device: Sendable {
     func end() async { await app.delete() }
 }
 
-/// Tokens that only servers for local development believe.
+/// Tokens that only servers for local development accept.
 enum UnsignedToken {
     static func of(_ uid: String) -> String {
         [#"{"alg":"none","typ":"JWT"}"#, #"{"sub":"\#(uid)","user_id":"\#(uid)","iat":0}"#]
@@ -95,7 +95,7 @@ enum UnsignedToken {
     }
 }
 
-/// Whom no rules bind.
+/// A provider whose requests bypass the rules.
 final class OwnerToken: AuthTokenProvider {
     func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken? {
         AuthToken(uid: "owner", token: "owner")
@@ -104,12 +104,12 @@ final class OwnerToken: AuthTokenProvider {
     func observeUser(_ changed: (@Sendable (String?) -> Void)?) { changed?("owner") }
 }
 
-/// One event of a query's listener, as tests compare it.
-struct Heard: Sendable, CustomStringConvertible {
+/// One event of a query's listener, in a form that tests compare.
+struct QueryEvent: Sendable, CustomStringConvertible {
     var snapshot: QuerySnapshot?
     var error: NSError?
 
-    /// `a=1 b=2* pending cache`: the documents with the field `n`, a star at those with pending writes, and the metadata.
+    /// `a=1 b=2* pending cache`: the documents with the field `n`, a star for pending writes, and the metadata.
     var string: String {
         guard let snapshot else { return "error \(error?.code ?? -1)" }
         var words = snapshot.documents.map { document in
@@ -121,7 +121,7 @@ struct Heard: Sendable, CustomStringConvertible {
         return words.joined(separator: " ")
     }
 
-    /// `+a ~b -c`: what was added, changed and removed.
+    /// `+a ~b -c`: added, changed and removed documents.
     var changes: String {
         guard let snapshot else { return "error" }
         return snapshot.documentChanges.map { change in
@@ -140,10 +140,10 @@ struct Heard: Sendable, CustomStringConvertible {
 
 extension Query {
     /// Listens until the registration is removed.
-    func record(includeMetadataChanges: Bool = true) -> (Recorder<Heard>, any ListenerRegistration & Sendable) {
-        let recorder = Recorder<Heard>()
+    func record(includeMetadataChanges: Bool = true) -> (Recorder<QueryEvent>, any ListenerRegistration & Sendable) {
+        let recorder = Recorder<QueryEvent>()
         let registration = addSnapshotListener(includeMetadataChanges: includeMetadataChanges) { snapshot, error in
-            recorder.append(Heard(snapshot: snapshot, error: error as NSError?))
+            recorder.append(QueryEvent(snapshot: snapshot, error: error as NSError?))
         }
         return (recorder, registration)
     }

@@ -4,15 +4,15 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Lets the disk fail under what is stored in a folder: the system calls of SQLite's are exchanged for the whole process, and
-/// those that are on files elsewhere are passed on.
+/// Makes the disk fail for files in a folder. SQLite's system calls are replaced for the whole process; calls for files
+/// in other folders are passed on.
 enum DiskFaults {
-    /// What fails how: each call is asked for, by its number since the faults were planted.
+    /// The faults: it decides for each call, by its number since the plan was set.
     struct Plan: Sendable {
         var folder: String
-        /// ENOSPC, EIO…
+        /// ENOSPC, EIO and others.
         var code: Int32
-        /// Reads fail, too.
+        /// Whether reads fail, too.
         var includesReads = false
         var isDue: @Sendable (_ call: Int) -> Bool
     }
@@ -26,7 +26,7 @@ enum DiskFaults {
     /// By folder.
     private static let planted = Mutex([String: Planted]())
     private static let isPlanted = Atomic(false)
-    /// Of the last fault.
+    /// The code of the last fault.
     private static let code = Atomic(EIO)
 
     static func plant(_ plan: Plan) {
@@ -37,7 +37,7 @@ enum DiskFaults {
         }
     }
 
-    /// - Returns: the faults there were.
+    /// - Returns: the number of faults.
     @discardableResult
     static func remove(from folder: String) -> Int {
         planted.withLock { planted in

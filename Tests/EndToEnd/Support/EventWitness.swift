@@ -1,26 +1,26 @@
 import Foundation
 import HearthDatabase
 
-/// Observes a query with every kind of event, keeps a list by its child events alone, and finds fault where they don't fit:
-/// with the list, or with the value event after them.
+/// Observes a query with every kind of event, maintains a list by its child events alone, and records a fault when an
+/// event does not match the list, or the list does not match the next value event.
 ///
-/// Of one change, additions are told before moves, and each names the sibling in front of it when all is done (so do the
-/// public SDKs): where a child comes behind one that moves at the same time, the list alone gets the order wrong. Then each
-/// event is held to what it said.
+/// For one change, additions are reported before moves, and each event names the previous sibling of the final order,
+/// as in the public SDKs. When a child is positioned after one that moves at the same time, the list alone has a wrong
+/// order. In that case each event is checked against the final order.
 final class EventWitness: @unchecked Sendable {
     private struct Child: Equatable {
         var key: String
         var string: String
     }
 
-    // `lock` guards what follows; events come on the database's queue, one after the other.
+    // `lock` guards the following properties; events arrive on the database's queue, one after the other.
     private let lock = NSLock()
     private var children: [Child] = []
     private var found: [String] = []
     private var count = 0
     private var latest: String?
-    /// Where children were told to be since the last value event.
-    private var placed: [String: String?] = [:]
+    /// The reported previous siblings since the last value event.
+    private var reportedSiblings: [String: String?] = [:]
     private var moves = 0
     private var isStopped = false
 
@@ -43,7 +43,7 @@ final class EventWitness: @unchecked Sendable {
         handles.append(query.observe(.value, with: { [weak self] snapshot in self?.take(snapshot) }))
     }
 
-    /// Observers go one after the other: what comes meanwhile reaches only some of them.
+    /// Observers are removed one after the other: events that arrive meanwhile reach only some of them.
     func stop() {
         lock.withLock { isStopped = true }
         for handle in handles { query.removeObserver(withHandle: handle) }
@@ -51,7 +51,7 @@ final class EventWitness: @unchecked Sendable {
 
     var faults: [String] { lock.withLock { found } }
     var eventCount: Int { lock.withLock { count } }
-    /// What the last value event said, in words that are equal for equal values only.
+    /// The last value event as a string; only equal values have equal strings.
     var value: String? { lock.withLock { latest } }
 
     private func take(_ kind: String, _ snapshot: DataSnapshot, after previous: String?) {
@@ -59,54 +59,54 @@ final class EventWitness: @unchecked Sendable {
         lock.withLock {
             if isStopped { return }
             count += 1
-            let place = children.firstIndex { $0.key == child.key }
-            let said = "\(query.ref.url): \(kind) \(child.key) after \(previous ?? "nothing")"
-            guard (place == nil) == (kind == "added") else {
-                found.append("\(said), where there is \(place == nil ? "none" : "one already")")
+            let index = children.firstIndex { $0.key == child.key }
+            let event = "\(query.ref.url): \(kind) \(child.key) after \(previous ?? "nothing")"
+            guard (index == nil) == (kind == "added") else {
+                found.append("\(event), where there is \(index == nil ? "none" : "one already")")
                 return
             }
             if kind == "moved" { moves += 1 }
-            if kind == "added" || kind == "moved" { placed[child.key] = previous }
-            if kind == "removed" { placed.removeValue(forKey: child.key) }
-            if let place {
+            if kind == "added" || kind == "moved" { reportedSiblings[child.key] = previous }
+            if kind == "removed" { reportedSiblings.removeValue(forKey: child.key) }
+            if let index {
                 if kind == "changed" {
-                    children[place] = child
+                    children[index] = child
                     return
                 }
-                children.remove(at: place)
+                children.remove(at: index)
                 if kind == "removed" { return }
             }
             guard let previous else { return children.insert(child, at: 0) }
             guard let before = children.firstIndex(where: { $0.key == previous }) else {
-                return found.append("\(said), which isn't there")
+                return found.append("\(event), which does not exist")
             }
             children.insert(child, at: before + 1)
         }
     }
 
     private func take(_ snapshot: DataSnapshot) {
-        let told = snapshot.children.compactMap { $0 as? DataSnapshot }.map {
+        let reported = snapshot.children.compactMap { $0 as? DataSnapshot }.map {
             Child(key: $0.key, string: Self.string($0.valueInExportFormat()))
         }
         lock.withLock {
             if isStopped { return }
             count += 1
             latest = Self.string(snapshot.valueInExportFormat())
-            let isExcused = moves > 0 && placed.count > 1 && Self.places(placed, areThoseOf: told)
+            let isExcused = moves > 0 && reportedSiblings.count > 1 && Self.siblings(reportedSiblings, match: reported)
             let byKey = children.sorted { $0.key < $1.key }
-            if told != children, !isExcused || told.sorted(by: { $0.key < $1.key }) != byKey {
-                found.append("\(query.ref.url): the value has \(told), the child events add up to \(children)")
+            if reported != children, !isExcused || reported.sorted(by: { $0.key < $1.key }) != byKey {
+                found.append("\(query.ref.url): the value has \(reported), the child events add up to \(children)")
             }
-            children = told
-            placed = [:]
+            children = reported
+            reportedSiblings = [:]
             moves = 0
         }
     }
 
-    private static func places(_ placed: [String: String?], areThoseOf told: [Child]) -> Bool {
-        placed.allSatisfy { key, previous in
-            guard let place = told.firstIndex(where: { $0.key == key }) else { return false }
-            return previous == (place == 0 ? nil : told[place - 1].key)
+    private static func siblings(_ reportedSiblings: [String: String?], match reported: [Child]) -> Bool {
+        reportedSiblings.allSatisfy { key, previous in
+            guard let index = reported.firstIndex(where: { $0.key == key }) else { return false }
+            return previous == (index == 0 ? nil : reported[index - 1].key)
         }
     }
 

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Answers each HTTP/2 request with 404, as a reverse proxy does that has no route for a moment.
+/// Answers each HTTP/2 request with 404, like a reverse proxy that temporarily has no route.
 final class NotFoundServer: Sendable {
     let port: Int
     private let answered = Atomic<Int>(0)
@@ -52,7 +52,7 @@ final class NotFoundServer: Sendable {
             case settings where head[4] & 1 == 0: Self.write([0, 0, 0, settings, 1, 0, 0, 0, 0], to: client)
             case headers:
                 answered.add(1, ordering: .relaxed)
-                // `:status: 404`, index 13 of HPACK's table; the stream ends.
+                // `:status: 404`, index 13 of HPACK's static table (RFC 7541, Appendix A); the stream ends.
                 Self.write([0, 0, 1, headers, 5] + head[5..<9] + [0x8D], to: client)
             default: break
             }

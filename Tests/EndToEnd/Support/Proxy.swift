@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
 
-/// A TCP proxy on the loopback: the network between clients and server, which can be cut.
+/// A TCP proxy on the loopback interface: the network between clients and server, which can be cut.
 final class Proxy: Sendable {
     private struct State {
         var listening: Int32 = -1
         var isCut = false
-        /// Both ends of each connection.
+        /// Both descriptors of each connection.
         var open: [Int: (client: Int32, server: Int32)] = [:]
         var nextID = 0
         var accepted = 0
@@ -27,9 +27,9 @@ final class Proxy: Sendable {
     private let isFrozen = Atomic<Bool>(false)
     private let losesAnswers = Atomic<Bool>(false)
 
-    /// Bytes that went from the server to the clients.
+    /// Bytes from the server to the clients.
     var bytesToClients: Int { bytes.load(ordering: .relaxed) }
-    /// Connections that were made in all.
+    /// The total number of accepted connections.
     var connectionsAccepted: Int { state.withLock { $0.accepted } }
 
     init(to target: Int) throws {
@@ -63,7 +63,7 @@ final class Proxy: Sendable {
         }
     }
 
-    // MARK: The network's fate
+    // MARK: Faults
 
     /// Breaks all connections, and every new one, until `restore`.
     func cut() {
@@ -75,23 +75,23 @@ final class Proxy: Sendable {
 
     func restore() { state.withLock { $0.isCut = false } }
 
-    /// Lets nothing through any more, without breaking anything: nobody is told. Until `thaw`.
+    /// Stops all traffic without closing a connection, until `thaw`.
     func freeze() { isFrozen.store(true, ordering: .relaxed) }
 
     func thaw() { isFrozen.store(false, ordering: .relaxed) }
 
-    /// Loses what the server sends, until the connections are broken.
+    /// Drops the server's data until the connections are broken.
     func loseAnswers() { losesAnswers.store(true, ordering: .relaxed) }
 
-    /// Leads new connections to another server.
+    /// Directs new connections to another server.
     func redirect(to port: Int) { target.store(port, ordering: .relaxed) }
 
-    /// Whether the requests on connections that are made from now on wait until `release`.
+    /// Whether the requests on new connections wait until `release`.
     func holdNew(_ holds: Bool) { state.withLock { $0.holdsNew = holds } }
     func hold(_ connection: Int) { state.withLock { _ = $0.held.insert(connection) } }
     func release(_ connection: Int) { state.withLock { _ = $0.held.remove(connection) } }
 
-    /// Breaks the connections that there are; new ones may be made.
+    /// Breaks the existing connections; new ones are accepted.
     func breakConnections() {
         state.withLock { state in
             Self.breakAll(state)
@@ -111,7 +111,7 @@ final class Proxy: Sendable {
 
     private static func breakAll(_ state: State) {
         for ends in state.open.values {
-            // The pumps wake, and close.
+            // The forwarding threads wake up and close the descriptors.
             shutdown(ends.client, Int32(SHUT_RDWR))
             shutdown(ends.server, Int32(SHUT_RDWR))
         }
@@ -167,11 +167,11 @@ final class Proxy: Sendable {
                     sent += n
                 }
             }
-            // One direction's end is the whole connection's.
+            // The end of one direction ends the connection.
             shutdown(source, Int32(SHUT_RDWR))
             shutdown(sink, Int32(SHUT_RDWR))
             guard count.ended.add(1, ordering: .acquiringAndReleasing).newValue == 2 else { return }
-            // Under the lock, so that nobody breaks a descriptor that is somebody else's by then.
+            // Under the lock, so that no descriptor is closed after its number was reused.
             state.withLock { state in
                 state.open[id] = nil
                 _ = Glibc.close(source)

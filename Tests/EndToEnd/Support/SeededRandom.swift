@@ -1,6 +1,6 @@
 import Foundation
 
-/// SplitMix64: a short generator whose runs can be repeated by their seed.
+/// SplitMix64: a short generator that repeats its sequence for a seed.
 struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 
@@ -19,13 +19,13 @@ struct SeededRandom: RandomNumberGenerator {
     mutating func pick<Element>(_ choices: [Element]) -> Element { choices[below(choices.count)] }
 }
 
-/// How long the random tests run, and from which seed.
+/// The length and the seed of the random tests.
 ///
-/// `HEARTH_TEST_SEED` repeats a run; `HEARTH_TEST_EFFORT` multiplies the number of cases (1 when it isn't set).
+/// `HEARTH_TEST_SEED` repeats a run; `HEARTH_TEST_EFFORT` multiplies the number of cases (1 by default).
 enum TestRun {
     static let effort = Int(environment("HEARTH_TEST_EFFORT") ?? 1)
 
-    /// The seeds of so many runs, or the given one only.
+    /// The given number of seeds, or only the one of `HEARTH_TEST_SEED`.
     static func seeds(_ count: Int) -> [UInt64] {
         if let given = environment("HEARTH_TEST_SEED") { return [given] }
         return (0..<count * effort).map { _ in UInt64.random(in: 0..<1_000_000_000) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder for one test, removed with everything in it.
+/// A folder for one test. It is removed with its contents.
 final class TemporaryFolder: Sendable {
     let path: String
 

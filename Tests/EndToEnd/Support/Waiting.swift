@@ -1,8 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Waits for what other threads do: conditions are looked at again and again, with a limit so generous that only what
-/// never happens reaches it.
+/// Waits for other threads: conditions are checked repeatedly, up to a limit that is long enough for slow machines.
 enum Waiting {
     static let limit = Duration.seconds(60)
     private static let pause = Duration.milliseconds(5)
@@ -11,7 +10,7 @@ enum Waiting {
         var description: String
     }
 
-    /// - Parameter what: what was expected, and what there is instead; asked when it never came.
+    /// - Parameter what: the expected and the present state, for the error after the limit.
     static func until(
         _ what: @autoclosure () -> String, _ condition: () async throws -> Bool
     ) async throws {
@@ -22,7 +21,7 @@ enum Waiting {
         }
     }
 
-    /// Tries until something succeeds.
+    /// Retries until the closure succeeds.
     static func retry<Success>(_ body: () throws -> Success) async throws -> Success {
         let deadline = ContinuousClock.now + limit
         while true {
@@ -35,7 +34,7 @@ enum Waiting {
     }
 }
 
-/// What a listener heard, in order.
+/// The events of a listener, in order.
 final class Recorder<Event: Sendable>: Sendable {
     private let events = Mutex<[Event]>([])
 
@@ -43,14 +42,14 @@ final class Recorder<Event: Sendable>: Sendable {
 
     var all: [Event] { events.withLock { $0 } }
 
-    /// Waits until there are so many events, and gives them.
+    /// Waits for the given number of events, and returns them.
     @discardableResult
     func first(_ count: Int) async throws -> [Event] {
         try await Waiting.until("\(count) events; there are \(all)") { all.count >= count }
         return Array(all.prefix(count))
     }
 
-    /// Waits for an event, among those that came and those that come.
+    /// Waits for an event, among the present and the future ones.
     @discardableResult
     func first(where condition: (Event) -> Bool) async throws -> Event {
         var found: Event?
@@ -61,7 +60,7 @@ final class Recorder<Event: Sendable>: Sendable {
         return found!
     }
 
-    /// Waits until the latest event is as wanted.
+    /// Waits until the latest event satisfies a condition.
     @discardableResult
     func latest(where condition: (Event) -> Bool) async throws -> Event {
         var found: Event?

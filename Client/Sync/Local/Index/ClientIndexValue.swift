@@ -1,13 +1,13 @@
 import HearthModel
 import HearthDocuments
 
-/// The order-preserving bytes of values in client-side indexes: those of `IndexValue`, with one kind more.
+/// The order-preserving bytes of values in client-side indexes. They are those of `IndexValue`, with one more type:
 ///
 ///     pending server timestamp: 16 and (local write time in µs + 2^63) in 8 bytes, between timestamps and strings
 ///
-/// No encoding is a prefix of another one, so that they can be put one behind the other; with every bit inverted they
-/// order the other way round. An encoding longer than `sizeBytesMax` is cut there: entries of equal bytes then may have
-/// different values, and what is read by the index is matched against the documents anyway.
+/// No encoding is a prefix of another one, so encodings can be concatenated. With every bit inverted they sort in
+/// reverse order. An encoding longer than `sizeBytesMax` is truncated: entries with equal bytes then may have different
+/// values. The documents that an index returns are matched against the query in any case.
 struct ClientIndexValue {
     var bytes: [UInt8]
     var isCut: Bool
@@ -48,7 +48,7 @@ struct ClientIndexValue {
     static func inverted(_ bytes: [UInt8]) -> [UInt8] { bytes.map { ~$0 } }
 }
 
-/// A place between encodings: before or after all that begin with some bytes.
+/// A position between encodings: before or after all that begin with the given bytes.
 struct IndexPosition {
     var bytes: [UInt8]
     var isAfter: Bool
@@ -56,10 +56,10 @@ struct IndexPosition {
     static let lowest = IndexPosition(bytes: [], isAfter: false)
     static let highest = IndexPosition(bytes: [], isAfter: true)
 
-    /// The same place when the order is turned round.
+    /// The same position in the reverse order.
     var inverted: IndexPosition { IndexPosition(bytes: ClientIndexValue.inverted(bytes), isAfter: !isAfter) }
 
-    /// The lowest bytes behind this place, below a prefix; nil when there are none.
+    /// The lowest bytes after this position, below a prefix; nil when there are none.
     func key(below prefix: [UInt8]) -> [UInt8]? {
         isAfter ? CacheKey.successor(prefix + bytes) : prefix + bytes
     }
@@ -71,7 +71,7 @@ struct IndexPosition {
     }
 }
 
-/// The values of one segment that a sub-target's inequalities let through, in ascending order.
+/// The values of one segment that satisfy a sub-target's inequalities, in ascending order.
 struct IndexIntervals {
     struct Interval {
         var lower: IndexPosition
@@ -84,16 +84,16 @@ struct IndexIntervals {
         let value = ClientIndexValue(operand)
         let before = IndexPosition(bytes: value.bytes, isAfter: false)
         let after = IndexPosition(bytes: value.bytes, isAfter: true)
-        // `<` and its like compare values of one type only.
+        // `<`, `<=`, `>` and `>=` compare only values of one type.
         let tag = [value.bytes[0]]
         let type = Interval(
             lower: IndexPosition(bytes: tag, isAfter: false), upper: IndexPosition(bytes: tag, isAfter: true))
         switch op {
-        // Of a cut value nothing more is known than the place of all that begin alike.
-        case .greaterThan: keep([Interval(lower: value.isCut ? before : after, upper: type.upper)])
-        case .greaterThanOrEqual: keep([Interval(lower: before, upper: type.upper)])
-        case .lessThan: keep([Interval(lower: type.lower, upper: value.isCut ? after : before)])
-        case .lessThanOrEqual: keep([Interval(lower: type.lower, upper: after)])
+        // A truncated value determines only the position of all values with the same prefix.
+        case .greaterThan: intersect(with: [Interval(lower: value.isCut ? before : after, upper: type.upper)])
+        case .greaterThanOrEqual: intersect(with: [Interval(lower: before, upper: type.upper)])
+        case .lessThan: intersect(with: [Interval(lower: type.lower, upper: value.isCut ? after : before)])
+        case .lessThanOrEqual: intersect(with: [Interval(lower: type.lower, upper: after)])
         case .notEqual:
             keepNotNull()
             cutOut(value)
@@ -108,21 +108,21 @@ struct IndexIntervals {
 
     private mutating func keepNotNull() {
         let null = IndexPosition(bytes: [IndexValue.Tag.null], isAfter: true)
-        keep([Interval(lower: null, upper: .highest)])
+        intersect(with: [Interval(lower: null, upper: .highest)])
     }
 
     private mutating func cutOut(_ value: ClientIndexValue) {
         if value.isCut { return }
-        keep([
+        intersect(with: [
             Interval(lower: .lowest, upper: IndexPosition(bytes: value.bytes, isAfter: false)),
             Interval(lower: IndexPosition(bytes: value.bytes, isAfter: true), upper: .highest),
         ])
     }
 
-    /// Intersects with intervals that are in order and don't touch.
-    private mutating func keep(_ kept: [Interval]) {
+    /// Intersects with intervals that are in order and do not touch.
+    private mutating func intersect(with others: [Interval]) {
         intervals = intervals.flatMap { mine in
-            kept.compactMap { other in
+            others.compactMap { other in
                 let lower = IndexPosition.isBelow(mine.lower, other.lower) ? other.lower : mine.lower
                 let upper = IndexPosition.isBelow(mine.upper, other.upper) ? mine.upper : other.upper
                 return IndexPosition.isBelow(lower, upper) ? Interval(lower: lower, upper: upper) : nil

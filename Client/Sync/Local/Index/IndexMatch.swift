@@ -3,20 +3,20 @@ import HearthModel
 extension FieldIndex {
     var arraySegment: Segment? { segments.first { $0.kind == .contains } }
     var directionalSegments: [Segment] { segments.filter { $0.kind != .contains } }
-    /// Keys of equal entries stand in the direction of the last segment.
+    /// Keys of equal entries have the direction of the last segment.
     var isKeyDescending: Bool { directionalSegments.last?.kind == .descending }
 }
 
-/// An index that serves a sub-target, and how.
+/// An index that serves a sub-target, and the segments that it uses.
 ///
-/// The directional segments are, in order: some with equalities, which fix them; then maybe one with an inequality; then
-/// some of the following orderings. What the index doesn't decide is left to matching the documents.
+/// The directional segments are, in order: segments with equalities, whose values are fixed; at most one segment with
+/// an inequality; and segments for the following orderings. The rest is decided by matching the documents.
 struct IndexMatch {
     let index: FieldIndex
     let subTarget: IndexSubTarget
-    /// The directional segments in front that equalities fix.
+    /// The number of leading directional segments that equalities fix.
     private let fixedCount: Int
-    /// The orderings that matter: in front of the name, without the fields that equalities fix.
+    /// The orderings that matter: those before the name, without the fields that equalities fix.
     private let freeOrders: [Query.Order]
 
     /// nil when the index doesn't serve the sub-target.
@@ -44,7 +44,7 @@ struct IndexMatch {
         self.freeOrders = freeOrders
     }
 
-    /// Whether the index's order is the target's, for one that reads only so many as its limit.
+    /// Whether the index has the target's order. A query with a limit then reads only as many entries as its limit.
     var hasFullOrder: Bool {
         !subTarget.hasNameCondition && index.segments.count >= subTarget.fullSegmentCount
             && index.isKeyDescending == subTarget.isNameDescending
@@ -56,11 +56,11 @@ struct IndexMatch {
 
     package struct Range {
         var lower: [UInt8]
-        /// Exclusive; nil: up to the end.
+        /// Exclusive; nil: no upper bound.
         var upper: [UInt8]?
     }
 
-    /// The ranges of the index's entries in which all documents of the sub-target are.
+    /// The ranges of the index's entries that contain all documents of the sub-target.
     var ranges: [Range] {
         var prefixes = arrayPrefixes
         let segments = index.directionalSegments
@@ -104,8 +104,8 @@ struct IndexMatch {
         return Array(Set(IndexSubTarget.findable(elements).map { ClientIndexValue($0).bytes }))
     }
 
-    /// Where a cursor stands among the entries behind the fixed segments. A cursor with values that the index doesn't
-    /// have is taken for all that begins as it does.
+    /// The position of a cursor among the entries after the fixed segments. A cursor with values that the index does
+    /// not cover is treated as the position of all entries with the same prefix.
     private func position(
         of bound: ClientQuery.Bound, isAfterExact: Bool, isAfterInexact: Bool
     ) -> IndexPosition {
@@ -121,7 +121,7 @@ struct IndexMatch {
                 return IndexPosition(bytes: bytes, isAfter: isAfterExact)
             }
             if !freeOrders.contains(where: { $0.field == order.field }) {
-                // The segment is fixed: only a cursor at its value goes on behind it.
+                // The segment is fixed: the cursor continues after it only when its value is the fixed one.
                 guard let fixed = subTarget.equality(on: order.field), ClientValueOrder.equivalent(fixed.operand, value)
                 else { return IndexPosition(bytes: bytes, isAfter: isAfterInexact) }
                 continue

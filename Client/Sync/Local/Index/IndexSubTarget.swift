@@ -1,6 +1,6 @@
 import HearthModel
 
-/// One term of a target's disjunctive normal form: conditions that hold together. `in` is taken apart into equalities.
+/// One term of a target's disjunctive normal form: a conjunction of conditions. `in` is expanded into equalities.
 struct IndexSubTarget {
     struct Condition {
         var path: FieldPath
@@ -17,7 +17,7 @@ struct IndexSubTarget {
     var start: ClientQuery.Bound?
     var end: ClientQuery.Bound?
 
-    /// Terms beyond which a target isn't served by indexes: servers take no more than 30.
+    /// A target with more terms is not served by indexes. Servers accept at most 30.
     static let countMax = 100
 
     /// nil when there are too many.
@@ -56,11 +56,11 @@ struct IndexSubTarget {
         case .field(let path, .in, .array(let elements)) where !path.isDocumentName:
             return union(findable(elements).map { [[Condition(path: path, op: .equal, operand: $0)]] })
         case .field(let path, let op, let operand): return [[Condition(path: path, op: op, operand: operand)]]
-        case .unary: preconditionFailure("unary filters were made comparisons")
+        case .unary: preconditionFailure("unary filters were converted to comparisons")
         }
     }
 
-    /// Null and NaN are in no list: only `==` finds them.
+    /// Null and NaN are in no list: only `==` matches them.
     static func findable(_ elements: [Value]) -> [Value] {
         elements.filter { element in
             if case .double(let number) = element { !number.isNaN } else { element != .null }
@@ -81,7 +81,7 @@ struct IndexSubTarget {
     /// An index orders by one field with inequalities.
     var hasSeveralInequalityFields: Bool { Set(inequalities.map(\.path)).count > 1 }
 
-    /// The segments that an index of everything in this sub-target has. An array filter counts besides others.
+    /// The number of segments of an index that covers this sub-target completely. An array filter counts separately.
     var fullSegmentCount: Int {
         var fields = Set((equalities + inequalities).map(\.path))
         for order in orders where !order.field.isDocumentName { fields.insert(order.field) }
@@ -92,7 +92,7 @@ struct IndexSubTarget {
 
     var isNameDescending: Bool { orders.last { $0.field.isDocumentName }?.descending ?? false }
 
-    /// An index of everything in this sub-target; nil when none can serve it.
+    /// The segments of an index that covers this sub-target completely; nil when no index can serve it.
     var fullIndexSegments: [FieldIndex.Segment]? {
         let arrayPaths = Set(arrays.map(\.path))
         if hasSeveralInequalityFields || arrayPaths.count > 1 { return nil }

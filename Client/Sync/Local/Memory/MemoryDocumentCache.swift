@@ -6,7 +6,7 @@ final class MemoryRemoteDocumentCache: RemoteDocumentCache {
     private(set) var size: Int64 = 0
 
     func add(_ document: ClientDocument, readTime: Timestamp) {
-        precondition(document.isValid, "something is known of a document in the cache")
+        precondition(document.isValid, "the cache contains no invalid documents")
         var document = document
         document.readTime = readTime
         let old = collections[document.key.parent, default: [:]].updateValue(document, forKey: document.key)

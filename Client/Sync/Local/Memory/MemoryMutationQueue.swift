@@ -1,6 +1,6 @@
 import HearthModel
 
-/// One user's writes on their way, in the order of their ids.
+/// One user's pending writes, in the order of their ids.
 final class MemoryMutationQueue: MutationQueue {
     private unowned let persistence: MemoryPersistence
     private var batches: ArraySlice<MutationBatch> = []
@@ -48,7 +48,7 @@ final class MemoryMutationQueue: MutationQueue {
 
     func remove(_ batch: MutationBatch) throws(Status) {
         guard batches.first?.id == batch.id else {
-            throw .internalError("Batch \(batch.id) isn't the first of the queue.")
+            throw .internalError("Batch \(batch.id) is not the first of the queue.")
         }
         batches.removeFirst()
         for key in batch.keys {

@@ -1,12 +1,12 @@
 import HearthModel
 
-/// A cache that is forgotten with the process.
+/// A cache that ends with the process.
 ///
-/// There is nothing to undo in memory: a transaction that throws has already changed what it changed, and the instance
-/// is not used any further.
+/// Memory has no rollback: a transaction that throws may have changed the state, and the instance is not used any
+/// further.
 final class MemoryPersistence: Persistence {
     enum Collection: Sendable {
-        /// What nothing refers to goes at the end of the transaction.
+        /// Documents without a reference are removed at the end of the transaction.
         case eager
         case lru(CollectionParameters)
     }
@@ -41,7 +41,7 @@ final class MemoryPersistence: Persistence {
     func transaction<Result>(
         _ label: StaticString, isDurable: Bool, _ body: () throws(Status) -> Result
     ) throws(Status) -> Result {
-        precondition(!isInTransaction, "transactions don't nest")
+        precondition(!isInTransaction, "transactions do not nest")
         isInTransaction = true
         defer { isInTransaction = false }
         currentSequenceNumber += 1
@@ -74,11 +74,11 @@ final class MemoryPersistence: Persistence {
 
     var references: any ReferenceDelegate {
         if let eager { return eager }
-        guard let lru else { preconditionFailure("a delegate was made at the start") }
+        guard let lru else { preconditionFailure("the reference delegate is created at the start") }
         return lru
     }
 
-    /// Whether a write on its way, of any user, is on the document.
+    /// Whether a pending write of any user affects the document.
     func isMutated(_ key: ResourcePath) -> Bool { queues.values.contains { $0.contains(key) } }
 
     func shutDown() {}
@@ -94,7 +94,7 @@ final class MemoryBundleCache: BundleCache {
     func save(_ query: NamedQuery) { queries[query.name] = query }
 }
 
-/// Knows the collections' parents, for queries over groups. There are no indexes in memory.
+/// Records the collections' parents, for collection group queries. A memory cache has no indexes.
 final class MemoryIndexManager: IndexManager {
     private var parents: [String: Set<ResourcePath>] = [:]
 

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Documents go at the end of the transaction in which the last reference to them went.
+/// Removes documents at the end of the transaction that removes the last reference to them.
 final class EagerReferenceDelegate: ReferenceDelegate {
     private unowned let persistence: MemoryPersistence
     private var candidates: Set<ResourcePath> = []
@@ -32,7 +32,7 @@ final class EagerReferenceDelegate: ReferenceDelegate {
     }
 }
 
-/// Remembers when each document was last used; the collector takes the oldest.
+/// Records when each document was last used. The collector removes the oldest.
 final class LRUReferenceDelegate: ReferenceDelegate, LRUCollector {
     private unowned let persistence: MemoryPersistence
     private var sentinels: [ResourcePath: Int64] = [:]

@@ -3,11 +3,11 @@ import HearthModel
 import HearthSQLite
 import Synchronization
 
-/// Copies the log into the database beside the engine's thread, for a copy waits for the disk.
+/// Copies the log into the database on its own thread, because a copy waits for the disk.
 ///
-/// It has a connection of its own to the same file (the layer "unix-excl" shares the log's index between them), and
-/// only ever checkpoints passively: the engine's writes go on meanwhile. A copy that fails is tried again after the next
-/// transaction; until it succeeds everything stays in the log, and a log that cannot grow fails the transaction.
+/// It has its own connection to the same file (the layer "unix-excl" shares the log's index between them), and uses
+/// only passive checkpoints: the engine's writes continue meanwhile. A copy that fails is retried after the next
+/// transaction. Until it succeeds everything stays in the log, and a log that cannot grow fails the transaction.
 final class CacheCheckpointer: @unchecked Sendable {
     private let path: String
     private let thresholdPages: Int
@@ -22,7 +22,7 @@ final class CacheCheckpointer: @unchecked Sendable {
         self.thresholdPages = thresholdPages
     }
 
-    /// After each commit.
+    /// Called after each commit.
     /// - Parameter pages: the log's length.
     func logGrew(to pages: Int) {
         guard pages >= thresholdPages else { return }
@@ -33,7 +33,7 @@ final class CacheCheckpointer: @unchecked Sendable {
         if isFirst { queue.async { self.run() } }
     }
 
-    /// Whether the engine has to help, for the disk is slower than the writes.
+    /// Whether the engine must help, because the disk is slower than the writes.
     func isBehind(at pages: Int) -> Bool { pages >= 3 * thresholdPages }
 
     private func run() {
@@ -52,7 +52,7 @@ final class CacheCheckpointer: @unchecked Sendable {
         }
     }
 
-    /// Waits for a copy that is under way.
+    /// Waits for a copy in progress.
     func settle() { queue.sync {} }
 
     func close() {

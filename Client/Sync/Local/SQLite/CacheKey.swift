@@ -2,12 +2,12 @@ import HearthModel
 import HearthSQLite
 import HearthDocuments
 
-/// Paths of documents and collections as bytes that order as the paths do: segment by segment, a parent before what is
-/// below it.
+/// Paths of documents and collections as bytes with the order of the paths: segment by segment, a parent before its
+/// descendants.
 ///
 ///     SEG SEG … 02
 ///
-/// SEG is that of `IndexValue`; none of them begins with 02.
+/// SEG is the encoding of `IndexValue`; none begins with 02.
 enum CacheKey {
     static func encode(_ path: ResourcePath) -> [UInt8] {
         var key = prefix(path)
@@ -15,7 +15,7 @@ enum CacheKey {
         return key
     }
 
-    /// The segments without terminator: what all keys at and below the path begin with.
+    /// The segments without terminator: the common prefix of all keys at and below the path.
     static func prefix(_ path: ResourcePath) -> [UInt8] {
         var key: [UInt8] = []
         key.reserveCapacity(path.segments.reduce(1) { $0 + $1.utf8.count + 3 })
@@ -23,7 +23,7 @@ enum CacheKey {
         return key
     }
 
-    /// - Throws: DATA_LOSS when the bytes are no key.
+    /// - Throws: `DATA_LOSS` when the bytes are not a key.
     static func decode(_ key: [UInt8], in database: CacheDatabase) throws(Status) -> ResourcePath {
         var segments: [String] = []
         var position = 0
@@ -37,7 +37,7 @@ enum CacheKey {
         return ResourcePath(segments)
     }
 
-    /// The first bytes above all that begin with these; nil when there are none.
+    /// The first bytes after all that begin with these; nil when there are none.
     static func successor(_ bytes: [UInt8]) -> [UInt8]? {
         var successor = bytes
         while let last = successor.last {

@@ -1,7 +1,7 @@
 import HearthModel
 import HearthSQLite
 
-/// The numbers that stand for documents, collections and users in the file.
+/// The numbers of documents, collections and users in the file.
 final class CacheNames {
     struct Collection {
         var id: Int64
@@ -10,16 +10,16 @@ final class CacheNames {
 
     private let database: CacheDatabase
     private var collections: [ResourcePath: Collection] = [:]
-    /// Groups by their names' bytes: to a dictionary of strings, two spellings of "é" are one.
+    /// Groups by the bytes of their names: a dictionary of strings would treat two spellings of "é" as equal.
     private var groups: [[UInt8]: Int64] = [:]
     private var users: [[UInt8]: Int64] = [:]
 
-    /// Collections that are remembered; clients have few, but each document may have its own.
+    /// The maximal number of collections in memory. Clients have few, but each document may have its own.
     private static let rememberedMax = 10_000
 
     init(_ database: CacheDatabase) { self.database = database }
 
-    /// After a rollback: what was numbered in the transaction isn't.
+    /// Called after a rollback: numbers from the transaction are not valid.
     func forget() {
         collections = [:]
         groups = [:]
@@ -28,7 +28,7 @@ final class CacheNames {
 
     // MARK: Documents
 
-    /// nil when the cache knows nothing of the document.
+    /// nil when the cache has no row for the document.
     func document(_ key: ResourcePath) throws(Status) -> Int64? {
         try database.first("SELECT id FROM documents WHERE key = ?", .bytes(CacheKey.encode(key))) { $0.integer(0) }
     }
@@ -73,7 +73,7 @@ final class CacheNames {
         collections[path] = collection
     }
 
-    /// The collections with an id, as the cache has seen them.
+    /// The collections with an id that are in the cache.
     func collections(inGroup name: String) throws(Status) -> [ResourcePath] {
         guard let groupID = try group(name) else { return [] }
         var found: [ResourcePath] = []
@@ -105,7 +105,7 @@ final class CacheNames {
 
     // MARK: Users
 
-    /// nil when the cache has nothing of the user. Nobody has the empty id.
+    /// nil when the cache has nothing of the user. The empty id means no user.
     func user(_ user: ClientUser) throws(Status) -> Int64? {
         let uid = Array((user.uid ?? "").utf8)
         if let known = users[uid] { return known }

@@ -2,37 +2,37 @@ import HearthModel
 import HearthSQLite
 import HearthWire
 
-/// A cache that could not be used and was put aside. The client goes on with an empty one.
+/// A cache that could not be used and was moved aside. The client continues with an empty one.
 package struct CacheDamage: Sendable, Equatable {
-    /// What was wrong.
+    /// The cause.
     package var reason: String
     package var path: String
     package var movedTo: String
-    /// Writes of the user that never reached the server, as far as they could still be read.
+    /// The user's writes that never reached the server, as far as they could still be read.
     package var pendingWritesRead: Int
     /// Whether all batches of writes could be read, so that the number is complete.
     package var isCountComplete: Bool
 
     package var message: String {
         let count = isCountComplete ? "\(pendingWritesRead)" : "at least \(pendingWritesRead)"
-        return "The cache \(path) is damaged and was put aside as \(movedTo); a new one was begun. "
-            + "Writes in it that the server hasn't got: \(count). (\(reason))"
+        return "The cache \(path) is damaged and was moved aside as \(movedTo); a new one was created. "
+            + "Writes in it that never reached the server: \(count). (\(reason))"
     }
 }
 
-/// Opens the cache's file: takes the lock, makes or migrates the tables, examines what may be damaged.
+/// Opens the cache's file: takes the lock, creates or migrates the tables, and checks the file for damage.
 ///
-/// The whole file is examined (`quick_check`) when its last use didn't end in order, and up to `checkedSizeBytesMax`
-/// always; a larger one that was closed in order is believed, for an examination takes about a second a gigabyte. What
-/// is damaged nevertheless shows in use as DATA_LOSS, is noted in the lock file, and leads to a thorough examination of
-/// pages and contents then.
+/// The whole file is checked (`quick_check`) after an unclean shutdown, and in any case up to `checkedSizeBytesMax`. A
+/// larger file that was closed cleanly is not checked, because a check takes about a second per gigabyte. Damage in
+/// such a file appears in use as `DATA_LOSS` and is recorded in the lock file. The next opening then checks pages and
+/// contents completely.
 struct CacheOpening {
     let files: CacheFiles
     let sizeBytes: Int64
     let schema: CacheSchema
 
     static let checkedSizeBytesMax = 16 << 20
-    /// The log's length at which it is copied into the file, in pages: a small part of a small cache.
+    /// The log's length at which it is copied into the file, in pages. It is a small part of a small cache.
     var checkpointPages: Int {
         if sizeBytes < 0 { return 1000 }
         return Int(min(1000, max(50, sizeBytes / 25 / Int64(CacheSchema.pageSizeBytes))))
@@ -61,7 +61,7 @@ struct CacheOpening {
             do throws(Status) {
                 opened = try open(isSuspect: false, isMarkedDamaged: false)
             } catch {
-                // What was put aside must not go unmentioned.
+                // The error must mention the file that was moved aside.
                 throw Status(error.code, [error.message, damage?.message ?? ""].joined(separator: " "))
             }
         }
@@ -75,7 +75,7 @@ struct CacheOpening {
         do throws(Status) {
             let version = try schema.version(of: database)
             if version == 0 {
-                // Neither can be changed in WAL mode or once there is a table.
+                // Neither can be changed in WAL mode or after the first table exists.
                 try database.execute(
                     "PRAGMA page_size = \(CacheSchema.pageSizeBytes); PRAGMA auto_vacuum = INCREMENTAL")
             } else {
@@ -99,7 +99,7 @@ struct CacheOpening {
     private func examine(_ database: CacheDatabase, isSuspect: Bool, isMarkedDamaged: Bool) throws(Status) {
         let sizeBytes = try database.number("PRAGMA page_count") * database.number("PRAGMA page_size")
         guard isSuspect || sizeBytes <= Self.checkedSizeBytesMax else { return }
-        // The thorough one compares indexes with their tables as well.
+        // The complete check also compares indexes with their tables.
         let string = isMarkedDamaged ? "PRAGMA integrity_check(3)" : "PRAGMA quick_check(3)"
         let answers = try database.strings(string)
         if answers != ["ok"] {
@@ -108,7 +108,7 @@ struct CacheOpening {
         if isMarkedDamaged { try readAll(database) }
     }
 
-    /// Reads what the pages hold. A row that cannot be read would make every later use of it fail.
+    /// Reads the contents of the pages. A row that cannot be read would fail every later use of it.
     private func readAll(_ database: CacheDatabase) throws(Status) {
         try database.decoding { () throws(Status) in
             try database.rows("SELECT key, fields FROM documents") { row throws(Status) in
@@ -136,7 +136,7 @@ struct CacheOpening {
         }
     }
 
-    /// Long names are shortened in the file's path; the file itself knows them whole.
+    /// Long names are shortened in the file's path; the file stores them in full.
     private func identify(_ database: CacheDatabase) throws(Status) {
         try database.run(
             "INSERT OR IGNORE INTO globals (id, app_name, project, database) VALUES (1, ?, ?, ?)",
@@ -162,12 +162,12 @@ struct CacheOpening {
             isCountComplete: isComplete)
     }
 
-    /// The writes of all users that can still be read; whatever cannot be is left out.
+    /// The writes of all users that can still be read. Others are skipped.
     private static func pendingWrites(in path: String) -> (count: Int, isComplete: Bool) {
         var count = 0
         var isComplete = true
         do throws(Status) {
-            // For writing, for only so the log is read as well.
+            // Opened for writing, because only then SQLite reads the log as well.
             let database = try CacheDatabase(path: path)
             defer { database.close() }
             try database.execute("PRAGMA query_only = ON")

@@ -1,16 +1,17 @@
 import HearthModel
 import HearthSQLite
 
-/// The tables of the cache's file, and how a file of an older version becomes one of this.
+/// The tables of the cache's file, and the migration of files of an older version.
 ///
-/// A SQLite 3 database with `application_id` "HRTC" and the version in `user_version`. Texts are blobs of their UTF-8
+/// A SQLite 3 database with `application_id` "HRTC" and the version in `user_version`. Strings are blobs of their UTF-8
 /// bytes, times are microseconds since 1970, keys of documents and collections have the form of `CacheKey`. Values and
 /// writes are protobuf of google.firestore.v1.
 ///
-/// A document's key stands once, in `documents`; all else refers to the row's number. So a row of `documents` is there as
-/// long as anything knows the key, and `kind` 0 says that there is no document. Each row has one in `sentinels`.
+/// A document's key is stored once, in `documents`; all other tables refer to the row's number. A row of `documents`
+/// exists as long as anything refers to the key; `kind` 0 means that there is no document. Each row has one row in
+/// `sentinels`.
 struct CacheSchema: Sendable {
-    /// Takes a file from the version before to `number`.
+    /// Migrates a file from the previous version to `number`.
     struct Step: Sendable {
         var number: Int
         var string: String
@@ -25,7 +26,7 @@ struct CacheSchema: Sendable {
 
     var version: Int { steps.last?.number ?? 0 }
 
-    /// What was released is never edited: a change is a new step.
+    /// A released step is never edited: a change is a new step.
     private static let first = """
         CREATE TABLE globals (
             id INTEGER PRIMARY KEY CHECK (id = 1), app_name BLOB NOT NULL, project BLOB NOT NULL, database BLOB NOT NULL,
@@ -94,14 +95,15 @@ struct CacheSchema: Sendable {
     // MARK: Opening
 
     /// The version of an opened file; 0 for a new one.
-    /// - Throws: FAILED_PRECONDITION for a file that isn't a cache, or is a newer one; DATA_LOSS when it is no database.
+    /// - Throws: `FAILED_PRECONDITION` for a file that is not a cache, or is a newer one; `DATA_LOSS` when it is not a
+    ///   database.
     func version(of database: CacheDatabase) throws(Status) -> Int {
         let application = try database.number("PRAGMA application_id")
         let version = try database.number("PRAGMA user_version")
         if application != Self.applicationID {
             let tables = try database.number("SELECT count(*) FROM sqlite_schema")
             if application != 0 || version != 0 || tables != 0 {
-                throw .failedPrecondition("\(database.path) is a SQLite database, but no cache of Hearth's client.")
+                throw .failedPrecondition("\(database.path) is a SQLite database, but not a cache of Hearth's client.")
             }
         }
         if version > self.version {
@@ -112,7 +114,7 @@ struct CacheSchema: Sendable {
         return version
     }
 
-    /// Brings a file to this version: all steps in one transaction, or none.
+    /// Migrates a file to this version: all steps in one transaction, or none.
     func migrate(_ database: CacheDatabase, from version: Int) throws(Status) {
         if version == self.version { return }
         do throws(Status) {

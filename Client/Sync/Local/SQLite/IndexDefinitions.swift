@@ -2,7 +2,8 @@ import HearthModel
 import HearthSQLite
 import HearthWire
 
-/// The definitions of all client-side indexes, which all users share. They are kept in memory, for every query asks.
+/// The definitions of all client-side indexes, which all users share. They are held in memory, because every query
+/// reads them.
 final class IndexDefinitions {
     private unowned let persistence: SQLitePersistence
     private var database: CacheDatabase { persistence.database }
@@ -10,7 +11,7 @@ final class IndexDefinitions {
 
     init(_ persistence: SQLitePersistence) { self.persistence = persistence }
 
-    /// After a rollback.
+    /// Called after a rollback.
     func forget() { known = nil }
 
     var all: [FieldIndex] {

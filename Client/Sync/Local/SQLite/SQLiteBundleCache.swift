@@ -2,7 +2,7 @@ import HearthModel
 import HearthSQLite
 import HearthWire
 
-/// Which bundles were loaded, and their named queries.
+/// Loaded bundles and their named queries.
 final class SQLiteBundleCache: BundleCache {
     private unowned let persistence: SQLitePersistence
     private var database: CacheDatabase { persistence.database }
@@ -43,10 +43,10 @@ final class SQLiteBundleCache: BundleCache {
     }
 
     func save(_ query: NamedQuery) throws(Status) {
-        // A target of a limit to the first isn't turned round: directions and bounds stay the user's.
-        var unturned = query.query
-        unturned.limitType = .first
-        let structured = persistence.targetSerializer.query(unturned.target)
+        // A target of a limit to the first is not reversed: it has the user's directions and bounds.
+        var unreversed = query.query
+        unreversed.limitType = .first
+        let structured = persistence.targetSerializer.query(unreversed.target)
         let message = BundledQueryMessage(
             parent: structured.parent.string, structuredQuery: StructuredQueryMessage(structured),
             limitType: query.query.limitType == .last ? .last : .first)

@@ -1,14 +1,14 @@
 import HearthModel
 
-/// Takes what was longest of no use, when the cache has grown over its threshold.
+/// Removes the least recently used documents and targets when the cache has grown over its threshold.
 ///
-/// Freed pages are used again before the file grows. Those beyond a small part of the threshold are given back to the
-/// system (`incremental_vacuum`), so that the file follows the size of what is in it.
+/// Freed pages are reused before the file grows. Free pages beyond a small part of the threshold are returned to the
+/// system (`incremental_vacuum`), so that the file's size follows its contents.
 final class SQLiteCollector: LRUCollector {
     weak var persistence: SQLitePersistence?
     var parameters: CollectionParameters
 
-    /// Free pages that are kept in the file for the next writes: this part of the threshold.
+    /// Free pages that remain in the file for the next writes: the threshold divided by this number.
     private static let freePart: Int64 = 50
 
     init(thresholdBytes: Int64) { parameters = CollectionParameters(thresholdBytes: thresholdBytes) }
@@ -89,7 +89,7 @@ final class SQLiteCollector: LRUCollector {
 
     private func shrink(_ persistence: SQLitePersistence) throws(Status) {
         let free = try persistence.database.first("PRAGMA freelist_count") { $0.integer(0) } ?? 0
-        let kept = parameters.thresholdBytes / Self.freePart / Int64(CacheSchema.pageSizeBytes)
-        if free > kept { try persistence.database.execute("PRAGMA incremental_vacuum(\(free - kept))") }
+        let retained = parameters.thresholdBytes / Self.freePart / Int64(CacheSchema.pageSizeBytes)
+        if free > retained { try persistence.database.execute("PRAGMA incremental_vacuum(\(free - retained))") }
     }
 }

@@ -5,8 +5,8 @@ import HearthSQLite
 ///
 ///     [array element] value … value key
 ///
-/// Values have the form of `ClientIndexValue`, the key that of `CacheKey`; what stands in a descending segment, and the
-/// key behind it, is inverted. The element of the array is ascending always.
+/// Values have the form of `ClientIndexValue`, the key that of `CacheKey`. The value of a descending segment and the
+/// key after it are inverted. The array element is always ascending.
 struct SQLiteIndexEntries {
     let persistence: SQLitePersistence
     private var database: CacheDatabase { persistence.database }
@@ -15,7 +15,7 @@ struct SQLiteIndexEntries {
 
     // MARK: Writing
 
-    /// The entries of a document; none when it isn't found, or a field of the index is missing.
+    /// The entries of a document; none when the document is missing or lacks a field of the index.
     static func entries(of document: ClientDocument, in index: FieldIndex) -> Set<[UInt8]> {
         guard document.isFound else { return [] }
         var tail: [UInt8] = []
@@ -31,7 +31,7 @@ struct SQLiteIndexEntries {
         return Set(elements.map { ClientIndexValue($0).bytes + tail })
     }
 
-    /// Writes what is new and deletes what is no more.
+    /// Writes new entries and deletes obsolete ones.
     func update(_ document: ClientDocument, _ indexes: [FieldIndex], _ user: ClientUser) throws(Status) {
         let userID = try persistence.names.addUser(user)
         var id = try persistence.names.document(document.key)
@@ -66,8 +66,8 @@ struct SQLiteIndexEntries {
 
     // MARK: Reading
 
-    /// The documents of all matches, each once.
-    /// - Parameter limit: the first of each range are enough, for the index's order is the target's.
+    /// The documents of all matches, without duplicates.
+    /// - Parameter limit: the first entries of each range are sufficient, because the index has the target's order.
     func documents(
         _ matches: [IndexMatch], _ target: ClientTarget, limit: Int?, _ user: ClientUser
     ) throws(Status) -> [ResourcePath] {
@@ -78,20 +78,20 @@ struct SQLiteIndexEntries {
             scope.collectionID = collection.id
         }
         if let found = try documents(matches, scope) { return found }
-        // Among cut values the order isn't the target's.
+        // Truncated values do not have the target's order.
         scope.limit = nil
         return try documents(matches, scope) ?? []
     }
 
     private struct Scope {
         var userID: Int64
-        /// nil for a group.
+        /// nil for a collection group.
         var collectionID: Int64?
         var keyPrefix: [UInt8]
         var limit: Int?
     }
 
-    /// nil when there is a limit and the order isn't certain.
+    /// nil when there is a limit and the order is not certain.
     private func documents(_ matches: [IndexMatch], _ scope: Scope) throws(Status) -> [ResourcePath]? {
         var documents: [ResourcePath] = []
         var seen: Set<Int64> = []

@@ -1,7 +1,7 @@
 import HearthModel
 import HearthSQLite
 
-/// Collection parents, and the client-side indexes as one user has them.
+/// Collection parents, and the client-side indexes of one user.
 final class SQLiteIndexManager: IndexManager {
     private unowned let persistence: SQLitePersistence
     private let user: ClientUser
@@ -17,7 +17,7 @@ final class SQLiteIndexManager: IndexManager {
     // MARK: Collection parents
 
     func addParent(ofCollection path: ResourcePath) throws(Status) {
-        precondition(path.isCollection, "a collection's path")
+        precondition(path.isCollection, "the path must be a collection's")
         _ = try persistence.names.addCollection(path)
     }
 
@@ -103,7 +103,7 @@ final class SQLiteIndexManager: IndexManager {
         return Self.lowest(try indexes(ofGroup: group(of: target)).filter { ids.contains($0.id) })
     }
 
-    /// The lowest of documents and the lowest of overlays: what is read twice does no harm.
+    /// The lowest of documents and the lowest of overlays. Reading an entry twice does no harm.
     private static func lowest(_ indexes: [FieldIndex]) -> IndexOffset {
         guard var lowest = indexes.first?.offset else { return .none }
         for offset in indexes.map(\.offset) {
@@ -120,13 +120,13 @@ final class SQLiteIndexManager: IndexManager {
 
     private func group(of target: ClientTarget) -> String { target.collectionGroup ?? target.path.segments.last ?? "" }
 
-    /// The index with the most segments; nil when none serves.
+    /// The index with the most segments; nil when none serves the sub-target.
     private func match(_ subTarget: IndexSubTarget, of target: ClientTarget) throws(Status) -> IndexMatch? {
         var best: IndexMatch?
         for index in try definitions.inGroup(group(of: target)) {
             guard let match = IndexMatch(index, subTarget) else { continue }
             if let best, best.index.segments.count >= index.segments.count {
-                // Of two the one whose order is the target's.
+                // Of two indexes with as many segments, the one with the target's order.
                 guard best.index.segments.count == index.segments.count, match.hasFullOrder, !best.hasFullOrder else {
                     continue
                 }
@@ -136,7 +136,7 @@ final class SQLiteIndexManager: IndexManager {
         return best
     }
 
-    /// One for each sub-target; nil when one of them has none.
+    /// One match for each sub-target; nil when one of them has none.
     private func matches(_ target: ClientTarget) throws(Status) -> [IndexMatch]? {
         if target.isDocumentTarget { return nil }
         if try definitions.inGroup(group(of: target)).isEmpty { return nil }
@@ -152,7 +152,7 @@ final class SQLiteIndexManager: IndexManager {
     func coverage(of target: ClientTarget) throws(Status) -> IndexCoverage {
         guard let matches = try matches(target) else { return .none }
         if matches.contains(where: { $0.coverage == .partial }) { return .partial }
-        // Then the first of the index are the first of the target.
+        // Only with the full order the first entries of the index are the first of the target.
         if target.limit != nil, matches.count > 1 || !matches[0].hasFullOrder { return .partial }
         return .full
     }

@@ -2,7 +2,7 @@ import HearthModel
 import HearthSQLite
 import HearthWire
 
-/// The batches of one user, in `mutations`; which of them touch a document, in `document_mutations`.
+/// The batches of one user, in `mutations`. The documents that they affect are in `document_mutations`.
 final class SQLiteMutationQueue: MutationQueue {
     private unowned let persistence: SQLitePersistence
     private let user: ClientUser
@@ -13,7 +13,7 @@ final class SQLiteMutationQueue: MutationQueue {
         self.user = user
     }
 
-    /// nil as long as the user wrote nothing.
+    /// nil as long as the user has written nothing.
     private var userID: Int64? { get throws(Status) { try persistence.names.user(user) } }
 
     // MARK: The Write stream
@@ -43,7 +43,7 @@ final class SQLiteMutationQueue: MutationQueue {
     // MARK: Writing
 
     func add(localWriteTime: Timestamp, base: [Mutation], mutations: [Mutation]) throws(Status) -> MutationBatch {
-        precondition(!mutations.isEmpty, "a batch of no mutations")
+        precondition(!mutations.isEmpty, "a batch has at least one mutation")
         let userID = try persistence.names.addUser(user)
         persistence.globals.highestBatchID += 1
         let batch = MutationBatch(
@@ -80,7 +80,7 @@ final class SQLiteMutationQueue: MutationQueue {
     }
 
     private func missing(_ id: Int) -> Status {
-        .internalError("Batch \(id) isn't the first of the queue of mutations.")
+        .internalError("Batch \(id) is not the first of the queue of mutations.")
     }
 
     // MARK: Reading
@@ -172,7 +172,7 @@ final class SQLiteMutationQueue: MutationQueue {
         WriteList.encode(mutations.map { persistence.mutationSerializer.message($0) })
     }
 
-    /// A batch that can't be read costs its writes alone: they are refused when their turn comes.
+    /// A batch that cannot be read loses only its own writes: they fail when the batch is the first of the queue.
     private func batch(_ row: CacheRow) throws(Status) -> MutationBatch {
         let id = Int(row.integer(0))
         let time = row.time(1)
@@ -182,7 +182,7 @@ final class SQLiteMutationQueue: MutationQueue {
                 id: id, localWriteTime: time, baseMutations: try mutations(row.raw(2)),
                 mutations: try mutations(row.raw(3)))
         } catch {
-            damage = Status(.dataLoss, "The write can't be read from the cache any more: \(error.message)")
+            damage = Status(.dataLoss, "The write cannot be read from the cache any more: \(error.message)")
         }
         return MutationBatch(id: id, localWriteTime: time, damage: damage, keys: try keys(of: id))
     }

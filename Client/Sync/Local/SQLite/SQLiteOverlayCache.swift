@@ -2,7 +2,7 @@ import HearthModel
 import HearthSQLite
 import HearthWire
 
-/// What local writes made of documents, of one user, in `overlays`.
+/// The effect of one user's local writes on documents, in `overlays`.
 final class SQLiteOverlayCache: OverlayCache {
     private unowned let persistence: SQLitePersistence
     private let user: ClientUser
@@ -22,7 +22,7 @@ final class SQLiteOverlayCache: OverlayCache {
 
     func overlays(of keys: Set<ResourcePath>) throws(Status) -> [ResourcePath: Overlay] {
         guard let userID = try userID else { return [:] }
-        // Mostly little is pending: then many keys cost no more than what there is.
+        // Usually few writes are pending. Then a lookup of many keys reads all overlays, which costs less.
         if try count(userID) < keys.count / 4 { return try all(userID).filter { keys.contains($0.key) } }
         var overlays: [ResourcePath: Overlay] = [:]
         for key in keys { overlays[key] = try overlay(of: key, userID) }
@@ -117,7 +117,7 @@ final class SQLiteOverlayCache: OverlayCache {
         return overlays
     }
 
-    /// nil when it can't be read: then its batch can't be either, and is refused when its turn comes.
+    /// nil when it cannot be read. Its batch cannot be read either, and fails when it is the first of the queue.
     private func overlay(_ row: CacheRow) -> Overlay? {
         do throws(Status) {
             return Overlay(

@@ -1,18 +1,19 @@
 import HearthModel
 import HearthSQLite
 
-/// The cache on disk: one SQLite file (`CacheSchema`), one connection (`CacheDatabase`), used by the engine's thread only.
+/// The cache on disk: one SQLite file (`CacheSchema`) and one connection (`CacheDatabase`), used only by the engine's
+/// thread.
 ///
-/// What holds at all times: everything happens in `transaction`, all or nothing, memory included (`globals`, the known
-/// names, the index definitions are put back when a transaction fails). A full disk fails the transaction with
-/// RESOURCE_EXHAUSTED, one that answers with errors with UNAVAILABLE, and the cache is as it was before. Damage is DATA_LOSS, noted for the next opening, which puts the
-/// file aside.
+/// Invariants: everything happens in `transaction` and is atomic, memory included (`globals`, the names in memory and
+/// the index definitions are restored when a transaction fails). A full disk fails the transaction with
+/// `RESOURCE_EXHAUSTED`, a disk that reports errors fails it with `UNAVAILABLE`, and the cache is unchanged. Damage
+/// fails with `DATA_LOSS` and is recorded for the next opening, which moves the file aside.
 final class SQLitePersistence: Persistence {
     let database: CacheDatabase
     let names: CacheNames
     let mutationSerializer: MutationSerializer
     let targetSerializer: TargetSerializer
-    /// What was found damaged and put aside when this cache was opened.
+    /// The damaged cache that was moved aside when this cache was opened.
     let damage: CacheDamage?
     private let lock: CacheLock
     let checkpointer: CacheCheckpointer
@@ -33,13 +34,13 @@ final class SQLitePersistence: Persistence {
     var targets: any TargetCache { targetCache }
     var bundles: any BundleCache { bundleCache }
     var references: any ReferenceDelegate { referenceDelegate }
-    /// It is there even when the cache is unlimited, and does nothing then.
+    /// Exists also for an unlimited cache, and does nothing then.
     var collector: (any LRUCollector)? { lruCollector }
 
-    /// Opens a cache, and makes it when there is none. A damaged one is put aside: see `damage`.
+    /// Opens a cache, and creates it when there is none. A damaged cache is moved aside: see `damage`.
     /// - Parameter sizeBytes: the threshold of the collector; `CollectionParameters.never` for an unlimited cache.
-    /// - Throws: FAILED_PRECONDITION when another client has it open or it is of a newer version, RESOURCE_EXHAUSTED on a
-    ///   full disk.
+    /// - Throws: `FAILED_PRECONDITION` when another client has it open or it has a newer version, `RESOURCE_EXHAUSTED`
+    ///   on a full disk.
     convenience init(folder: String, appName: String, database: DatabaseName, sizeBytes: Int64) throws(Status) {
         try self.init(
             files: CacheFiles(folder: folder, appName: appName, database: database), sizeBytes: sizeBytes)
@@ -64,7 +65,7 @@ final class SQLitePersistence: Persistence {
     }
 
     /// Deletes a cache.
-    /// - Throws: FAILED_PRECONDITION when it is in use.
+    /// - Throws: `FAILED_PRECONDITION` when it is in use.
     static func clear(folder: String, appName: String, database: DatabaseName) throws(Status) {
         try CacheFiles(folder: folder, appName: appName, database: database).clear()
     }
@@ -73,7 +74,7 @@ final class SQLitePersistence: Persistence {
 
     // MARK: Transactions
 
-    /// Whether commits wait for the disk now.
+    /// Whether commits now wait for the disk.
     private var isDurable = false
 
     func transaction<Result>(
@@ -84,11 +85,11 @@ final class SQLitePersistence: Persistence {
         defer { isInTransaction = false }
         currentSequenceNumber += 1
         do throws(Status) {
-            // What could not be rolled back before.
+            // Completes a rollback that failed before.
             try database.rollBack()
-            // Not within a transaction.
+            // SQLite does not allow this inside a transaction.
             try set(isDurable: isDurable)
-            // What only reads takes no lock.
+            // A transaction that only reads takes no lock.
             try database.begin()
             let result = try body()
             if globals != savedGlobals { try globals.save(in: database) }
@@ -100,7 +101,7 @@ final class SQLitePersistence: Persistence {
             globals = savedGlobals
             names.forget()
             indexDefinitions.forget()
-            // What went wrong first is what the caller has to know. When even this fails, it is done again before the next.
+            // The caller needs the first error. If the rollback fails, it is repeated before the next transaction.
             do throws(Status) { try database.rollBack() } catch {}
             throw error
         }
@@ -112,7 +113,7 @@ final class SQLitePersistence: Persistence {
         self.isDurable = isDurable
     }
 
-    /// The transaction's number, to be written somewhere: numbers go on from it after a restart.
+    /// The transaction's number, for a stored row: numbers continue from it after a restart.
     func useSequenceNumber() -> Int64 {
         globals.highestSequenceNumber = max(globals.highestSequenceNumber, currentSequenceNumber)
         return currentSequenceNumber
@@ -122,8 +123,8 @@ final class SQLitePersistence: Persistence {
         let pages = database.logPages
         checkpointer.logGrew(to: pages)
         if checkpointer.isBehind(at: pages) {
-            // When all of the log is copied, the next transaction begins it anew. This one is committed, whatever comes of
-            // the copy: see `CacheCheckpointer`.
+            // After the whole log is copied, the next transaction restarts it. This transaction is committed, whatever
+            // the result of the copy: see `CacheCheckpointer`.
             checkpointer.settle()
             do throws(Status) { try database.checkpoint() } catch {}
         }
@@ -144,7 +145,7 @@ final class SQLitePersistence: Persistence {
 
     // MARK: Sizes
 
-    /// The pages in use. Those that are free are used again before the file grows.
+    /// The size of the pages in use. Free pages are reused before the file grows.
     var sizeBytes: Int64 {
         get throws(Status) {
             let pages = try database.first("PRAGMA page_count") { $0.integer(0) } ?? 0
@@ -154,11 +155,11 @@ final class SQLitePersistence: Persistence {
     }
 }
 
-/// The numbers of the cache that are kept in memory and written at the end of a transaction that changed them.
+/// The numbers of the cache that are held in memory, and written at the end of a transaction that changed them.
 struct CacheGlobals: Equatable {
     var highestTargetID: Int32
     var highestSequenceNumber: Int64
-    /// The highest ever given: an id isn't given again after a restart, for index states compare with it.
+    /// The highest id ever assigned. Ids are not reused after a restart, because index states compare with them.
     var highestBatchID: Int
     var lastSnapshotVersion: Timestamp
     var targetCount: Int
@@ -192,7 +193,7 @@ struct CacheGlobals: Equatable {
 }
 
 extension CacheDatabase {
-    /// Decodes what was written in protobuf. What cannot be read is damage.
+    /// Decodes stored protobuf. A decoding error means damage.
     func decoding<Result>(_ body: () throws(Status) -> Result) throws(Status) -> Result {
         do throws(Status) {
             return try body()

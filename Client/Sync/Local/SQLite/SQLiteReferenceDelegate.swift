@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Notes when a document was last of use: the transaction's number, in its sentinel.
+/// Records when a document was last used: the transaction's number, in its sentinel.
 final class SQLiteReferenceDelegate: ReferenceDelegate {
     private unowned let persistence: SQLitePersistence
     var localViewReferences: (any LocalViewReferences)?
@@ -12,14 +12,14 @@ final class SQLiteReferenceDelegate: ReferenceDelegate {
     func removeMutationReference(_ key: ResourcePath) throws(Status) { try touch(key) }
     func limboDocumentTouched(_ key: ResourcePath) throws(Status) { try touch(key) }
 
-    /// A target that nobody listens to stays until the collector takes it.
+    /// A target without listeners remains until the collector removes it.
     func removeTarget(_ data: TargetData) throws(Status) {
         var data = data
         data.sequenceNumber = persistence.useSequenceNumber()
         try persistence.targetCache.update(data)
     }
 
-    /// A key that the cache doesn't know has nothing that could be collected; it gets its sentinel with its number.
+    /// A key without a row needs no update: nothing of it can be collected. It gets its sentinel together with its row.
     private func touch(_ key: ResourcePath) throws(Status) {
         try persistence.database.run(
             """
@@ -29,7 +29,7 @@ final class SQLiteReferenceDelegate: ReferenceDelegate {
 
     func touch(_ document: Int64) throws(Status) {
         let number = persistence.useSequenceNumber()
-        // What got its number just now has it already.
+        // A sentinel that this transaction has already updated is not written again.
         try persistence.database.run(
             "UPDATE sentinels SET sequence_number = ? WHERE document_id = ? AND sequence_number <> ?",
             .integer(number), .integer(document), .integer(number))

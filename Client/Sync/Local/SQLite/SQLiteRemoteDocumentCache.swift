@@ -2,7 +2,7 @@ import HearthModel
 import HearthSQLite
 import HearthWire
 
-/// What the server said of documents, in `documents`. Rows of kind 0 are none: they only give a key its number.
+/// The server's documents, in `documents`. Rows of kind 0 are not documents: they only assign a number to a key.
 final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
     private unowned let persistence: SQLitePersistence
     private var database: CacheDatabase { persistence.database }
@@ -12,7 +12,9 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
     // MARK: Writing
 
     func add(_ document: ClientDocument, readTime: Timestamp) throws(Status) {
-        guard let kind = Self.number(document.kind) else { preconditionFailure("an invalid document isn't cached") }
+        guard let kind = Self.number(document.kind) else {
+            preconditionFailure("the cache contains no invalid documents")
+        }
         let fields: CacheValue = document.isFound ? .bytes(FieldsCodec.encode(document.fields)) : .null
         let isCommitted = CacheValue.integer(document.hasCommittedMutations ? 1 : 0)
         let key = CacheKey.encode(document.key)
@@ -38,7 +40,7 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
 
     func remove(_ keys: [ResourcePath]) throws(Status) {
         for key in keys {
-            // The key keeps its number until the collector comes.
+            // The key has its number until the collector removes it.
             try database.run(
                 "UPDATE documents SET kind = 0, fields = NULL WHERE key = ? AND kind > 0", .bytes(CacheKey.encode(key)))
         }
@@ -89,14 +91,16 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
             return true
         }
         if offset.key.isRoot {
-            // In the order of the index, which is nearly that of the rows: documents that came together lie together.
+            // In the order of the index, which is nearly that of the rows: documents that were stored together are
+            // adjacent.
             try database.rows(
                 """
                 SELECT kind, is_committed, version, create_time, read_time, fields, key FROM documents
                 INDEXED BY documents_by_collection WHERE collection_id = ? AND kind > 0 AND read_time >= ?
                 """, .integer(collection.id), .time(offset.readTime), body: take)
         } else {
-            // Behind a document, as where an index ends: others of its read time are passed over by their keys.
+            // After a given document, for example at the end of an index: other documents of the same read time are
+            // skipped by key.
             try database.rows(
                 """
                 SELECT kind, is_committed, version, create_time, read_time, fields, key FROM documents
@@ -144,7 +148,7 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
         }
     }
 
-    /// The key of a document of the collection: only its last segment is read.
+    /// The key of a document of the collection: only its last segment is decoded.
     private func key(
         _ bytes: [UInt8], in collection: ResourcePath, _ prefixBytes: Int
     ) throws(Status) -> ResourcePath {
@@ -152,7 +156,7 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
         return ResourcePath(collection.segments + last.segments)
     }
 
-    /// A row's document; the columns from `first` on are kind, committed, version, create time, read time, fields.
+    /// A row's document. The columns from `first` on are kind, committed, version, create time, read time, fields.
     private func document(_ key: ResourcePath, _ row: CacheRow, from first: Int32) throws(Status) -> ClientDocument {
         let kind: ClientDocument.Kind? =
             switch row.integer(first) {
@@ -174,11 +178,11 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
     }
 }
 
-/// A quick look at stored fields that tells many documents that don't match a query, without decoding them.
+/// A fast check of stored fields that rejects many non-matching documents without decoding them.
 struct FieldsProbe {
     private struct Check {
         var path: FieldPath
-        /// nil: the field has to be there, whatever it is.
+        /// nil: the field must exist, with any value.
         var comparison: (op: Filter.Operator, operand: Value)?
     }
 

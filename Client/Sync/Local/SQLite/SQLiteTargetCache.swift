@@ -2,7 +2,7 @@ import HearthModel
 import HearthSQLite
 import HearthWire
 
-/// Targets, in `targets`, and which documents the server named for them, in `target_documents`.
+/// Targets, in `targets`, and the documents that the server sent for them, in `target_documents`.
 final class SQLiteTargetCache: TargetCache {
     private unowned let persistence: SQLitePersistence
     private var database: CacheDatabase { persistence.database }
@@ -47,7 +47,7 @@ final class SQLiteTargetCache: TargetCache {
         try drop(data.targetID)
     }
 
-    /// Without telling the reference delegate: what the collector takes was not used.
+    /// Does not notify the reference delegate: collecting a target is not a use of its documents.
     func drop(_ targetID: Int32) throws(Status) {
         try database.run("DELETE FROM target_documents WHERE target_id = ?", .integer(targetID))
         try database.run("DELETE FROM targets WHERE target_id = ?", .integer(targetID))

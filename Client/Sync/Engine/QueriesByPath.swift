@@ -1,7 +1,8 @@
 import HearthModel
 
-/// Queries by where their documents are, so that a change costs nothing to the queries of other places: a client may have thousands.
-struct QueryPlaces {
+/// Queries by the path of their documents. A change costs nothing for the queries of other paths: a client may have
+/// thousands.
+struct QueriesByPath {
     /// By the path of the document or of the collection.
     private var byPath: [ResourcePath: Set<ClientQuery>] = [:]
     private var byGroup: [String: Set<ClientQuery>] = [:]
