@@ -5,7 +5,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Who watches is told of the commits that may concern him, in order, and of no others.
+/// Receivers are notified of the commits that may concern them, in order, and of no others.
 struct ChangeHubTests {
     private final class Receiver: ChangeReceiver {
         let events = Mutex<[String]>([])
@@ -52,7 +52,7 @@ struct ChangeHubTests {
         #expect(told() == [[], ["c/a/d/x e/y"], ["c/a/d/x e/y"], [], ["c/a/d/x e/y"]])
         try database.commit([.set("d/x", map())])
         #expect(told() == [[], [], ["d/x"], [], ["d/x"]])
-        // What changes nothing is no change.
+        // A commit without effect is not a change.
         try database.commit([.set("d/x", map()), .delete("c/none")])
         #expect(told() == [[], [], [], [], []])
 

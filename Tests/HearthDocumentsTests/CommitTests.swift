@@ -5,7 +5,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Chapter 6 of the specification, row by row.
+/// Preconditions, update times and transforms of commits, as google.firestore.v1.Write documents them.
 @Suite struct CommitTests {
     let clock = ManualClock()
     let database: Database
@@ -61,7 +61,7 @@ import Testing
         try database.commit([.verify("c/d", .updateTime(outcome.commitTime))])
         try database.commit([.set("c/d", map(("a", .null)), .updateTime(outcome.commitTime))])
         try database.commit([.delete("c/d", .updateTime(try #require(try time("c/d"))))])
-        // A missing document counts as version 0, so that a client's transaction is tried again.
+        // A missing document counts as version 0, so that a client's transaction is retried.
         let missing = Status.failedPrecondition(
             "the stored version (0) does not match the required base version (\(stored))")
         for write in writes(.updateTime(outcome.commitTime)) {
@@ -128,7 +128,7 @@ import Testing
                     .set("c/d", map(("a", .integer(2)))), .verify("c/d", .updateTime(outcome.commitTime)),
                 ])
             }?.code == .failedPrecondition)
-        // A write that changes nothing leaves the time as it is.
+        // A write that changes nothing keeps the update time.
         try database.commit([
             .set("c/d", map(("a", .integer(1)))), .verify("c/d", .updateTime(outcome.commitTime)),
             .set("c/d", map(("a", .integer(2))), .updateTime(outcome.commitTime)),
@@ -142,7 +142,7 @@ import Testing
     @Test func allDocumentsOfACommitHaveItsTime() throws {
         let outcome = try database.commit([.set("c/a", map()), .set("c/b", map()), .set("d/a/e/b", map())])
         for path in ["c/a", "c/b", "d/a/e/b"] { #expect(try time(path) == outcome.commitTime) }
-        // The clock stands still, and yet each commit has a time of its own.
+        // The clock does not move, and yet each commit has a time of its own.
         let next = try database.commit([.set("c/a", map(("x", .null)))])
         #expect(next.commitTime > outcome.commitTime)
     }
@@ -306,7 +306,7 @@ import Testing
         #expect(
             statusOf { () throws(Status) in try database.commit([.set("c/d", map(("a", numbers(20_000))))]) } == tooMany
         )
-        // Also when an update brings only a part of them.
+        // Also when an update adds only a part of them.
         #expect(
             statusOf { () throws(Status) in try database.commit([try! .merge("c/d", map(("b", .null)), ["b"])]) }
                 == tooMany)

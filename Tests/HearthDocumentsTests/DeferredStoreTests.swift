@@ -4,11 +4,11 @@ import HearthEngine
 import Synchronization
 import Testing
 
-/// A database that nobody has written to.
+/// A database without writes.
 @Suite struct DeferredStoreTests {
     private let made = Made()
 
-    /// What is made in place of a file.
+    /// The stores that are made instead of files.
     private final class Made: Sendable {
         let count = Atomic(0)
         let isRefusing = Atomic(false)
@@ -37,7 +37,7 @@ import Testing
         #expect(madeCount == 0 && !store.isMade)
     }
 
-    /// What commits looks at the state before in the middle of a write.
+    /// An observer of commits reads the state before in the middle of a write.
     @Test func aSnapshotWithinAWriteDoesNotWaitForIt() throws {
         let store = deferred()
         try store.write { transaction throws(Status) in

@@ -8,7 +8,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Who comes when at the writer, and who is refused.
+/// The order of clients at the writer, and the admission of commits.
 @Suite struct FairCommitTests {
     let clock = ManualClock()
     let store = FaultyStore()
@@ -22,7 +22,7 @@ import Testing
         Requester(account: account, connection: connection, isAdministrator: false)
     }
 
-    /// Notes the order in which commits are made, and moves the clock by what each takes.
+    /// Notes the order in which commits are made, and moves the clock by the cost of each.
     private final class Order: CommitGuard {
         let name: String
         let log: Gathered<String>
@@ -75,7 +75,7 @@ import Testing
         for promise in pending { _ = try promise.wait().get() }
         let place = try #require(log.values.firstIndex(of: "bystander"))
         #expect(place <= 2)
-        // Each connection's own order stays.
+        // Each connection keeps its own order.
         #expect(log.values.filter { $0 != "bystander" } == (0..<100).map { "crowd\($0)" })
     }
 
@@ -91,7 +91,7 @@ import Testing
             return large.count { $0.isGiven }
         }
         for promise in large { _ = try promise.wait().get() }
-        // Those that were answered before are at most the few that were prepared while the writer was held up.
+        // Those that were answered before are at most the few that were prepared while the writer was blocked.
         #expect(before.max()! <= Limits.commitsPreparedMax + 1)
     }
 
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    /// Lets a test do something between what becomes of the commits of a group and what is done about it.
+    /// Runs a test's action between the outcomes of a group's commits and their handling.
     private final class HookedStore: Store {
         private let inner = MemoryStore()
         let afterBody = Mutex<(@Sendable () -> Void)?>(nil)
@@ -166,7 +166,7 @@ import Testing
         func close() { inner.close() }
     }
 
-    /// Holds up its commit once, when it is prepared first.
+    /// Blocks its commit once, when it is first prepared.
     private final class Gate: CommitGuard {
         let isReached = Promise<Void>()
         let isOpen = Promise<Void>()
@@ -190,7 +190,7 @@ import Testing
             [.set("c/one", map(("a", .array(elements)), ("n", .integer(1))))], guard: gate,
             requester: Self.client(1, 1)
         ) { large.give($0) }
-        // It is on the snapshot without this.
+        // The snapshot contains it without this.
         gate.isReached.wait()
         try database.commit([.set("c/one", map(("n", .integer(0))))])
         store.afterBody.withLock { hook in
@@ -210,7 +210,7 @@ import Testing
         #expect(try database.commit([.set("c/two", map())]).commitTime > times[2])
     }
 
-    /// What is queued behind a commit on its connection is no reason to work it out on the writer.
+    /// A commit that is queued behind another one of its connection is not a reason to prepare it on the writer.
     @Test(arguments: [1, 2, 20]) func largeCommitsAreNotWorkedOutByTheWriterHoweverManyAreQueued(behind: Int) throws {
         let elements = (0..<2000).map { Value.integer(Int64($0)) }
         func large(_ number: Int) -> Promise<Result<CommitOutcome, Status>> {
@@ -221,7 +221,7 @@ import Testing
             ) { promise.give($0) }
             return promise
         }
-        // On the snapshot on which they are prepared this is missing, while the writer is held up with it.
+        // The snapshot on which they are prepared does not contain this, while the writer is blocked with it.
         store.hold()
         let first = database.submit([.set("c/one", map(("n", .integer(-1))))])
         store.waitForWriter()
@@ -292,13 +292,13 @@ import Testing
         let admission = CommitAdmission()
         let heavy = request(Self.client(1, 1), cost: 36_000)
         var entered = 0
-        // Alone a client may queue what it likes.
+        // A client alone may queue as much as it likes.
         while entered < 30, enters(admission, heavy) { entered += 1 }
         #expect(entered == 30)
         let other = request(Self.client(2, 9), cost: 1)
         #expect(enters(admission, other))
         #expect(!enters(admission, heavy))
-        // Also another connection of that account, that has nothing queued.
+        // Also another connection of that account, which has nothing queued.
         #expect(enters(admission, request(Self.client(1, 2), cost: 1)))
         #expect(enters(admission, request(.administrator(connection: 5), cost: 36_000)))
         for _ in 0..<29 { admission.leave(heavy) }
@@ -313,7 +313,7 @@ import Testing
         }
         #expect(count == Limits.commitQueueMax * 3 / 4)
         #expect(enters(admission, request(.administrator(connection: 5), cost: 1)))
-        // One that has the most leaves room for others.
+        // The account with the most leaves capacity for others.
         let single = CommitAdmission()
         count = 0
         while count < Limits.commitQueueMax, enters(single, request(Self.client(1, 1), cost: 1, sizeBytes: 1)) {

@@ -7,7 +7,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Commits of many writes: what they cost grows with their size, and others don't wait for them.
+/// Commits of many writes: their cost grows with their size, and others don't wait for them.
 @Suite struct LargeCommitTests {
     let clock = ManualClock()
     let store = MemoryStore()
@@ -24,7 +24,7 @@ import Testing
             writes, on: snapshot, catalog: IndexCatalog(), requestTime: clock.now(), latest: clock.now().microseconds)
     }
 
-    // The limits of time are for code that takes the square: it would take hours.
+    // The time limits are for code with quadratic cost: it would take hours.
 
     @Test(.timeLimit(.minutes(2))) func aHundredThousandWritesAreStagedInAWalk() throws {
         let staged = try stage((0..<100_000).map { .delete("c/\($0)") })
@@ -55,7 +55,7 @@ import Testing
             #expect(staged.workBytes == size, "\(count) writes")
             #expect(staged.changedKeys.isEmpty)
         }
-        // Changed and changed back: only a comparison of the whole tells.
+        // Changed and changed back: only a comparison of the whole shows it.
         let there = try Write.merge("c/d", map(("f7", .integer(8))), ["f7"])
         let back = try Write.merge("c/d", map(("f7", .integer(7))), ["f7"])
         #expect(throws: Never.self) { try stage([there, back, .verify("c/d", .updateTime(time))]) }
@@ -105,7 +105,7 @@ import Testing
         let staged = try stage([try .merge("c/d", map(), [], transforms: transforms)])
         // The document, each array once, and the elements of the operations.
         #expect(staged.workBytes <= size + 2 * 5000 * 16 + count * 16)
-        // What only the stored array makes large goes beside the writer.
+        // A commit that only the stored array makes large is prepared on a snapshot.
         var request = CommitRequest(
             writes: [try .merge("c/d", map(), [], transforms: transforms)], transaction: nil, owner: 0,
             requestTime: clock.now(), guard: nil, sizeBytes: 0, waitUntil: 0, completion: { _ in })
@@ -114,7 +114,7 @@ import Testing
         #expect(request.isLarge == (count >= 8))
     }
 
-    /// Whatever follows what, on one field or on those above and below it.
+    /// Any order of operations, on one field or on those above and below it.
     @Test func operationsTogetherComeToWhatTheyComeToOneAfterTheOther() throws {
         var maker = ValueMaker(SeededRandom(TestRun.seed()))
         let paths = [["a"], ["b"], ["m"], ["m", "a"], ["m", "a", "x"]].map { FieldPath(segments: $0) }
@@ -161,7 +161,7 @@ import Testing
         #expect(cost("\(long)/\(long)/\(long)") >= 20 * 17)
     }
 
-    // MARK: Beside the writer
+    // MARK: Prepared on a snapshot
 
     @Test func aLargeCommitIsMadeAsASmallOneIs() throws {
         let outcome = try database.commit((0..<3000).map { .set("c/\($0)", map(("n", .integer(Int64($0))))) })
@@ -205,7 +205,7 @@ import Testing
 
     // MARK: Guards
 
-    /// Counts what it judges, and refuses writes to one collection.
+    /// Counts the commits that it judges, and denies writes to one collection.
     private final class CountingGuard: CommitGuard {
         let judged = Atomic<Int>(0)
         let looksAround: Bool
@@ -233,7 +233,7 @@ import Testing
     }
 
     @Test func theFirstWriteIsJudgedByWhatTheWholeCommitLeaves() throws {
-        // The first write is allowed because of what the last one makes.
+        // The first write is allowed because of the result of the last one.
         let looking = CountingGuard(looksAround: true)
         let writes = (0..<200).map { Write.set("c/\($0)", map()) } + [.set("c/key", map())]
         _ = try submit(writes, connection: 1, guard: looking).wait().get()

@@ -4,13 +4,13 @@ import Testing
 
 @testable import HearthEngine
 
-/// Who may begin a long read.
+/// Admission of long reads.
 struct LongReadsTests {
     private func user(_ account: UInt64, _ connection: UInt64) -> Requester {
         Requester(account: account, connection: connection, isAdministrator: false)
     }
 
-    /// What was let in and refused, in order.
+    /// The admitted and the failed reads, in order.
     private final class Journal: Sendable {
         let entries = Mutex<[String]>([])
         let reads = Mutex<[LongRead]>([])
@@ -67,7 +67,7 @@ struct LongReadsTests {
         let reads = LongReads(max: 1)
         let first = reads.take()
         let count = Atomic(0)
-        // Each is given back within the call that lets it in.
+        // Each is returned within the call that admits it.
         for number in 0..<5000 {
             reads.whenFree(for: user(1, UInt64(number))) { _ in count.add(1, ordering: .relaxed) }
         }
@@ -89,7 +89,7 @@ struct LongReadsTests {
         #expect(reads.activeCount == 0 && reads.waitingCount == 0)
     }
 
-    /// Also while most of what waits has not been cancelled.
+    /// Also while most of the waiting ones have not been cancelled.
     @Test func whoHasCancelledDoesNotCountAgainstItsAccount() {
         let reads = LongReads(max: 1, waitingMax: 1000, waitingShareMax: 40)
         let journal = Journal()
@@ -129,7 +129,7 @@ struct LongReadsTests {
         first?.end()
     }
 
-    /// However requests, ends and cancellations come, a place is given to one at a time and none is lost.
+    /// For any order of requests, ends and cancellations, a slot is given to one at a time and none is lost.
     @Test(arguments: 0..<200 as Range<UInt64>)
     func placesAreNeitherLostNorGivenTwice(seed: UInt64) {
         var generator = SeededRandom(seed)

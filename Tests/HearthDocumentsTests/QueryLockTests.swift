@@ -6,7 +6,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Who waits for whose query, as a list in which each is compared with all before it.
+/// The order of waiting queries, as a list in which each is compared with all before it.
 private struct NaiveQueryLocks {
     struct Lock {
         var number: Int
@@ -31,7 +31,7 @@ private struct NaiveQueryLocks {
         return lock.hasTurn
     }
 
-    /// - Returns: the numbers of those that have their turn now.
+    /// - Returns: the numbers of the locks that are granted now.
     mutating func remove(_ numbers: Set<Int>) -> [Int] {
         locks.removeAll { numbers.contains($0.number) }
         var granted: [Int] = []
@@ -44,7 +44,7 @@ private struct NaiveQueryLocks {
 
     func waiting(of owner: UInt64) -> [Lock] { locks.filter { $0.owner == owner && !$0.hasTurn } }
 
-    /// All for whom an owner waits, directly or through others.
+    /// All owners for which an owner waits, directly or through others.
     func awaited(by owner: UInt64) -> Set<UInt64> {
         reachable(from: owner) { owner in waiting(of: owner).flatMap { blockers(of: $0).map(\.owner) } }
     }
@@ -77,7 +77,7 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
         var footprint: QueryFootprint
     }
 
-    /// Random queries come and go: everybody waits for exactly those for whom a list of all says that they wait.
+    /// Random queries are added and removed: each owner waits for exactly those that a list of all predicts.
     @Test func everybodyWaitsForWhomTheyMust() throws {
         var random = SeededRandom(TestRun.seed())
         var waits = 0
@@ -103,7 +103,7 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
                         calls.numbers.withLock { $0.append(number) }
                     }
                     guard let place else {
-                        // The owner has the same already: it has, or waits for, what it had.
+                        // The owner has the same already: it keeps its lock, or its wait.
                         let known = held.first { $0.owner == owner && $0.footprint.key == footprint.key }
                         let isWaiting = naive.waiting(of: owner).contains { $0.number == known?.number }
                         #expect(known != nil && hasTurn == !isWaiting)
@@ -191,7 +191,7 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
         },
     ]
 
-    /// What one more query costs beside n others that it does not meet, and a change that one of them matches.
+    /// The cost of one more query besides n others that it does not overlap, and of a change that one of them matches.
     @Test(arguments: distinct.keys.sorted())
     func queriesThatDoNotMeetCostNothing(kind: String) throws {
         let filter = try #require(Self.distinct[kind])
@@ -219,10 +219,10 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
             let document = StoredDocument(createVersion: 1, updateVersion: 1, fields: FieldsCodec.encode(fields))
             let change = Change(key: DocumentKey.encode(ResourcePath(["c", "a"])), before: nil, after: document)
             let held = try locks.held(near: change, otherThan: 0).map(\.owner)
-            // Of values that are common, few queries are filed under the common one.
+            // Few queries are filed under a common value.
             #expect(held.contains(8) && held.count <= 2)
         }
-        // A hundred times as many may cost as much more as the square of a logarithm.
+        // A hundred times as many may increase the cost by the square of a logarithm.
         #expect(visits[2] < 400, "\(visits)")
     }
 

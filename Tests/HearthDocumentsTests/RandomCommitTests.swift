@@ -5,7 +5,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Random commits of all kinds, with random catalogs, against a naive evaluation; after each the store agrees with itself.
+/// Random commits of all kinds, with random catalogs, against a naive evaluation; after each the store is consistent.
 @Suite struct RandomCommitTests {
     @Test func commitsDoWhatTheSpecificationSays() throws {
         var random = SeededRandom(TestRun.seed())
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    /// Values as they go out and rest, where one NaN stands for all.
+    /// Values in answers and in stored form, where one NaN represents all.
     private func encoded(_ values: [Value]) -> [UInt8] { FieldsCodec.encode(map(("values", .array(values)))) }
 
     private func expect(_ view: ReadView, shows state: NaiveState, _ context: String) throws {

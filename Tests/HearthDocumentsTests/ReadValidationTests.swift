@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthDocuments
 
-/// What a transaction has read is validated against the history when it is older than the commits at hand.
+/// The reads of a transaction are validated against the history when it is older than the commits in memory.
 @Suite struct ReadValidationTests: TransactionBench {
     let clock = ManualClock()
     let database: Database
@@ -13,7 +13,7 @@ import Testing
         database = try Self.open(clock)
     }
 
-    /// The commits at hand are forgotten, as many large ones have them.
+    /// The commits in memory are forgotten, as after many large ones.
     private func forgetRecent(_ database: Database) throws { database.recent.reset(to: try database.view().version) }
 
     private func isTouched(
@@ -25,7 +25,7 @@ import Testing
             readSet, since: version, through: view.version, in: view.snapshot, bounds, meter: meter)
     }
 
-    /// Whatever of a random read set differs between two states is found, and what nobody has written to is not.
+    /// Every difference of a random read set between two states is found, and unwritten documents are not reported.
     @Test func whatHasChangedIsFound() throws {
         var random = SeededRandom(TestRun.seed())
         var changed = 0
@@ -74,7 +74,7 @@ import Testing
         #expect(changed > 100 && unchanged > 50)
     }
 
-    /// However much has changed elsewhere, no document of it is looked at.
+    /// However much has changed elsewhere, none of those documents is read.
     @Test func whatChangedElsewhereCostsNothing() throws {
         for count in [100, 1000, 10_000] {
             let database = try Self.open(clock)
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    /// What may not be looked at counts as changed, on an event loop and on the writer's thread.
+    /// Documents beyond the bound count as changed, on an event loop and on the writer's thread.
     @Test func boundsAreKept() throws {
         let since = try database.view().version
         try database.commit([set("c/a", 5), set("c/b", 5)])
@@ -118,14 +118,14 @@ import Testing
         #expect(try isTouched(queries, since: since, in: database, few))
     }
 
-    /// Such a commit is validated beside the writer, and is made or fails as any other.
+    /// Such a commit is validated on the preparer's thread, and succeeds or fails like any other.
     @Test func anOldTransactionIsCommittedWhenWhatItReadIsAsItWas() throws {
         for isChanged in [false, true] {
             let database = try Self.open(clock)
             defer { database.close() }
             let transaction = try database.beginTransaction()
             _ = try database.fields("c/a", in: transaction)
-            // Its turn on the document has run out, so that others may write it.
+            // Its lock on the document has expired, so that others may write it.
             clock.advance(seconds: 6)
             database.tick()
             if isChanged {

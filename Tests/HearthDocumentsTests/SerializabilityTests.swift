@@ -11,7 +11,7 @@ import Testing
 @Suite struct SerializabilityTests {
     static let paths = (0..<6).map { ResourcePath(["r", "\($0)"]) }
 
-    /// What a transaction saw and did. Each written value is unique, so that it tells who wrote it.
+    /// The reads and writes of a transaction. Each written value is unique, so that it identifies its writer.
     struct Event: Sendable {
         /// Values by document; nil for one that was missing.
         var reads: [ResourcePath: Int64?] = [:]
@@ -52,7 +52,7 @@ import Testing
         for event in committed {
             let present = states[states.count - 1].values
             if !event.writes.isEmpty {
-                // All that it read still held when it was committed.
+                // All its reads were still valid when it was committed.
                 if let difference = difference(event, present) {
                     Issue.record("seed \(seed), commit at \(event.commitTime): \(difference)")
                 }
@@ -83,7 +83,7 @@ struct SerialClient {
     private let database: Database
     private var random: SeededRandom
     private let index: Int
-    /// Moved now and then, so that leases run out; nil where they shouldn't.
+    /// Moved now and then, so that leases expire; nil where they shouldn't.
     private let clock: ManualClock?
     private var written: Int64 = 0
     private let events: Gathered<SerializabilityTests.Event>
@@ -200,7 +200,7 @@ struct SerialClient {
     }
 }
 
-/// What clients without patience need: every one of many gets through.
+/// Clients without patience need this: each of many succeeds.
 @Suite struct FairnessTests {
     @Test func thirtyTwoClientsIncrementOneDocumentInFiveAttempts() throws {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
@@ -217,8 +217,8 @@ struct SerialClient {
         #expect(database.locks.isIdle)
     }
 
-    /// Reads, adds one and commits, as Google's Python client does it: at once again after ABORTED from the commit, with the
-    /// id of the first attempt.
+    /// Reads, adds one and commits, as Google's Python client does it: immediately again after ABORTED from the commit,
+    /// with the id of the first attempt.
     private static func increment(_ database: Database) -> Int {
         var first: [UInt8]?
         for attempt in 1...50 {
@@ -238,7 +238,7 @@ struct SerialClient {
         return 4000
     }
 
-    /// The same with several documents read in different orders: rings form all the time.
+    /// The same with several documents read in different orders: cycles form all the time.
     @Test func ringsDoNotStarveAnyone() throws {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
         defer { database.close() }

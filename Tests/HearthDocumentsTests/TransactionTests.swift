@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthDocuments
 
-/// Chapter 12 of the specification, with a clock that the tests move.
+/// Transactions with a clock that the tests move.
 @Suite struct TransactionTests: TransactionBench {
     let clock = ManualClock()
     let database: Database
@@ -13,7 +13,7 @@ import Testing
         database = try Self.open(clock)
     }
 
-    // MARK: Turns
+    // MARK: Locks
 
     @Test func aReadWaitsBehindTheTransactionThatReadBefore() throws {
         let first = try database.beginTransaction()
@@ -67,7 +67,7 @@ import Testing
 
     // MARK: Leases
 
-    /// Tries to write until it succeeds, as a client does; each time fails after two seconds.
+    /// Tries to write until it succeeds, like a client; each try fails after two seconds.
     private func secondsUntilWritten(_ number: Int64, _ meanwhile: (Double) throws -> Void) throws -> Double {
         var seconds = 0.0
         var plain = database.submit([set("c/a", number)])
@@ -86,7 +86,7 @@ import Testing
         return seconds
     }
 
-    /// Who may only read can't keep out who writes.
+    /// Transactions that only read can't keep a writer out.
     @Test(arguments: [false, true]) func readingAgainDoesNotKeepTheTurn(isQuery: Bool) throws {
         let target: Database.ReadTarget = isQuery ? try query(0, 100) : .document(resource("c/a").path)
         let reader = try database.beginTransaction()
@@ -97,7 +97,7 @@ import Testing
         try readAgain()
         let first = try secondsUntilWritten(5) { _ in try readAgain() }
         #expect(first <= 5.5)
-        // Afterwards the transaction is in nobody's way.
+        // Afterwards the transaction blocks no one.
         let second = try secondsUntilWritten(6) { _ in try readAgain() }
         #expect(second <= 0.25)
         #expect(commitStatus([set("c/b", 1)], in: reader) == Self.contention)
@@ -105,7 +105,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    /// Nor can some that take turns.
+    /// Nor can several that alternate.
     @Test(arguments: [false, true]) func readersInTurnDoNotKeepOutWhoWrites(isQuery: Bool) throws {
         let target: Database.ReadTarget = isQuery ? try query(0, 100) : .document(resource("c/a").path)
         var readers: [[UInt8]] = []
@@ -189,7 +189,7 @@ import Testing
         _ = try database.view(.transaction(transaction), [query(0, 10)])
         // Outside before and after, another collection, no change at all.
         #expect(commitStatus([set("c/x", 10), set("d/a", 5), .delete("c/none"), set("c/a", 1)]) == nil)
-        // Comes in, leaves, changes within.
+        // An added, a removed and a changed result.
         let writes = [
             database.submit([set("c/x", 9)]), database.submit([set("c/a", 11)]), database.submit([.delete("c/b")]),
             database.submit([.set("c/a", map(("n", .integer(1)), ("more", .null)))]),
@@ -209,7 +209,7 @@ import Testing
         let overlapping = database.beginRead(.transaction(ids[1]), [try query(9, 12)])
         let group = database.beginRead(.transaction(ids[2]), [try query(5, 6, group: true)])
         #expect(apart.isOver && !overlapping.isOver && !group.isOver)
-        // Behind the one that waits already, though the holder doesn't touch it.
+        // Behind the one that waits already, though the holder doesn't conflict with it.
         let behind = database.beginRead(.transaction(ids[3]), [try query(11, 12)])
         #expect(!behind.isOver)
         try database.rollback(holder)
@@ -244,7 +244,7 @@ import Testing
         pass(seconds: 0.2)
         #expect(try number("c/a", waiting.wait()) == 1)
         try database.commit([set("c/a", 7)], in: quick)
-        // What it reads now is still of its own time; only its commit fails.
+        // Its reads are still of its own time; only its commit fails.
         #expect(try number("c/b", in: slow) == 2)
         #expect(try number("c/a", in: slow) == 1)
         #expect(commitStatus([set("c/a", 8)], in: slow) == Self.contention)
@@ -277,7 +277,7 @@ import Testing
         #expect(!waiting.isOver)
         pass(seconds: 1.5)
         #expect(try number("c/a", waiting.wait()) == 1)
-        // It takes no turns any more. While what it has read is as it was, it can still succeed.
+        // It takes no more locks. While the data that it has read is unchanged, it can still succeed.
         _ = try number("c/a", in: slow)
         try database.rollback(quick)
         try database.commit([set("c/a", 3)], in: slow)
@@ -291,13 +291,13 @@ import Testing
         try database.commit([set("c/b", 20)])
         #expect(try number("c/b", in: transaction) == 20)
         pass(seconds: 6)
-        // Overtaken by a write: from here on it stays where it was.
+        // Overtaken by a write: from here on it keeps its version.
         let plain = database.submit([set("c/a", 5)])
         _ = try plain.wait().get()
         try database.commit([set("c/later", 1)])
         #expect(try number("c/later", in: transaction) == nil)
         #expect(try number("c/a", in: transaction) == 1)
-        // Without writes nothing has to hold any more.
+        // Without writes no read must still be valid.
         try database.commit([], in: transaction)
         #expect(database.locks.isIdle)
     }
@@ -311,7 +311,7 @@ import Testing
         _ = try number("c/b", in: young)
         let oldRead = read("c/b", in: old)
         #expect(!oldRead.isOver)
-        // Closes the ring: both go on.
+        // Closes the cycle: both continue.
         #expect(try number("c/a", in: young) == 1)
         #expect(try number("c/b", oldRead.wait()) == 2)
         #expect(commitStatus([set("c/a", 5)], in: young) == Self.contention)
@@ -347,7 +347,7 @@ import Testing
         #expect(!commit.isGiven && !thirdRead.isOver)
         let firstRead = database.beginRead(.transaction(first), [try query(55, 56)])
         _ = try firstRead.wait()
-        // third, the youngest, was doomed, and reads on.
+        // third, the youngest, was doomed, and continues to read.
         _ = try thirdRead.wait()
         #expect(commitStatus([set("c/x", 1)], in: third) == Self.contention)
         try database.rollback(first)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthSQLite
 
-/// File names, and who may use a folder.
+/// File names, and access to a folder.
 struct DataFolderTests {
     static let ids = [
         "demo-shop", "(default)", "example.com:app", "a/b", "..", ".", ".hidden", "a.b", "%2f", "a%", "ÄÖ", "e\u{301}",

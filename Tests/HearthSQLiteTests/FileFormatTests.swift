@@ -6,7 +6,7 @@ import Testing
 
 @testable import HearthSQLite
 
-/// What a file must be, and what stays in it.
+/// The requirements on a file, and its contents over time.
 struct FileFormatTests {
     @Test func dataOutlivesTheStore() throws {
         let folder = TemporaryFolder()
@@ -32,7 +32,7 @@ struct FileFormatTests {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         try store.write { transaction throws(Status) in try transaction.put(.documents, [1], [2]) }
-        // The files as a crash leaves them: the store isn't closed.
+        // The files as after a crash: the store isn't closed.
         folder.copy("a.sqlite", to: folder.path + "/b.sqlite")
         folder.copy("a.sqlite-wal", to: folder.path + "/b.sqlite-wal")
         let copy = try SQLiteStore(path: folder.path + "/b.sqlite")
@@ -68,7 +68,7 @@ struct FileFormatTests {
         let store = try SQLiteStore(path: path)
         #expect(try store.damage(max: 10) == [])
         store.close()
-        // The index of the documents' keys loses what it knows.
+        // The index of the documents' keys loses its entries.
         try change(
             path,
             """
@@ -131,7 +131,7 @@ struct FileFormatTests {
         let path = folder.path + "/a.sqlite"
         let store = try SQLiteStore(path: path)
         try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
-        // Needs the command-line tool; where it's missing, there's nothing to see.
+        // Needs the command-line tool; skipped where it is missing.
         let ask = "sqlite3 \(path) 'SELECT count(*) FROM meta' >\(folder.path)/out 2>\(folder.path)/error"
         if system("command -v sqlite3 >/dev/null") == 0 {
             #expect(system(ask) != 0)
@@ -164,8 +164,8 @@ struct FileFormatTests {
         }
     }
 
-    /// Changes a file by SQLite as such.
-    /// A clear lets pages go: its statements have no loop over rows, whose steps would be the writer's.
+    /// Changes a file by SQLite directly. A clear drops pages: its statements have no loop over rows, whose steps would
+    /// be the writer's.
     @Test func everythingIsDeletedWithoutALookAtRows() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"
@@ -197,7 +197,7 @@ struct FileFormatTests {
             try operations(of: StatementKind.deleteRange.string(.documents, bounded: false), path).contains("Delete"))
     }
 
-    /// What SQLite does for a statement.
+    /// SQLite's plan for a statement.
     private func operations(of statement: String, _ path: String) throws -> Set<String> {
         var handle: OpaquePointer?
         #expect(sqlite3_open(path, &handle) == SQLITE_OK)

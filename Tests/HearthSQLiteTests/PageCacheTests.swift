@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthSQLite
 
-/// The pages in memory are those of the file, also when transactions that lengthened it are given up.
+/// The pages in memory are those of the file, also when transactions that lengthened it are rolled back.
 struct PageCacheTests {
     private let folder = TemporaryFolder()
 
@@ -20,7 +20,7 @@ struct PageCacheTests {
             var next = model
             do throws(Status) {
                 try store.write { transaction throws(Status) in
-                    // In a random order, so that trees are balanced all the time.
+                    // In a random order, so that trees are rebalanced all the time.
                     for _ in 0..<150 {
                         let number = Int.random(in: 0..<4000, using: &random)
                         if round % 5 == 4 {

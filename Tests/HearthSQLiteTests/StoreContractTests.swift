@@ -4,7 +4,7 @@ import HearthEngine
 import Synchronization
 import Testing
 
-/// What `Store` promises, on each engine.
+/// The guarantees of `Store`, on each engine.
 struct StoreContractTests {
     @Test(arguments: Engine.allCases, Seeds.all)
     func agreesWithAPlainModel(engine: Engine, seed: UInt64) throws {
@@ -59,7 +59,7 @@ struct StoreContractTests {
         }
         try expect(reverse ? 198 : 0)
         try expect(reverse ? 196 : 2)
-        // Behind the present place, between two keys; before it; and at a key.
+        // After the present position, between two keys; before it; and at a key.
         try cursor.seek([7, 7, 101])
         try expect(reverse ? 100 : 102)
         try cursor.seek([7, 7, reverse ? 120 : 80])

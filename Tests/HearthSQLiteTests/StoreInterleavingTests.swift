@@ -142,7 +142,7 @@ struct StoreInterleavingTests {
             passive += figures.passive
             locked += figures.locked
         }
-        // Else nothing was tried.
+        // Otherwise nothing was tested.
         #expect(passive > Self.count / 4 && locked > Self.count / 4)
     }
 }

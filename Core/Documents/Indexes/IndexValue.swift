@@ -40,7 +40,7 @@ package enum IndexValue {
         package static let stringSegment: UInt8 = 0x20
     }
 
-    /// Bytes after which the encoding of an array, a vector or a map is cut. Whole containers are rarely asked for;
+    /// Bytes after which the encoding of an array, a vector or a map is cut. Queries rarely compare whole containers;
     /// short entries keep writes cheap.
     static let containerSizeBytesMax = 256
 
@@ -51,7 +51,7 @@ package enum IndexValue {
         return bytes
     }
 
-    /// The form that stands in an index: cut at its limit.
+    /// The form in an index: cut at its limit.
     package static func appendCut(_ value: Value, to bytes: inout [UInt8]) {
         let start = bytes.count
         append(value, to: &bytes)
@@ -137,7 +137,8 @@ package enum IndexValue {
 
     private static func appendNumber(_ number: Int64, to bytes: inout [UInt8]) {
         var floor = Double(number)
-        // Conversion rounds to the nearest; what was rounded up goes one double down. 2^63 itself is out of Int64.
+        // Conversion rounds to the nearest; a value that was rounded up is decreased by one double. 2^63 itself is out
+        // of Int64.
         if floor >= 0x1p63 || Int64(floor) > number { floor = floor.nextDown }
         appendOrdered(floor, to: &bytes)
         if abs(floor) >= exactLimit {
@@ -160,7 +161,7 @@ package enum IndexValue {
         bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    // MARK: Texts and names
+    // MARK: Strings and names
 
     package static func appendString(_ string: String, to bytes: inout [UInt8]) {
         var string = string
@@ -202,8 +203,8 @@ package enum IndexValue {
     // MARK: Reading
 
     /// The end of the value that begins at `start`: complete, or cut at its limit.
-    /// - Parameter complemented: whether the bytes stand in descending form.
-    /// - Returns: nil when the bytes are no encoding.
+    /// - Parameter complemented: whether the bytes are in descending form.
+    /// - Returns: nil when the bytes are not an encoding.
     package static func end(of bytes: [UInt8], from start: Int, complemented: Bool) -> (end: Int, isCut: Bool)? {
         guard start < bytes.count else { return nil }
         let flip: UInt8 = complemented ? 0xFF : 0
@@ -310,8 +311,8 @@ package enum IndexValue {
         }
     }
 
-    /// The number at the start of an ascending encoding: an integer where its payload says so, else a double.
-    /// Nil when it is no number.
+    /// The number at the start of an ascending encoding: an integer if its payload is one, otherwise a double. Nil when
+    /// it is not a number.
     package static func decodeNumber(_ bytes: [UInt8], from start: Int) -> (double: Double, rest: Int64)? {
         guard start + 9 <= bytes.count, bytes[start] == Tag.number else {
             return start < bytes.count && bytes[start] == Tag.nan ? (.nan, 0) : nil

@@ -15,11 +15,12 @@ extension Planner {
 
     /// One definition, or several joined, that have the order and together cover the equalities.
     ///
-    /// What stays uncovered in a collection is filtered afterwards; in a collection group only a full cover will do.
+    /// In a collection, uncovered equalities are filtered afterwards; a collection group needs a full cover.
     func definedBranch(
         _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace, scope: IndexDefinition.Scope
     ) -> QueryPlan.Branch? {
-        // The names in a group's index start at the root; below a document they would have to be cut out of their middle.
+        // The names in a group's index start at the root; below a document they would have to be cut out of the middle
+        // of its keys.
         if scope == .collectionGroup, !query.parentPath.isRoot { return nil }
         let candidates = candidates(constraints, sortFields, in: place, scope: scope)
         guard let reverse = candidates.first?.reverse else { return nil }
@@ -92,7 +93,7 @@ extension Planner {
                 covered.insert(membership.index)
             }
         }
-        // The first sort field bounds the scan; what is asked of later ones is seen in the entries.
+        // The first sort field bounds the scan; conditions on later fields are checked in the entries.
         var components: [QueryPlan.ComponentFilter] = []
         for (index, order) in sortFields.enumerated() {
             let ranges = constraints.ranges(order.field)
@@ -105,7 +106,7 @@ extension Planner {
         let parts = constraints.parts(query)
         let bounds = suffixBounds(parts, namePrefix: place.namePrefix, reverse: first.reverse)
         let residual = constraints.residual(covered: covered)
-        // Without sort fields names lead the suffixes, and the ranges of the sources are theirs.
+        // Without sort fields names lead the suffixes, and the ranges of the sources are ranges of names.
         let names = sortFields.isEmpty ? nil : constraints.names
         return QueryPlan.Branch(
             sources: chosen.map { source($0, constraints, sortFields, in: place, within: bounds.range) },
@@ -139,7 +140,7 @@ extension Planner {
             properties: Self.properties(definition), isGroupScope: definition.scope == .collectionGroup)
     }
 
-    /// The ranges of suffixes: of their first component, which is the name when nothing is sorted by.
+    /// The ranges of suffixes: of their first component, which is the name when there are no sort fields.
     private func ranges(
         _ definition: IndexDefinition, _ constraints: Constraints, _ sortFields: [Query.Order], within bounds: KeyRange
     ) -> [KeyRange] {
@@ -168,7 +169,7 @@ extension Planner {
         return "(" + (fields + ["__name__ \(definition.nameDescending ? "DESC" : "ASC")"]).joined(separator: ", ") + ")"
     }
 
-    /// The definition that production would ask for: the equalities, then the order.
+    /// The definition that production would request: the equalities, then the order.
     func missingIndex(
         _ constraints: Constraints, _ collectionID: String, _ scope: IndexDefinition.Scope
     ) -> IndexDefinition {

@@ -1,7 +1,7 @@
 import HearthModel
 import HearthWire
 
-/// The refusal of a query for want of an index, as production words it, for `--require-indexes`.
+/// The error of a query without its index, in production's words, for `--require-indexes`.
 package enum MissingIndex {
     package static func status(_ index: IndexDefinition, database: DatabaseName) -> Status {
         let payload = Self.payload(index, database: database)
@@ -43,7 +43,7 @@ package enum MissingIndex {
         return result
     }
 
-    /// The unpadded base64url form of a google.firestore.admin.v1.Index that names what is missing.
+    /// The unpadded base64url form of a google.firestore.admin.v1.Index that describes the missing index.
     static func payload(_ index: IndexDefinition, database: DatabaseName) -> String {
         var bytes: [UInt8] = []
         let name = "\(database.string)/collectionGroups/\(index.collectionID)/indexes/_"

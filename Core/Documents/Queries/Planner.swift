@@ -3,10 +3,10 @@ import HearthModel
 
 /// Chooses index scans for a query.
 ///
-/// A conjunction whose order is by name alone joins the ranges of its equality filters (each is ordered by name). With an
-/// inequality or an order on one field that field's own index gives the order; with equalities beside it a composite
-/// index, or several joined, if they are defined. Where production would refuse for want of an index, the cheapest of
-/// what exists is scanned, the rest is filtered and sorted.
+/// A conjunction whose order is by name alone joins the ranges of its equality filters (each is ordered by name). With
+/// an inequality or an order on one field that field's own index provides the order; with additional equalities a
+/// composite index, or several joined, if they are defined. Where production would fail for lack of an index, the
+/// cheapest existing index is scanned, and the rest is filtered and sorted.
 struct Planner {
     let query: NormalizedQuery
     let catalog: IndexCatalog
@@ -32,8 +32,8 @@ struct Planner {
         return QueryPlan(branches: Self.joined(branches), isDisjoint: query.disjunction.count == 1)
     }
 
-    /// Alternatives that scan the same entries in the same order, each with a filter of its own, scan them once: a document
-    /// passes when one of the filters lets it.
+    /// Alternatives that scan the same entries in the same order, each with a filter of its own, scan them once: a
+    /// document passes when one of the filters passes.
     private static func joined(_ branches: [QueryPlan.Branch]) -> [QueryPlan.Branch] {
         var joined: [QueryPlan.Branch] = []
         for branch in branches {
@@ -50,8 +50,8 @@ struct Planner {
         return joined
     }
 
-    /// A collection group is its root collection, whose documents stand in one range, and its nested collections, which
-    /// are found by an index of names.
+    /// A collection group consists of its root collection, whose documents are in one range, and its nested
+    /// collections, which an index of names finds.
     private func planGroup(_ id: String) throws(Status) -> QueryPlan {
         var branches: [QueryPlan.Branch] = []
         let isRoot = query.parentPath.isRoot
@@ -82,7 +82,7 @@ struct Planner {
         let reverse = orderedByName && query.nameDescending
         let parts = orderedByName ? constraints.parts(query) : []
         let bounds = suffixBounds(parts, namePrefix: [], reverse: reverse)
-        // The parent itself may be of the group, but isn't below itself: what is has a further SEG.
+        // The parent itself may belong to the group, but it is not below itself: documents below it have a further SEG.
         let below = KeyRange(lower: [IndexValue.Tag.numericSegment], upper: [0xFF])
         let source = QueryPlan.Source(
             keyspace: .entries, prefix: IndexKey.groupNamePrefix(id) + query.namePrefix,
@@ -97,12 +97,12 @@ struct Planner {
                 ? nil : missingIndex(constraints, id, .collectionGroup))
     }
 
-    /// Every document below a place, or of the collections directly there: by name alone.
+    /// Every document below a path, or in the collections directly below it: by name alone.
     private func planKindless() throws(Status) -> QueryPlan {
         var branches: [QueryPlan.Branch] = []
         for conjunction in query.disjunction {
             guard let constraints = Constraints(conjunction, query: query) else { continue }
-            // Document keys stand by collections, names by paths: all are gathered and sorted.
+            // Document keys are ordered by collections, names by paths: all are gathered and sorted.
             let source = QueryPlan.Source(
                 keyspace: .documents, prefix: query.namePrefix, ranges: [KeyRange(lower: [], upper: nil)],
                 properties: "(__name__ ASC)", isGroupScope: query.query.scope == .allDescendants)
@@ -121,7 +121,7 @@ struct Planner {
     struct CollectionPlace {
         var collection: ResourcePath
         var collectionID: String
-        /// What stands before a document's own name in this query's order keys.
+        /// The part before a document's own name in this query's order keys.
         var namePrefix: [UInt8]
         var prefix: [UInt8] { collection.isRoot ? [] : DocumentKey.collectionPrefix(collection) }
     }
@@ -136,7 +136,7 @@ struct Planner {
         return try cheaper(constraints, sortFields, scan: scan, in: place)
     }
 
-    /// Equality ranges are ordered by name; several are joined. None at all: the collection itself.
+    /// Equality ranges are ordered by name; several are joined. Without equalities: the collection itself.
     private func planByName(_ constraints: Constraints, in place: CollectionPlace) -> QueryPlan.Branch {
         let parts = constraints.parts(query)
         let bounds = suffixBounds(parts, namePrefix: place.namePrefix, reverse: query.nameDescending)
@@ -216,8 +216,8 @@ struct Planner {
                 ? nil : missingIndex(constraints, place.collectionID, .collection))
     }
 
-    /// For want of a composite index: either the equalities are joined and the result is sorted, or the order's field is
-    /// scanned and the equalities are checked on each document. A bounded count of either decides.
+    /// For lack of a composite index: either the equalities are joined and the result is sorted, or the order's field
+    /// is scanned and the equalities are checked on each document. A bounded count of both decides.
     private func cheaper(
         _ constraints: Constraints, _ sortFields: [Query.Order], scan: QueryPlan.Branch?, in place: CollectionPlace
     ) throws(Status) -> QueryPlan.Branch {
@@ -258,7 +258,7 @@ struct Planner {
             lower: prefix + range.lower, upper: range.upper.map { prefix + $0 } ?? KeyRange.successor(ofPrefix: prefix))
     }
 
-    /// The names that filters on `__name__` and the cursors let through.
+    /// The names that filters on `__name__` and the cursors allow.
     private func nameRanges(_ constraints: Constraints, within bounds: KeyRange, namePrefix: [UInt8]) -> [KeyRange] {
         guard let names = constraints.names else { return [bounds] }
         let own = names.ranges.map { range in

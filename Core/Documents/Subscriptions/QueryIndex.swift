@@ -2,12 +2,12 @@ import HearthEngine
 import HearthModel
 import HearthWire
 
-/// Finds, among many queries that look at the same documents, those whose result a change of a document can concern.
+/// Finds, among many queries over the same documents, those whose result a change of a document can concern.
 ///
-/// Every alternative of a query is filed under one thing that it demands: a value of a field, an element of an array, a range
-/// of a field's values or of names. A document concerns only those that are filed under what it has, so a commit costs what
-/// the queries that it may touch cost, and its own fields, however many other queries there are and whatever fields they name.
-/// Queries that demand nothing of the kind are always looked at.
+/// Every alternative of a query is filed under one condition: a value of a field, an element of an array, a range of a
+/// field's values or of names. A document concerns only the queries that are filed under its own properties. So a
+/// commit costs as much as its own fields and the queries that it may touch, however many other queries there are and
+/// whatever fields they name. Queries without such a condition are always checked.
 package struct QueryIndex<Element: AnyObject> {
     private typealias Elements = [ObjectIdentifier: Element]
 
@@ -21,8 +21,8 @@ package struct QueryIndex<Element: AnyObject> {
         var isEmpty: Bool { values.isEmpty && members.isEmpty && ranges.count == 0 }
     }
 
-    /// The field paths that queries are filed under, segment by segment, so that a document's fields find theirs. Names are
-    /// compared by their bytes, as everywhere.
+    /// The field paths that queries are filed under, segment by segment, so that a document's fields can be looked up.
+    /// Names are compared by their bytes, as everywhere.
     private struct PathTree {
         var children: [[UInt8]: PathTree] = [:]
         /// The whole path, where one ends.
@@ -47,14 +47,14 @@ package struct QueryIndex<Element: AnyObject> {
         }
     }
 
-    /// So many paths are looked for in a document one by one.
+    /// Up to this many paths are searched in a document one by one.
     private static var searchedPathsMax: Int { 4 }
 
     private var fields: [FieldPath: FieldAnchors] = [:]
     private var paths = PathTree()
     private var names = IntervalIndex<Element>()
     private var always: Elements = [:]
-    /// What each element is filed under.
+    /// The keys under which each element is filed.
     private var anchors: [ObjectIdentifier: QueryAnchors] = [:]
 
     package var count: Int { anchors.count }
@@ -70,7 +70,7 @@ package struct QueryIndex<Element: AnyObject> {
     /// - Parameter withinCursors: false when changes outside of the query's cursors concern it as well.
     mutating func insert(_ element: Element, for query: NormalizedQuery, withinCursors: Bool) {
         let id = ObjectIdentifier(element)
-        // Of several values that a query demands, the one that fewest others do.
+        // Of several values that a query requires, the one that the fewest others require.
         let anchors = QueryAnchors(query, withinCursors: withinCursors) { path, key in
             fields[path]?.values[key]?.count ?? 0
         }
@@ -129,14 +129,14 @@ package struct QueryIndex<Element: AnyObject> {
         return Array(found.values)
     }
 
-    /// Whether there are candidates: the first one decides.
+    /// Whether there are candidates: stops at the first one.
     package func hasCandidates(for change: Change) throws(Status) -> Bool {
         if !always.isEmpty { return true }
         if names.count > 0, let key = DocumentKey.toPathKey(change.key), names.holds(key) { return true }
         return try look(at: change) { value, anchors in Self.isAnchored(value, in: anchors) }
     }
 
-    /// What one side of a change has in a map: its reader and the map's entries.
+    /// One side of a change in a map: its reader and the map's entries.
     private typealias Side = (reader: FieldsReader, entries: [FieldsReader.Entry])
 
     /// Calls `body` with the values that the document has, before or after, where queries are filed, until it returns true.
@@ -158,7 +158,7 @@ package struct QueryIndex<Element: AnyObject> {
         return try look(at: sides, paths, body)
     }
 
-    /// Goes over the fields of a document, or of a map in it, and follows those that queries name.
+    /// Walks over the fields of a document, or of a map in it, and follows those that queries name.
     private func look(
         at sides: [Side], _ tree: PathTree, _ body: (Value, FieldAnchors) -> Bool
     ) throws(Status) -> Bool {
@@ -182,7 +182,7 @@ package struct QueryIndex<Element: AnyObject> {
         return false
     }
 
-    /// Most changes leave most fields as they are: equal values are looked at once.
+    /// Most changes leave most fields unchanged: equal values are examined once.
     private func look(
         at ranges: [(FieldsReader, Range<Int>)], _ anchors: FieldAnchors, _ body: (Value, FieldAnchors) -> Bool
     ) throws(Status) -> Bool {

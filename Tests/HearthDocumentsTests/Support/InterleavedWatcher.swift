@@ -4,12 +4,12 @@ import HearthWire
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Follows documents as listeners do: a state read at a version up to which the hub has handed everything on, then the commits
-/// behind it. What it is handed waits in its inbox, as in an event loop's queue, until it is given a turn.
+/// Follows documents like a listener: a state read at a version up to which the hub has delivered everything, then the
+/// commits after it. Delivered events wait in its inbox, as in an event loop's queue, until its `step` is called.
 ///
 /// `@unchecked Sendable`: one thread uses all of it.
 final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
-    /// What the watcher says of a version.
+    /// The watcher's report of a version.
     struct Observation {
         var version: Int64
         var numbers: [String: Int64]
@@ -35,11 +35,11 @@ final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
     private let scopes: [WatchScope]
     private var inbox: [Job] = []
     private var load: Load?
-    /// Commits of versions behind that of the load, which wait for its end.
+    /// Commits of versions after that of the load, which wait for its end.
     private var waiting: [ChangeSet] = []
     private var numbers: [String: Int64] = [:]
     private var seen: Int64?
-    /// A step lets others go on where it reads; they don't take one of its own.
+    /// A step lets others continue where it reads; those don't run a step of this watcher.
     private var isStepping = false
 
     init(_ names: [String], of database: Database, isCollection: Bool) {
@@ -58,7 +58,7 @@ final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
         inbox.append(.event(event))
     }
 
-    /// Asks for a version to say something of.
+    /// Requests a version for the next report.
     func settle() {
         if hasLeft { return }
         database.changes.withVersion { inbox.append(.settled($0)) }
@@ -71,7 +71,7 @@ final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
         load = nil
     }
 
-    /// Reads a document of a load, or works off what was handed on.
+    /// Reads a document of a load, or processes the delivered events.
     func step(readsFirst: Bool) {
         if isIdle || isStepping { return }
         isStepping = true
@@ -85,14 +85,14 @@ final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
                 load = nil
                 waiting = []
                 numbers = [:]
-                // Who was never loaded is at the version that it asked for.
+                // A watcher that was never loaded is at the version that it requested.
                 if seen != nil { observe(version) }
             case .event(.closed):
                 load = nil
                 isClosed = true
             }
         } catch {
-            // It was cleared, or closed, since that version was named: the event says so.
+            // It was cleared, or closed, since that version was named: the event shows it.
             if error.code != .unavailable { faults.append("\(error)") }
             load = nil
             isClosed = error != Database.cleared

@@ -2,7 +2,7 @@ import HearthModel
 
 @testable import HearthDocuments
 
-/// Makes values of all types, mostly from small sets so that they meet again, with a liking for edges.
+/// Makes values of all types, mostly from small sets so that they are equal often, with a preference for edge cases.
 struct ValueMaker {
     var random: SeededRandom
 
@@ -26,7 +26,7 @@ struct ValueMaker {
         "\u{E000}",
     ]
 
-    /// Longer than what an index keeps, alike for a long way.
+    /// Longer than an index stores, with long common prefixes.
     static let longTexts: [String] = {
         let head = String(repeating: "x", count: 1490)
         var strings: [String] = []
@@ -91,7 +91,7 @@ struct ValueMaker {
         }
     }
 
-    /// More than an index keeps of an array; such arrays differ in their last elements.
+    /// More than an index stores of an array; such arrays differ in their last elements.
     mutating func longElements() -> [Value] {
         (0..<(26 + random.below(5))).map { .integer(Int64($0)) } + [scalar()]
     }
