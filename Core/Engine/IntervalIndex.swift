@@ -102,8 +102,8 @@ package struct IntervalIndex<Element: AnyObject> {
     }
 
     @inlinable package mutating func remove(_ element: Element) {
-        if let place = recent.firstIndex(where: { $0.element === element }) {
-            recent.remove(at: place)
+        if let position = recent.firstIndex(where: { $0.element === element }) {
+            recent.remove(at: position)
         } else {
             removed.insert(ObjectIdentifier(element))
             if removed.count > 2 * Self.recentMax + count { rebuild() }

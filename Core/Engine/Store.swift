@@ -115,7 +115,7 @@ package struct KeyRange: Sendable, Equatable {
     }
 }
 
-/// A consistent view of a store. Used by one thread at a time, but may be handed from one to another.
+/// A consistent view of a store. Used by one thread at a time, but may be passed from one to another.
 package protocol Snapshot: AnyObject {
     func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]?
 

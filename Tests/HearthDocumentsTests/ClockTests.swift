@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: [(hour / 2, 70), (-hour / 2, 70), (30 * hour, 610), (-10 * year, 610)])
-    func aStepThatStandsIsFollowed(_ step: Int64, _ seconds: Int) {
+    func aPermanentStepIsFollowed(_ step: Int64, _ seconds: Int) {
         source.jump(microseconds: step)
         #expect(pass(seconds: seconds) == [.stepped(microseconds: step), .followed(microseconds: step)])
         #expect(steady.now() == source.now())
@@ -65,7 +65,7 @@ import Testing
         #expect(source.now().microseconds - steady.now().microseconds == 10 * Self.year)
     }
 
-    @Test func aClockThatWasYearsBehindIsFollowedBackToThePresent() {
+    @Test func aClockThatWasYearsBehindIsFollowedToThePresent() {
         source.jump(microseconds: -10 * Self.year)
         pass(seconds: 700)
         source.jump(microseconds: 10 * Self.year)
@@ -81,7 +81,7 @@ import Testing
     private func fields(_ number: Int64) -> Write { .set("c/d", map(("n", .integer(number)))) }
 
     @Test(arguments: [10 * year, -10 * year, 5 * hour, -5 * hour])
-    func aStepWhileServingFailsNothingAndMarksNothing(_ step: Int64) throws {
+    func aStepWhileServingHasNoEffect(_ step: Int64) throws {
         let store = MemoryStore()
         let database = try Database(name: testDatabaseName, store: store, clock: steady)
         try database.commit([fields(1)])

@@ -73,7 +73,7 @@ import Testing
         Requester(account: account, connection: connection, isAdministrator: false)
     }
 
-    @Test(arguments: [1, 10, 100]) func whatWaitsIsBoundedHoweverManyDatabasesItWaitsIn(count: Int) throws {
+    @Test(arguments: [1, 10, 100]) func waitingCommitsAreBoundedAcrossDatabases(count: Int) throws {
         let databases = try databases(count)
         let answers = Answers()
         for number in 0..<400 {

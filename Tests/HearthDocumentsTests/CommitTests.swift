@@ -27,7 +27,7 @@ import Testing
 
     // MARK: Preconditions
 
-    @Test func existsTrueWantsADocument() throws {
+    @Test func existsTrueRequiresADocument() throws {
         let missing = Status.notFound("No document to update: \(Self.root)c/d")
         #expect(statusOf { () throws(Status) in try database.commit([.set("c/d", map(), .exists(true))]) } == missing)
         #expect(statusOf { () throws(Status) in try database.commit([.delete("c/d", .exists(true))]) } == missing)
@@ -37,7 +37,7 @@ import Testing
         #expect(try database.fields("c/d") == map(("a", .null)))
     }
 
-    @Test func existsFalseWantsNone() throws {
+    @Test func existsFalseRequiresNoDocument() throws {
         try database.commit([.verify("c/d", .exists(false)), .set("c/d", map(), .exists(false))])
         let present = Status(.alreadyExists, "Document already exists: \(Self.root)c/d")
         for write in [
@@ -73,7 +73,7 @@ import Testing
         [.set("c/d", map(), precondition), .delete("c/d", precondition), .verify("c/d", precondition)]
     }
 
-    @Test func updateTimeOfTheFutureIsRefused() throws {
+    @Test func aFutureUpdateTimeFails() throws {
         try database.commit([.set("c/d", map())])
         let future = Timestamp(microseconds: clock.now().microseconds + 1_000_000)
         for write in writes(.updateTime(future)) {
@@ -119,7 +119,7 @@ import Testing
         #expect(try database.view().version == before)
     }
 
-    @Test func anUpdateTimeCantBeOfTheSameCommit() throws {
+    @Test func anUpdateTimeOfTheSameCommitFails() throws {
         let outcome = try database.commit([.set("c/d", map(("a", .integer(1))))])
         clock.advance(seconds: 1)
         #expect(
@@ -165,7 +165,7 @@ import Testing
         #expect(try times() == [fourth, fourth])
     }
 
-    @Test func whatChangesNothingKeepsTheUpdateTime() throws {
+    @Test func aWriteWithoutEffectKeepsTheUpdateTime() throws {
         let time = try database.commit([.set("c/d", map(("a", .integer(3)), ("m", .map(map(("x", .null))))))])
             .commitTime
         let noops: [Write] = [
@@ -188,7 +188,7 @@ import Testing
         #expect(try self.time("c/d") == outcome.commitTime)
     }
 
-    @Test func aChangeTakenBackIsNone() throws {
+    @Test func aRevertedChangeIsNotAChange() throws {
         let time = try database.commit([.set("c/d", map(("a", .integer(1))))]).commitTime
         let outcome = try database.commit([.set("c/d", map(("a", .integer(2)))), .set("c/d", map(("a", .integer(1))))])
         #expect(outcome.results.map(\.updateTime) == [time, time])
@@ -221,7 +221,7 @@ import Testing
         #expect(clock.now().microseconds - time.microseconds < 1000)
     }
 
-    @Test func transformsComeAfterTheUpdateInOrder() throws {
+    @Test func transformsAreAppliedAfterTheUpdateInOrder() throws {
         let outcome = try database.commit([
             .set(
                 "c/d", map(("n", .integer(1)), ("a", .array([.integer(1)]))),
@@ -360,15 +360,15 @@ import Testing
         #expect(try database.commit([.set("c/d", map())]).commitTime == clock.now())
     }
 
-    @Test func observersAreToldOfEveryChangeInOrder() throws {
-        let told = Gathered<ChangeSet>()
-        database.observe { told.append($0) }
+    @Test func observersAreNotifiedOfEveryChangeInOrder() throws {
+        let observed = Gathered<ChangeSet>()
+        database.observe { observed.append($0) }
         let first = try database.commit([.set("c/a", map()), .set("c/b", map())])
         try database.commit([.set("c/a", map()), .verify("c/b", .exists(true))])
         let last = try database.commit([.delete("c/a")])
         database.drain()
-        #expect(told.values.map(\.version) == [first.commitTime.microseconds, last.commitTime.microseconds])
-        #expect(told.values.map(\.changes.count) == [2, 1])
-        #expect(told.values[1].changes[0].before != nil && told.values[1].changes[0].after == nil)
+        #expect(observed.values.map(\.version) == [first.commitTime.microseconds, last.commitTime.microseconds])
+        #expect(observed.values.map(\.changes.count) == [2, 1])
+        #expect(observed.values[1].changes[0].before != nil && observed.values[1].changes[0].after == nil)
     }
 }

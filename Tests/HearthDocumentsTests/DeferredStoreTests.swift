@@ -47,7 +47,7 @@ import Testing
         #expect(try store.snapshot().get(.meta, [1]) == [1])
     }
 
-    @Test func aWriteThatFailsMakesNothing() throws {
+    @Test func aFailedWriteMakesNoStore() throws {
         let store = deferred()
         #expect(throws: Status.self) {
             try store.write { transaction throws(Status) in
@@ -72,7 +72,7 @@ import Testing
         #expect(try made.store.snapshot().get(.documents, [2]) == [8])
     }
 
-    @Test func whatIsNotWorthAFileIsKeptWithTheFirstThatIs() throws {
+    @Test func aWriteWithoutAFileIsStoredWithTheFirstThatNeedsOne() throws {
         let isWorth = Made()
         isWorth.isRefusing.store(true, ordering: .relaxed)
         let store = deferred { !isWorth.isRefusing.load(ordering: .relaxed) }
@@ -84,7 +84,7 @@ import Testing
         #expect(try made.store.snapshot().get(.meta, [1]) == [1])
     }
 
-    @Test func aWriteForWhichNoStoreCanBeMadeLeavesNothingAndTheNextOneTriesAgain() throws {
+    @Test func aWriteWithoutAStoreLeavesNothingAndTheNextOneTriesAgain() throws {
         let store = deferred()
         made.isRefusing.store(true, ordering: .relaxed)
         #expect(throws: Status.unavailable("The disk is full.")) {
@@ -97,7 +97,7 @@ import Testing
         #expect(try store.snapshot().get(.documents, [2]) == [8])
     }
 
-    @Test func whoeverUsesItAfterItsEndIsToldWhy() throws {
+    @Test func usesAfterTheEndFailWithItsReason() throws {
         for isMade in [false, true] {
             let store = DeferredStore(make: { MemoryStore() })
             if isMade { try store.keep() }

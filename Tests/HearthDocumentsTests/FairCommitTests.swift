@@ -63,7 +63,7 @@ import Testing
         return first
     }
 
-    @Test(arguments: [(UInt64(1), UInt64(2)), (2, 1)]) func aBystanderComesBeforeWhatAnotherHasQueued(
+    @Test(arguments: [(UInt64(1), UInt64(2)), (2, 1)]) func aSmallClientPrecedesTheQueueOfAnother(
         _ account: UInt64, _ connection: UInt64
     ) throws {
         let log = Gathered<String>()
@@ -73,8 +73,8 @@ import Testing
         store.release()
         _ = first.wait()
         for promise in pending { _ = try promise.wait().get() }
-        let place = try #require(log.values.firstIndex(of: "bystander"))
-        #expect(place <= 2)
+        let position = try #require(log.values.firstIndex(of: "bystander"))
+        #expect(position <= 2)
         // Each connection keeps its own order.
         #expect(log.values.filter { $0 != "bystander" } == (0..<100).map { "crowd\($0)" })
     }
@@ -96,7 +96,7 @@ import Testing
     }
 
     /// Also when the next large one has been taken from the queue and found too large for the same group.
-    @Test func aSmallCommitComesBetweenTwoLargeOnes() throws {
+    @Test func aSmallCommitRunsBetweenTwoLargeOnes() throws {
         let log = Gathered<String>()
         let first = holdWriter()
         let large = (0..<Limits.commitsPreparedMax).map {
@@ -177,7 +177,7 @@ import Testing
         }
     }
 
-    @Test func whatComesWhileACommitGoesBackToBePreparedAgainDoesNotOvertakeIt() throws {
+    @Test func laterCommitsDoNotOvertakeACommitThatIsPreparedAgain() throws {
         let store = HookedStore()
         let database = try Database(name: testDatabaseName, store: store, clock: clock)
         let (large, small, last) = (
@@ -211,7 +211,7 @@ import Testing
     }
 
     /// A commit that is queued behind another one of its connection is not a reason to prepare it on the writer.
-    @Test(arguments: [1, 2, 20]) func largeCommitsAreNotWorkedOutByTheWriterHoweverManyAreQueued(behind: Int) throws {
+    @Test(arguments: [1, 2, 20]) func largeCommitsAreNeverComputedByTheWriter(behind: Int) throws {
         let elements = (0..<2000).map { Value.integer(Int64($0)) }
         func large(_ number: Int) -> Promise<Result<CommitOutcome, Status>> {
             let promise = Promise<Result<CommitOutcome, Status>>()
@@ -238,7 +238,7 @@ import Testing
     }
 
     /// Others change one of its documents all the time; after some tries they wait for it.
-    @Test func aLargeCommitComesThrough() throws {
+    @Test func aLargeCommitSucceedsUnderContention() throws {
         let increment = FieldTransform(path: FieldPath("n"), operation: .increment(.integer(1)))
         let writes = try (0..<300).map { try Write.merge("c/\($0)", map(), [], transforms: [increment]) }
         let isOver = Atomic(false)
@@ -288,7 +288,7 @@ import Testing
         return statusOf { () throws(Status) in _ = try admission.enter(&request) } == nil
     }
 
-    @Test func queuedWorkBeyondASecondIsRefusedWhileOthersWait() throws {
+    @Test func queuedWorkBeyondASecondFailsWhileOthersWait() throws {
         let admission = CommitAdmission()
         let heavy = request(Self.client(1, 1), cost: 36_000)
         var entered = 0

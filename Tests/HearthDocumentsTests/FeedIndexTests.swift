@@ -216,13 +216,13 @@ import Testing
         #expect(most > 1 << 20 && most < 24 << 20)
         // Forgotten changes are not reported as unchanged.
         let first = DocumentKey.encode(ResourcePath(["\(name)1", "d"]))
-        let place = FeedIndex.Place(of: first)
-        let answer = index.versions(in: .collection(place?.prefix ?? []), after: 0)
+        let location = FeedIndex.Location(of: first)
+        let answer = index.versions(in: .collection(location?.prefix ?? []), after: 0)
         #expect(answer == nil || answer?.versions == [1])
     }
 
     /// The memory of the indexes of all databases is bounded, also of databases without further writes.
-    @Test func littleIsKnownWhileAllAreCrowdedAndNothingWrongIsSaid() throws {
+    @Test func littleIsKnownWhileAllAreCrowdedAndAnswersAreCorrect() throws {
         let shared = SharedCacheBytes(max: 4 << 20)
         let counts = [4000] + Array(repeating: 500, count: 15)
         let name = String(repeating: "x", count: 200)
@@ -240,8 +240,8 @@ import Testing
         #expect(!shared.isCrowded || indexes.allSatisfy { $0.heldBytes <= 8 * 64 << 10 })
         for index in indexes {
             for version in [1, 250, 500] as [Int64] {
-                let place = FeedIndex.Place(of: DocumentKey.encode(ResourcePath(["\(name)\(version)", "d"])))
-                let answer = index.versions(in: .collection(place?.prefix ?? []), after: version - 1)
+                let location = FeedIndex.Location(of: DocumentKey.encode(ResourcePath(["\(name)\(version)", "d"])))
+                let answer = index.versions(in: .collection(location?.prefix ?? []), after: version - 1)
                 #expect(answer == nil || answer?.versions == [version])
             }
         }
@@ -262,7 +262,7 @@ import Testing
         var done = 0
         for count in [10, 100, 1000] {
             while done < count {
-                let large = map(("text", .string(String(repeating: "x", count: 1000))))
+                let large = map(("body", .string(String(repeating: "x", count: 1000))))
                 try database.commit([.set("other/\(done)", large)])
                 done += 1
             }
@@ -282,7 +282,7 @@ import Testing
     }
 
     /// More changes than may be held fail with a message, and a resume starts from the beginning.
-    @Test func whatIsHeldIsBounded() throws {
+    @Test func heldChangesAreBounded() throws {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
         let since = try database.commit([.set("c/first", map())]).commitTime.microseconds
         for number in 0..<100 { try database.commit([.set("c/\(number)", map())]) }

@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func aFieldOfALargeDocumentIsChangedBesideTheWriter() throws {
+    @Test func aFieldOfALargeDocumentIsChangedOnASnapshot() throws {
         try database.commit([.set("c/large", Self.large)])
         #expect(left == 0)
         for commitGuard in [nil, Reading()] {
@@ -68,7 +68,7 @@ import Testing
         #expect(database.pipeline.counters.largeOnWriter.load(ordering: .relaxed) == 0)
     }
 
-    @Test(arguments: [true, false]) func soIsWhatRulesLookAt(swallows: Bool) throws {
+    @Test(arguments: [true, false]) func documentsThatRulesReadCountToo(swallows: Bool) throws {
         try database.commit([.set("c/large", Self.large)])
         let reading = Reading(resource("c/large").path, swallows: swallows)
         _ = try send([.set("c/small", map(("n", .integer(1))))], guard: reading).wait().get()
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func whatOnlyRulesLookAtIsJudgedAgainAndNotLocked() throws {
+    @Test func documentsThatOnlyRulesReadAreJudgedAgainAndNotLocked() throws {
         try database.commit([.set("roles/x", map())])
         let restless = Restless(database)
         _ = try send((0..<300).map { .set("c/\($0)", map()) }, guard: restless).wait().get()
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func aRightThatIsTakenAwayMeanwhileIsGone() throws {
+    @Test func aRevokedRightIsCheckedAgain() throws {
         try database.commit([.set("roles/x", map(("ok", .boolean(true))))])
         let asking = Asking(prepared: Promise<Void>(), changed: Promise<Void>())
         let promise = send((0..<300).map { .set("c/\($0)", map()) }, guard: asking)
@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [true, false]) func aJudgementThatTakesLongIsMadeBesideTheWriter(isSlowBesideWriter: Bool) throws {
+    @Test(arguments: [true, false]) func aLongJudgementIsMadeOnASnapshot(isSlowBesideWriter: Bool) throws {
         try database.commit([.set("roles/x", map())])
         let slow = Slow(database, clock, changes: 3, isSlowBesideWriter: isSlowBesideWriter)
         _ = try send((0..<300).map { .set("c/\($0)", map()) }, guard: slow).wait().get()
@@ -193,7 +193,7 @@ import Testing
         #expect(database.pipeline.admission.isIdle && database.locks.isIdle)
     }
 
-    @Test func aJudgementThatNeverComesInTimeFails() throws {
+    @Test func aJudgementThatIsAlwaysTooLateFails() throws {
         try database.commit([.set("roles/x", map())])
         let slow = Slow(database, clock, changes: .max)
         let outcome = send((0..<300).map { .set("c/\($0)", map()) }, guard: slow).wait()
@@ -207,16 +207,16 @@ import Testing
     }
 
     /// The writer judges again within a time limit, whatever happened to the documents that the guard reads.
-    @Test func aGuardThatTakesTooLongLooksAtNothingMore() throws {
+    @Test func aGuardThatTakesTooLongReadsNoMoreDocuments() throws {
         var asked = 0
         let reads = GuardReads(isOver: {
             asked += 1
             return asked == 21
         })
-        for _ in 0..<20 { try reads.look() }
+        for _ in 0..<20 { try reads.willRead() }
         #expect(!reads.isTooMuch)
         // Nor when its rules continue without documents that they could not read.
-        for _ in 0..<2 { #expect(throws: StagedCommit.isTooMuch) { try reads.look() } }
+        for _ in 0..<2 { #expect(throws: StagedCommit.isTooMuch) { try reads.willRead() } }
         #expect(reads.isTooMuch && asked == 21)
     }
 }

@@ -26,10 +26,10 @@ import Testing
 
     @Test(arguments: goldens.indices) func hasTheDocumentedForm(_ index: Int) {
         let (value, hex) = Self.goldens[index]
-        #expect(hexText(IndexValue.encode(value)) == hex)
+        #expect(hexString(IndexValue.encode(value)) == hex)
     }
 
-    private func hexText(_ bytes: [UInt8]) -> String {
+    private func hexString(_ bytes: [UInt8]) -> String {
         let digits = Array("0123456789ABCDEF")
         return bytes.reduce(into: "") { string, byte in
             string.append(digits[Int(byte >> 4)])

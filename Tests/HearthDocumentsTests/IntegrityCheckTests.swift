@@ -66,7 +66,7 @@ import Testing
 
     private func key(_ path: String) -> [UInt8] { DocumentKey.encode(resource(path).path) }
 
-    @Test func whatIsSoundIsSound() throws {
+    @Test func aSoundStoreHasNoProblems() throws {
         let report = try IntegrityCheck.run(store)
         #expect(report.problems == [])
         #expect(report.documents == 39)
@@ -283,7 +283,7 @@ import Testing
     }
 
     /// Records that the retention has deleted are not reported as missing.
-    @Test func whatWasForgottenIsSound() throws {
+    @Test func aTruncatedHistoryIsSound() throws {
         let clock = ManualClock()
         let store = MemoryStore()
         let database = try Database(name: testDatabaseName, store: store, clock: clock)

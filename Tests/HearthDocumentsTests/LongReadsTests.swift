@@ -31,7 +31,7 @@ struct LongReadsTests {
         func endFirst() { reads.withLock { $0.removeFirst() }.end() }
     }
 
-    @Test func readsBeyondTheBoundWaitAndAreLetInByTurns() {
+    @Test func readsBeyondTheBoundWaitAndAreAdmittedRoundRobin() {
         let reads = LongReads(max: 2)
         let journal = Journal()
         for number in 0..<4 { reads.whenFree(for: user(1, 1), journal.begin("a\(number)")) }
@@ -50,7 +50,7 @@ struct LongReadsTests {
         #expect(reads.take() != nil)
     }
 
-    @Test func aReadThatIsDroppedIsGivenBack() {
+    @Test func aDroppedReadIsReturned() {
         let reads = LongReads(max: 1)
         do {
             let read = reads.take()
@@ -63,7 +63,7 @@ struct LongReadsTests {
         #expect(reads.activeCount == 0)
     }
 
-    @Test func manyThatGoAtOnceEndWithoutDeepRecursion() {
+    @Test func manyReleasesAtOnceEndWithoutDeepRecursion() {
         let reads = LongReads(max: 1)
         let first = reads.take()
         let count = Atomic(0)
@@ -75,7 +75,7 @@ struct LongReadsTests {
         #expect(count.load(ordering: .relaxed) == 5000 && reads.activeCount == 0)
     }
 
-    @Test func whoCancelsIsNotLetIn() {
+    @Test func aCancelledReadIsNotAdmitted() {
         let reads = LongReads(max: 1)
         let journal = Journal()
         let first = reads.take()
@@ -90,7 +90,7 @@ struct LongReadsTests {
     }
 
     /// Also while most of the waiting ones have not been cancelled.
-    @Test func whoHasCancelledDoesNotCountAgainstItsAccount() {
+    @Test func cancelledReadsDoNotCountAgainstTheirAccount() {
         let reads = LongReads(max: 1, waitingMax: 1000, waitingShareMax: 40)
         let journal = Journal()
         reads.whenFree(for: user(9, 9), journal.begin("first"))
@@ -111,7 +111,7 @@ struct LongReadsTests {
         #expect(reads.waitingCount == 0)
     }
 
-    @Test func tooManyAreRefusedButAdministratorsAreNot() {
+    @Test func tooManyFailExceptForAdministrators() {
         let reads = LongReads(max: 1, waitingMax: 4, waitingShareMax: 2)
         let journal = Journal()
         let first = reads.take()
@@ -131,7 +131,7 @@ struct LongReadsTests {
 
     /// For any order of requests, ends and cancellations, a slot is given to one at a time and none is lost.
     @Test(arguments: 0..<200 as Range<UInt64>)
-    func placesAreNeitherLostNorGivenTwice(seed: UInt64) {
+    func slotsAreNeitherLostNorGivenTwice(seed: UInt64) {
         var generator = SeededRandom(seed)
         let max = Int.random(in: 1...5, using: &generator)
         let reads = LongReads(max: max)
@@ -151,7 +151,7 @@ struct LongReadsTests {
             }
             let active = journal.reads.withLock { $0.count }
             #expect(reads.activeCount == active && active <= max)
-            #expect(reads.waitingCount == 0 || active == max, "seed \(seed): places are free while some wait")
+            #expect(reads.waitingCount == 0 || active == max, "seed \(seed): slots are free while some wait")
         }
         while journal.reads.withLock({ !$0.isEmpty }) { journal.endFirst() }
         #expect(reads.activeCount == 0 && reads.waitingCount == 0, "seed \(seed)")

@@ -26,7 +26,7 @@ import Testing
 
     private static func requester() -> Requester { Requester(account: 1, connection: 1, isAdministrator: false) }
 
-    @Test(arguments: [100, 1000, 5000]) func planningReadsNothingOfWhatHasChanged(_ count: Int) throws {
+    @Test(arguments: [100, 1000, 5000]) func planningReadsNoChanges(_ count: Int) throws {
         let before = try change(count)
         let query = try NormalizedQuery(Query(parent: resource(""), scope: .collection("c")))
         let meter = WorkMeter()
@@ -41,7 +41,7 @@ import Testing
         #expect(meter.entriesScanned >= count)
     }
 
-    @Test func whatHasChangedIsCountedAsLongAsTheQueryHoldsIt() throws {
+    @Test func changedKeysAreCountedWhileTheQueryHoldsThem() throws {
         try database.commit((0..<400).map { set("c/\($0)", -1) })
         let before = try change(5000)
         let query = try NormalizedQuery(Query(parent: resource(""), scope: .collection("c")))

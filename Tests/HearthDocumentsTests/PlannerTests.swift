@@ -23,7 +23,7 @@ import Testing
     /// Seeds of databases that found a defect once, besides the random ones.
     static let telling: [UInt64] = [4_217_624_836_696_779_503]
 
-    @Test(arguments: telling) func answersWhatOnceWasWrong(_ seed: UInt64) throws {
+    @Test(arguments: telling) func answersFormerDefectsCorrectly(_ seed: UInt64) throws {
         var tally = QueryTally()
         try run(seed: seed, &tally)
     }

@@ -169,7 +169,7 @@ import Testing
     }
 
     /// The nodes that a look-up visits grow with the logarithm of the ranges.
-    @Test func intervalsAreFoundWithoutALookAtOthers() {
+    @Test func intervalsAreFoundWithoutVisitingOthers() {
         final class Item {}
         var visited: [Int] = []
         for count in [1000, 10_000] {

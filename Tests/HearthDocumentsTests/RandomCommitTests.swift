@@ -7,7 +7,7 @@ import Testing
 
 /// Random commits of all kinds, with random catalogs, against a naive evaluation; after each the store is consistent.
 @Suite struct RandomCommitTests {
-    @Test func commitsDoWhatTheSpecificationSays() throws {
+    @Test func commitsFollowTheDocumentedRules() throws {
         var random = SeededRandom(TestRun.seed())
         for _ in 0..<(25 * TestRun.effort) {
             try run(seed: TestRun.givenSeed ?? random.next())

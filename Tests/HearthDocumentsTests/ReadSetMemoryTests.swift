@@ -38,7 +38,7 @@ import Testing
     }
 
     /// The writer releases a commit after it has answered.
-    private func untilNothingIsHeld() {
+    private func untilAllMemoryIsReleased() {
         while budget.usedBytes > 0 { sched_yield() }
     }
 
@@ -79,11 +79,11 @@ import Testing
         try database.rollback(ids[ids.count - 1])
         pass(seconds: 61)
         #expect(database.openTransactions == 0)
-        untilNothingIsHeld()
+        untilAllMemoryIsReleased()
         #expect(database.locks.isIdle)
     }
 
-    @Test func aReadThatIsRefusedLeavesNothing() throws {
+    @Test func aFailedReadLeavesNothing() throws {
         let id = try database.begin(.readWrite(retry: nil), requester: client(1, 1))
         _ = try fill(id)
         let used = budget.usedBytes
@@ -95,7 +95,7 @@ import Testing
         try database.commit([set("c/a", 2)])
         // The transaction continues with what it has.
         #expect(commitStatus([set("c/z", 2)], in: id) == nil)
-        untilNothingIsHeld()
+        untilAllMemoryIsReleased()
     }
 
     /// A waiting call holds memory as well.
@@ -139,10 +139,10 @@ import Testing
     }
 
     /// The queue for the writer counts the memory that it holds, not the bytes on the wire.
-    @Test func commitsCountAsWhatTheyHold() throws {
+    @Test func commitsCountTheMemoryThatTheyHold() throws {
         let nulls = Write.set("c/nulls", map(("a", .array(Array(repeating: .null, count: 100_000)))))
         #expect(CommitCost.measure([nulls]).bytes >= 100_000 * MemoryLayout<Value>.stride)
-        let string = Write.set("c/text", map(("a", .string(String(repeating: "x", count: 100_000)))))
+        let string = Write.set("c/long", map(("a", .string(String(repeating: "x", count: 100_000)))))
         #expect(CommitCost.measure([string]).bytes < 110_000)
         let admission = CommitAdmission()
         var entered = 0

@@ -26,7 +26,7 @@ import Testing
     }
 
     /// Every difference of a random read set between two states is found, and unwritten documents are not reported.
-    @Test func whatHasChangedIsFound() throws {
+    @Test func changedReadsAreFound() throws {
         var random = SeededRandom(TestRun.seed())
         var changed = 0
         var unchanged = 0
@@ -42,7 +42,7 @@ import Testing
                 var readSet = ReadSet()
                 var differs = false
                 var isWritten = false
-                func look(at path: ResourcePath, _ counts: (NaiveDocument) -> Bool) {
+                func compare(at path: ResourcePath, _ counts: (NaiveDocument) -> Bool) {
                     let states = later.map { $0[path] }
                     let ends = [old[path], states.last.flatMap { $0 }]
                     if ends[0] != ends[1], ends.contains(where: { $0.map(counts) ?? false }) { differs = true }
@@ -51,7 +51,7 @@ import Testing
                 for _ in 0..<random.below(3) {
                     let path = random.pick(twin.paths)
                     readSet.insert(.document(DocumentKey.encode(path)))
-                    look(at: path) { _ in true }
+                    compare(at: path) { _ in true }
                 }
                 for _ in 0..<random.below(3) {
                     var query = twin.randomQuery()
@@ -59,7 +59,7 @@ import Testing
                     guard let normalized = try? NormalizedQuery(query) else { continue }
                     readSet.insert(.query(QueryMatcher(normalized)))
                     let naive = NaiveQuery(query)
-                    for path in twin.paths { look(at: path) { !naive.matches(in: [path: $0]).isEmpty } }
+                    for path in twin.paths { compare(at: path) { !naive.matches(in: [path: $0]).isEmpty } }
                 }
                 let isTouched = try isTouched(readSet, since: version, in: twin.database)
                 if differs {
@@ -75,7 +75,7 @@ import Testing
     }
 
     /// However much has changed elsewhere, none of those documents is read.
-    @Test func whatChangedElsewhereCostsNothing() throws {
+    @Test func changesOfOtherCollectionsCostNothing() throws {
         for count in [100, 1000, 10_000] {
             let database = try Self.open(clock)
             defer { database.close() }
@@ -99,7 +99,7 @@ import Testing
     }
 
     /// Documents beyond the bound count as changed, on an event loop and on the writer's thread.
-    @Test func boundsAreKept() throws {
+    @Test func readsBeyondTheBoundsCountAsChanges() throws {
         let since = try database.view().version
         try database.commit([set("c/a", 5), set("c/b", 5)])
         try forgetRecent(database)
@@ -119,7 +119,7 @@ import Testing
     }
 
     /// Such a commit is validated on the preparer's thread, and succeeds or fails like any other.
-    @Test func anOldTransactionIsCommittedWhenWhatItReadIsAsItWas() throws {
+    @Test func anOldTransactionCommitsWhenItsReadsAreUnchanged() throws {
         for isChanged in [false, true] {
             let database = try Self.open(clock)
             defer { database.close() }
@@ -135,7 +135,7 @@ import Testing
                 _ = try other.wait().get()
             }
             let string = String(repeating: "x", count: 900_000)
-            for number in 0..<20 { try database.commit([.set("large/\(number)", map(("text", .string(string))))]) }
+            for number in 0..<20 { try database.commit([.set("large/\(number)", map(("body", .string(string))))]) }
             #expect(!database.recent.reaches(try database.view().version - 20))
             let result = database.submit([set("c/b", 7)], in: transaction).wait()
             switch result {

@@ -31,17 +31,17 @@ import Testing
         let seed = TestRun.seed()
         let events = Gathered<Event>()
         let failures = Gathered<Status>()
-        let turns = 200 * TestRun.effort
+        let steps = 200 * TestRun.effort
         inThreads(6) { index in
             var client = SerialClient(
                 database, SeededRandom(seed &+ UInt64(index)), index, withOverrunLeases ? clock : nil, events, failures)
-            for _ in 0..<turns { client.turn() }
+            for _ in 0..<steps { client.step() }
         }
         let committed = events.values.sorted { $0.commitTime < $1.commitTime }
         expectSerial(committed, seed)
         let codes = Set(failures.values.map(\.code))
         #expect(codes.isSubset(of: [.aborted]), "seed \(seed): \(failures.values.filter { $0.code != .aborted })")
-        #expect(committed.count { $0.isTransaction && !$0.writes.isEmpty } > turns / 2, "seed \(seed)")
+        #expect(committed.count { $0.isTransaction && !$0.writes.isEmpty } > steps / 2, "seed \(seed)")
         #expect(database.locks.isIdle)
         #expect(database.openTransactions == 0)
         #expect(try IntegrityCheck.run(database).isSound)
@@ -101,7 +101,7 @@ struct SerialClient {
         self.failures = failures
     }
 
-    mutating func turn() {
+    mutating func step() {
         do throws(Status) {
             if random.chance(20) { try plainWrite() } else { try transaction() }
         } catch {
@@ -239,7 +239,7 @@ struct SerialClient {
     }
 
     /// The same with several documents read in different orders: cycles form all the time.
-    @Test func ringsDoNotStarveAnyone() throws {
+    @Test func cyclesStarveNoTransaction() throws {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
         defer { database.close() }
         let seed = TestRun.seed()

@@ -97,7 +97,7 @@ import Testing
     }
 
     /// Damage costs the stream, and the check finds it.
-    @Test func whatCannotBeReadIsNotResumed() async throws {
+    @Test func anUnreadableStreamIsNotResumed() async throws {
         let database = try open()
         try await commit(database, 1, 1...2)
         try await commit(database, 2, 1...2)
@@ -152,7 +152,7 @@ import Testing
         #expect(try records() == 1 + Limits.streamAnswersMax)
     }
 
-    @Test func streamsExpireByTheTimeThatHasPassed() async throws {
+    @Test func streamsExpireByElapsedTime() async throws {
         let database = try open()
         let opened = database.newestVersion
         try await commit(database, 1, 1...5)
@@ -195,7 +195,7 @@ import Testing
 
     /// A client that opens streams without end takes bounded space besides the streams of one hour, and others lose
     /// nothing by it.
-    @Test func theOldestStreamsOfWhoHasMostAreDeletedWhenAllAreTooLarge() throws {
+    @Test func theOldestStreamsOfTheLargestOwnerAreDeletedWhenAllAreTooLarge() throws {
         let sweep = StreamSweep(clock: clock, bytesMax: 300)
         let hour: Int64 = 3_600_000_000
         let now = clock.now().microseconds / hour

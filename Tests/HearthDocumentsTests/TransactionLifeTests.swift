@@ -31,7 +31,7 @@ import Testing
         try database.rollback(transaction)
     }
 
-    @Test func noTransactionLivesLongerThanItMay() throws {
+    @Test func noTransactionOutlivesItsLimit() throws {
         let transaction = try database.beginTransaction()
         for _ in 0..<13 {
             pass(seconds: 20)
@@ -104,7 +104,7 @@ import Testing
                 == .invalidArgument("Cannot retry a read-only transaction."))
     }
 
-    @Test func readOnlyTransactionsMayLookBack() throws {
+    @Test func readOnlyTransactionsMayReadThePast() throws {
         let then = try database.view().readTime
         clock.advance(seconds: 10)
         try database.commit([set("c/a", 10)])
@@ -130,7 +130,7 @@ import Testing
     }
 
     /// The store may have been idle for longer than its history reaches, or be new, when the first commit is under way.
-    @Test(arguments: [false, true]) func readTimesAreOfNowWhileCommitsAreOnTheirWay(_ hadCommits: Bool) throws {
+    @Test(arguments: [false, true]) func readTimesAreCurrentWhileCommitsAreUnderWay(_ hadCommits: Bool) throws {
         let store = FaultyStore()
         let database = try Database(name: testDatabaseName, store: store, clock: clock)
         if hadCommits { try database.commit([set("c/a", 1)]) }
@@ -230,7 +230,7 @@ import Testing
         }
     }
 
-    @Test func whoHoldsTheMostTransactionsLosesThemToOthers() throws {
+    @Test func theLargestHolderLosesTransactionsToOthers() throws {
         try fill(1, connections: 1)
         // A client doesn't end its own transactions.
         #expect(
@@ -254,7 +254,7 @@ import Testing
 
     // MARK: Optimistic transactions
 
-    @Test func anOptimisticTransactionKeepsNobodyWaiting() throws {
+    @Test func anOptimisticTransactionMakesNoClientWait() throws {
         let transaction = try database.begin(.readWrite(retry: nil, concurrency: .optimistic))
         #expect(try number("c/a", in: transaction) == 1)
         let query = try NormalizedQuery(
@@ -318,7 +318,7 @@ import Testing
     }
 
     /// The view that a read gets may show another state than the one that was judged first.
-    @Test func aReadThatIsWithdrawnGivesUpWhatItHasTaken() throws {
+    @Test func aWithdrawnReadReleasesItsLocks() throws {
         let transaction = try database.beginTransaction()
         _ = try number("c/a", in: transaction)
         let promise = Promise<Status?>()

@@ -28,7 +28,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func whoDoesNotReadTheSameDoesNotWait() throws {
+    @Test func readsOfOtherDocumentsDoNotWait() throws {
         let first = try database.beginTransaction()
         let second = try database.beginTransaction()
         _ = try number("c/a", in: first)
@@ -39,7 +39,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func aPlainWriteWaitsForTheTurn() throws {
+    @Test func aPlainWriteWaitsForTheLock() throws {
         let transaction = try database.beginTransaction()
         _ = try number("c/a", in: transaction)
         let plain = database.submit([set("c/a", 5)])
@@ -51,7 +51,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func aPlainWriteGivesUpAfterAWhile() throws {
+    @Test func aPlainWriteTimesOut() throws {
         let transaction = try database.beginTransaction()
         _ = try number("c/a", in: transaction)
         let plain = database.submit([set("c/a", 5)])
@@ -87,7 +87,7 @@ import Testing
     }
 
     /// Transactions that only read can't keep a writer out.
-    @Test(arguments: [false, true]) func readingAgainDoesNotKeepTheTurn(isQuery: Bool) throws {
+    @Test(arguments: [false, true]) func readingAgainDoesNotExtendTheLease(isQuery: Bool) throws {
         let target: Database.ReadTarget = isQuery ? try query(0, 100) : .document(resource("c/a").path)
         let reader = try database.beginTransaction()
         func readAgain() throws {
@@ -106,7 +106,7 @@ import Testing
     }
 
     /// Nor can several that alternate.
-    @Test(arguments: [false, true]) func readersInTurnDoNotKeepOutWhoWrites(isQuery: Bool) throws {
+    @Test(arguments: [false, true]) func alternatingReadersDoNotStarveAWriter(isQuery: Bool) throws {
         let target: Database.ReadTarget = isQuery ? try query(0, 100) : .document(resource("c/a").path)
         var readers: [[UInt8]] = []
         var pending: [PendingRead] = []
@@ -125,7 +125,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func aPlainWriteGoesOnWhenTheTransactionIsRolledBack() throws {
+    @Test func aPlainWriteContinuesWhenTheTransactionIsRolledBack() throws {
         let transaction = try database.beginTransaction()
         _ = try number("c/a", in: transaction)
         let plain = database.submit([set("c/a", 5)])
@@ -136,7 +136,7 @@ import Testing
     }
 
     /// Waiting for a second document must not forget the first.
-    @Test func aPlainWriteMayWaitForSeveralOneAfterTheOther() throws {
+    @Test func aPlainWriteMayWaitForSeveralTransactions() throws {
         let transactions = try ["c/a", "c/b", "c/none"].map { path in
             let id = try database.beginTransaction()
             _ = try number(path, in: id)
@@ -171,7 +171,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func closingAnswersThoseWhoWait() throws {
+    @Test func closingAnswersWaitingCallers() throws {
         let transaction = try database.beginTransaction()
         _ = try number("c/a", in: transaction)
         let plain = database.submit([set("c/a", 5)])
@@ -201,7 +201,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func queriesWaitForQueriesThatMayMeetThem() throws {
+    @Test func queriesWaitForQueriesThatMayOverlap() throws {
         let holder = try database.beginTransaction()
         _ = try database.view(.transaction(holder), [query(0, 10)])
         let ids = try (0..<4).map { _ in try database.beginTransaction() }
@@ -234,7 +234,7 @@ import Testing
 
     // MARK: Leases
 
-    @Test func whoOverrunsItsLeaseIsOvertakenAndFails() throws {
+    @Test func anOwnerWithAnExpiredLeaseIsOvertakenAndFails() throws {
         let slow = try database.beginTransaction()
         let quick = try database.beginTransaction()
         _ = try number("c/a", in: slow)
@@ -252,7 +252,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func anOverrunLeaseDoesNoHarmWhenNobodyCame() throws {
+    @Test func anExpiredLeaseIsHarmlessWithoutOtherOwners() throws {
         let slow = try database.beginTransaction()
         _ = try number("c/a", in: slow)
         pass(seconds: 50)
@@ -304,7 +304,7 @@ import Testing
 
     // MARK: Deadlocks
 
-    @Test func theYoungestOfARingFailsAtItsCommitAndNotAtARead() throws {
+    @Test func theYoungestOfACycleFailsAtItsCommitAndNotAtARead() throws {
         let old = try database.beginTransaction()
         let young = try database.beginTransaction()
         _ = try number("c/a", in: old)
@@ -333,7 +333,7 @@ import Testing
         #expect(commitStatus([set("c/a", 6)], in: retry) == nil)
     }
 
-    @Test func ringsThroughQueriesAndWritesAreFound() throws {
+    @Test func cyclesThroughQueriesAndWritesAreFound() throws {
         let first = try database.beginTransaction()
         let second = try database.beginTransaction()
         let third = try database.beginTransaction()

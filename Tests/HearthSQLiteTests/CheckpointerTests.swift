@@ -77,7 +77,7 @@ struct CheckpointerTests {
         #expect(try store.snapshot().get(.documents, key(7))?.first == UInt8(257 & 0xFF))
     }
 
-    @Test func anIdleReaderDoesNotKeepTheLogFromItsStart() throws {
+    @Test func anIdleReaderDoesNotPreventALogRestart() throws {
         let store = try open(walPages: 100_000, walPagesMax: 100_000)
         for round in 0..<15 { try commit(store, round) }
         // Becomes idle with the present state, which it reads from the log.
@@ -93,7 +93,7 @@ struct CheckpointerTests {
         #expect(walPages == before)
     }
 
-    @Test func aSnapshotThatHoldsTooMuchIsTakenAway() throws {
+    @Test func aSnapshotThatHoldsTooMuchIsRevoked() throws {
         let store = try open(walPages: 200, walPagesMax: 1000)
         for round in 0..<50 { try commit(store, round) }
         let long = try store.snapshot()

@@ -13,7 +13,7 @@ import Testing
 /// thread only.
 @Suite(.serialized)
 struct FaultTests {
-    @Test func aFullDatabaseRefusesACommitAndGoesOn() throws {
+    @Test func aFullDatabaseFailsACommitAndContinues() throws {
         let folder = TemporaryFolder()
         var options = SQLiteStoreOptions()
         options.pagesMax = 60
@@ -27,7 +27,7 @@ struct FaultTests {
         #expect(try content(store) == [key(1), key(3)])
     }
 
-    @Test func whatABodyCatchesStillFailsTheCommit() throws {
+    @Test func aCaughtErrorStillFailsTheCommit() throws {
         let folder = TemporaryFolder()
         var options = SQLiteStoreOptions()
         options.pagesMax = 60
@@ -51,7 +51,7 @@ struct FaultTests {
     }
 
     /// A small file system of its own; needs the right to mount.
-    @Test func aFullDiskRefusesCommitsUntilThereIsSpace() throws {
+    @Test func commitsFailOnAFullDiskUntilThereIsSpace() throws {
         let folder = TemporaryFolder()
         guard system("mount -t tmpfs -o size=2m tmpfs \(folder.path) 2>/dev/null") == 0 else { return }
         defer { system("umount -l \(folder.path)") }
@@ -108,7 +108,7 @@ struct FaultTests {
     }
 
     /// The worst case: all of the commit is in the file when the failure is reported.
-    @Test func aCommitThatWasWrittenAndReportedAsFailedStaysUnseenAfterACrash() throws {
+    @Test func aFailedCommitThatWasWrittenStaysInvisibleAfterACrash() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         try put(store, 0, bytes: 1000)

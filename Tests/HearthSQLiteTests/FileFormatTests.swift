@@ -39,7 +39,7 @@ struct FileFormatTests {
         #expect(try copy.snapshot().get(.documents, [1]) == [2])
     }
 
-    @Test func aStoreForReadingLeavesTheFilesAsTheyAre() throws {
+    @Test func aReadOnlyStoreDoesNotChangeTheFiles() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         try store.write { transaction throws(Status) in try transaction.put(.documents, [1], [2]) }
@@ -62,7 +62,7 @@ struct FileFormatTests {
         #expect(folder.size("c.sqlite") == nil)
     }
 
-    @Test func damageIsToldOf() throws {
+    @Test func damageIsReported() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"
         let store = try SQLiteStore(path: path)
@@ -81,7 +81,7 @@ struct FileFormatTests {
         #expect(try !damaged.damage(max: 10).isEmpty)
     }
 
-    @Test func aNewerFormatIsRefused() throws {
+    @Test func openingANewerFormatFails() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"
         try SQLiteStore(path: path).close()
@@ -93,7 +93,7 @@ struct FileFormatTests {
         ) { try SQLiteStore(path: path) }
     }
 
-    @Test func aFolderWithANewerFormatIsRefusedBeforeAnythingIsOpened() throws {
+    @Test func aFolderWithANewerFormatFailsBeforeAnyFileIsOpened() throws {
         let folder = TemporaryFolder()
         var provider: SQLiteStoreProvider? = try SQLiteStoreProvider(path: folder.path)
         try provider?.open(DatabaseName(project: "p")).close()
@@ -105,7 +105,7 @@ struct FileFormatTests {
         #expect(throws: FileFormat.newer(path, FileFormat.version + 1)) { try SQLiteStoreProvider(path: folder.path) }
     }
 
-    @Test func aForeignDatabaseIsRefusedAndLeftAlone() throws {
+    @Test func openingAForeignDatabaseFailsAndDoesNotChangeIt() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"
         try change(path, "CREATE TABLE t (x)")
@@ -117,7 +117,7 @@ struct FileFormatTests {
         #expect(folder.size("a.sqlite-wal") == nil)
     }
 
-    @Test func aFileThatIsNoDatabaseIsRefused() throws {
+    @Test func openingAFileThatIsNotADatabaseFails() throws {
         let folder = TemporaryFolder()
         try DataFolder.write(String(repeating: "no database", count: 1000), folder.path + "/a.sqlite")
         let path = folder.path + "/a.sqlite"
@@ -126,7 +126,7 @@ struct FileFormatTests {
         ) { try SQLiteStore(path: path) }
     }
 
-    @Test func anotherProcessIsKeptOut() throws {
+    @Test func anotherProcessIsLockedOut() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"
         let store = try SQLiteStore(path: path)
@@ -153,7 +153,7 @@ struct FileFormatTests {
         connection.close()
     }
 
-    @Test func aPathThatCannotBeOpenedIsNamed() throws {
+    @Test func theErrorNamesAPathThatCannotBeOpened() throws {
         let folder = TemporaryFolder()
         do throws(Status) {
             _ = try SQLiteStore(path: folder.path + "/missing/a.sqlite")
@@ -166,7 +166,7 @@ struct FileFormatTests {
 
     /// Changes a file by SQLite directly. A clear drops pages: its statements have no loop over rows, whose steps would
     /// be the writer's.
-    @Test func everythingIsDeletedWithoutALookAtRows() throws {
+    @Test func everythingIsDeletedWithoutAWalkOverRows() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"
         let store = try SQLiteStore(path: path)

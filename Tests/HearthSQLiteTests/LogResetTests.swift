@@ -89,7 +89,7 @@ struct LogResetTests {
         for (number, value) in expected { #expect(try snapshot.get(.documents, key(number)) == value, "seed \(seed)") }
     }
 
-    @Test func whatWasAskedBeforeTheLogWasBegunAnewIsDropped() throws {
+    @Test func requestsFromBeforeALogRestartAreDropped() throws {
         let run = Run()
         let store = try open(run)
         for round in 0..<50 {

@@ -8,7 +8,7 @@ import Testing
 struct PageCacheTests {
     private let folder = TemporaryFolder()
 
-    @Test(arguments: [1 << 20, 64 << 20]) func whatWasRolledBackIsNotRemembered(cacheBytes: Int) throws {
+    @Test(arguments: [1 << 20, 64 << 20]) func aRolledBackCommitIsNotRemembered(cacheBytes: Int) throws {
         var options = SQLiteStoreOptions()
         options.writerCache = CacheBudget(bytesMax: cacheBytes, eachBytesMax: cacheBytes, eachBytesMin: cacheBytes)
         let path = folder.path + "/a.sqlite"
@@ -49,7 +49,7 @@ struct PageCacheTests {
         #expect(try SQLiteStore(path: path, options: options).damage(max: 10) == [])
     }
 
-    @Test func aWalkIsNeededOnlyForPagesBehindTheEnd() {
+    @Test func aWalkIsNeededOnlyForPagesAfterTheEnd() {
         var cache = PageCache.Contents()
         for number: UInt32 in 1...10 { cache.hold(number) }
         #expect(!cache.mayReach(11))

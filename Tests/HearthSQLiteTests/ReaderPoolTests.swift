@@ -8,7 +8,7 @@ import Testing
 
 /// Snapshots by pooled connections.
 struct ReaderPoolTests {
-    @Test func snapshotsBeyondTheBoundAreRefused() throws {
+    @Test func snapshotsBeyondTheBoundFail() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
@@ -26,7 +26,7 @@ struct ReaderPoolTests {
         try store.snapshot().close()
     }
 
-    @Test func longReadsLeaveTheShortOnesTheirReaders() throws {
+    @Test func longReadsDoNotTakeTheReadersOfShortOnes() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
@@ -47,7 +47,7 @@ struct ReaderPoolTests {
         #expect(store.statistics.longSnapshots == 0 && store.statistics.shortSnapshots == 0)
     }
 
-    @Test func whatIsTakenAwayOrClosedIsCountedOut() throws {
+    @Test func revokedAndClosedSnapshotsAreUncounted() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         let open = [try store.snapshot(.long), try store.snapshot()]
@@ -232,7 +232,7 @@ struct ReaderPoolTests {
         }
     }
 
-    @Test func aClosedSnapshotRefusesItsCursorsAndNobodyElses() throws {
+    @Test func aClosedSnapshotFailsItsOwnCursorsOnly() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         try store.write { transaction throws(Status) in
@@ -254,7 +254,7 @@ struct ReaderPoolTests {
         #expect(try second.get(.entries, key(1)) == [])
     }
 
-    @Test func aTransactionThatEscapesIsRefused() throws {
+    @Test func anEscapedTransactionFails() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         var escaped: (any StoreTransaction)?

@@ -57,7 +57,7 @@ struct StoreHealthTests {
         #expect(journal.all.last == .closed && journal.all.count == 3)
     }
 
-    @Test func whatABodyRefusesIsNoFailureOfTheDisk() throws {
+    @Test func anErrorOfTheBodyIsNotADiskFailure() throws {
         let store = try open(pagesMax: nil)
         #expect(throws: Status.self) {
             try store.write { _ throws(Status) -> Void in throw .unavailable("as if") }
@@ -68,7 +68,7 @@ struct StoreHealthTests {
         #expect(journal.all == [.closed])
     }
 
-    @Test func snapshotsThatAreTakenAwayAreReported() throws {
+    @Test func revokedSnapshotsAreReported() throws {
         var options = SQLiteStoreOptions.shortWAL
         options.bounds.walPagesMax = 200
         options.observer = journal

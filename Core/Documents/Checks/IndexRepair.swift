@@ -56,7 +56,7 @@ package struct IndexRepair {
         } while position != nil
     }
 
-    /// Keys of a keyspace behind a position.
+    /// Keys of a keyspace after a position.
     private static func keys(
         of keyspace: Keyspace, after position: [UInt8]?, limit: Int, in snapshot: any Snapshot
     ) throws(Status) -> [[UInt8]] {

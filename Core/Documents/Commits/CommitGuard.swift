@@ -39,7 +39,7 @@ package struct GuardedCommit {
 
     /// A document before the commit.
     package func before(_ path: ResourcePath) throws(Status) -> StoredDocument? {
-        try reads.look()
+        try reads.willRead()
         let key = DocumentKey.encode(path)
         let isStaged = staged.touches(key)
         reads.note(key, isStaged: isStaged)
@@ -55,7 +55,7 @@ package struct GuardedCommit {
 
     /// The fields of a document after the commit; nil when there is none.
     package func after(_ path: ResourcePath) throws(Status) -> MapValue? {
-        try reads.look()
+        try reads.willRead()
         let key = DocumentKey.encode(path)
         let isStaged = staged.touches(key)
         reads.note(key, isStaged: isStaged)

@@ -137,7 +137,7 @@ final class GuardReads {
     }
 
     /// Must be called before each document that the guard reads.
-    func look() throws(Status) {
+    func willRead() throws(Status) {
         guard isTooMuch || isOver() else { return }
         isTooMuch = true
         throw StagedCommit.isTooMuch

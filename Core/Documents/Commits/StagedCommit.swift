@@ -57,7 +57,7 @@ struct StagedCommit: Sendable {
     private let latest: Int64
     /// In the order of first mention.
     private var states: [State] = []
-    private var places: [[UInt8]: Int] = [:]
+    private var slots: [[UInt8]: Int] = [:]
     /// Up to this many keys are compared one by one, because hashing them costs more.
     private static let comparedMax = 8
     private var outcomes: [(outcome: Outcome, transformResults: [Value])] = []
@@ -94,7 +94,7 @@ struct StagedCommit: Sendable {
             if index % Self.writesBetweenChecks == 0, index > 0, !isWanted() { throw CommitPipeline.unwanted }
             try stage(write, on: snapshot)
         }
-        for place in states.indices { try Self.finish(&states[place]) }
+        for slot in states.indices { try Self.finish(&states[slot]) }
     }
 
     private static let writesBetweenChecks = 256
@@ -110,56 +110,56 @@ struct StagedCommit: Sendable {
     // all states to access one.
 
     private mutating func stage(_ write: Write, on snapshot: any Snapshot) throws(Status) {
-        let place = try self.place(for: write, on: snapshot)
+        let slot = try self.slot(for: write, on: snapshot)
         // After the first failed precondition the others do not matter.
         if deferredFailure == nil {
             do throws(Status) {
-                try Self.check(write.precondition, &states[place], latest: latest, &workBytes)
+                try Self.check(write.precondition, &states[slot], latest: latest, &workBytes)
             } catch {
                 if !defersPreconditions { throw error }
                 deferredFailure = error
             }
         }
         switch write.operation {
-        case .verify: outcomes.append((Self.verification(of: states[place], place), []))
+        case .verify: outcomes.append((Self.verification(of: states[slot], slot), []))
         case .delete:
-            states[place].content = .missing
+            states[slot].content = .missing
             outcomes.append((.none, []))
         case .update(let fields, let mask):
             let results = try Self.update(
-                &states[place], write, fields, mask, requestTime: requestTime, &workBytes)
-            outcomes.append((.document(place), results))
+                &states[slot], write, fields, mask, requestTime: requestTime, &workBytes)
+            outcomes.append((.document(slot), results))
         }
         if workBytes > Limits.commitWorkBytesMax { throw Self.tooBig }
     }
 
-    private mutating func place(for write: Write, on snapshot: any Snapshot) throws(Status) -> Int {
+    private mutating func slot(for write: Write, on snapshot: any Snapshot) throws(Status) -> Int {
         let key = DocumentKey.encode(write.document.path)
-        if let known = place(of: key) { return known }
+        if let known = slot(of: key) { return known }
         let original = try snapshot.document(key)
         storedBytes += original?.fields.count ?? 0
         if storedBytes > storedBytesMax { throw Self.isTooMuch }
         if storedBytes > Limits.commitBytesMax { throw Self.tooBig }
-        let place = states.count
+        let slot = states.count
         states.append(
             State(key: key, name: write.document, original: original, content: original == nil ? .missing : .original))
-        if place >= Self.comparedMax {
-            if places.isEmpty { for (place, state) in states.enumerated() { places[state.key] = place } }
-            places[key] = place
+        if slot >= Self.comparedMax {
+            if slots.isEmpty { for (slot, state) in states.enumerated() { slots[state.key] = slot } }
+            slots[key] = slot
         }
-        return place
+        return slot
     }
 
-    private func place(of key: [UInt8]) -> Int? {
-        states.count > Self.comparedMax ? places[key] : states.firstIndex { $0.key == key }
+    private func slot(of key: [UInt8]) -> Int? {
+        states.count > Self.comparedMax ? slots[key] : states.firstIndex { $0.key == key }
     }
 
-    private static func verification(of state: State, _ place: Int) -> Outcome {
-        guard let original = state.original else { return state.exists ? .document(place) : .none }
+    private static func verification(of state: State, _ slot: Int) -> Outcome {
+        guard let original = state.original else { return state.exists ? .document(slot) : .none }
         switch state.content {
         case .original: return .unchanged(original.updateVersion)
         case .tree where state.equalsOriginal == true: return .unchanged(original.updateVersion)
-        case .tree: return .document(place)
+        case .tree: return .document(slot)
         case .missing: return .none
         }
     }
@@ -287,17 +287,17 @@ struct StagedCommit: Sendable {
 
     // MARK: The state after the commit
 
-    func touches(_ key: [UInt8]) -> Bool { place(of: key) != nil }
+    func touches(_ key: [UInt8]) -> Bool { slot(of: key) != nil }
 
     /// The stored state of a document that the commit touches.
-    func original(of key: [UInt8]) -> StoredDocument? { place(of: key).flatMap { states[$0].original } }
+    func original(of key: [UInt8]) -> StoredDocument? { slot(of: key).flatMap { states[$0].original } }
 
     /// The fields, after the commit, of a document that it touches; nil also when it has none.
     func fields(of key: [UInt8]) throws(Status) -> MapValue? {
-        guard let place = place(of: key) else { return nil }
-        switch states[place].content {
+        guard let slot = slot(of: key) else { return nil }
+        switch states[slot].content {
         case .missing: return nil
-        case .original: return try states[place].original.map(Self.decode)
+        case .original: return try states[slot].original.map(Self.decode)
         case .tree(let tree): return tree
         }
     }
@@ -330,7 +330,7 @@ struct StagedCommit: Sendable {
                 switch outcome {
                 case .none: nil
                 case .unchanged(let stored): stored
-                case .document(let place): updateTime(states[place], version: version)
+                case .document(let slot): updateTime(states[slot], version: version)
                 }
             return WriteResult(
                 updateTime: time.map { Timestamp(microseconds: $0) }, transformResults: transformResults)
@@ -344,8 +344,8 @@ struct StagedCommit: Sendable {
 
     /// The state of a written document after the whole commit; nil when it does not exist.
     func document(afterWrite index: Int, version: Int64) -> StoredDocument? {
-        guard case .document(let place) = outcomes[index].outcome else { return nil }
-        return Self.after(states[place], version: version)
+        guard case .document(let slot) = outcomes[index].outcome else { return nil }
+        return Self.after(states[slot], version: version)
     }
 
     /// The keys of the documents that differ from the stored ones.

@@ -26,10 +26,10 @@ final class FeedIndex: Sendable {
         /// Memory of a name that is new in a generation, besides its bytes: the array and the slot in the table.
         private static let unitsPerName = 16
 
-        mutating func note(_ place: FeedIndex.Place, _ version: Int64) {
+        mutating func note(_ location: FeedIndex.Location, _ version: Int64) {
             last = max(last, version)
-            Self.note(ByteKey(place.prefix), version, &collections, &units)
-            Self.note(ByteKey(place.segment), version, &groups, &units)
+            Self.note(ByteKey(location.prefix), version, &collections, &units)
+            Self.note(ByteKey(location.segment), version, &groups, &units)
         }
 
         private static func note(
@@ -109,7 +109,7 @@ final class FeedIndex: Sendable {
     }
 
     /// A collection that a document is in.
-    struct Place {
+    struct Location {
         /// The common prefix of its documents' keys.
         var prefix: [UInt8]
         /// The encoded id of the collection.
@@ -176,12 +176,12 @@ final class FeedIndex: Sendable {
         state.withLock { state in
             state.latest = set.version
             let before = state.units
-            var last: Place?
+            var last: Location?
             for change in set.changes {
                 if let last, last.holds(change.key) { continue }
-                guard let place = Place(of: change.key) else { continue }
-                state.newer.note(place, set.version)
-                last = place
+                guard let location = Location(of: change.key) else { continue }
+                state.newer.note(location, set.version)
+                last = location
             }
             let isCrowded = shared.isCrowded
             if state.newer.units > (isCrowded ? min(unitsMax, littleUnits) : unitsMax) {
@@ -278,7 +278,7 @@ final class FeedIndex: Sendable {
         let end: Int64
         fileprivate var generation = Generation()
         fileprivate let unitsMax: Int
-        private var last: (place: Place, version: Int64)?
+        private var last: (location: Location, version: Int64)?
 
         fileprivate init(begin: Int64, end: Int64, unitsMax: Int) {
             self.begin = begin
@@ -288,10 +288,10 @@ final class FeedIndex: Sendable {
 
         mutating func note(_ key: [UInt8], _ version: Int64) {
             if version > end || generation.units > unitsMax { return }
-            if let last, last.version == version, last.place.holds(key) { return }
-            guard let place = Place(of: key) else { return }
-            generation.note(place, version)
-            last = (place, version)
+            if let last, last.version == version, last.location.holds(key) { return }
+            guard let location = Location(of: key) else { return }
+            generation.note(location, version)
+            last = (location, version)
         }
     }
 

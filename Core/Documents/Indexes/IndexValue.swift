@@ -240,7 +240,7 @@ package enum IndexValue {
             return true
         }
 
-        mutating func skipText() -> Bool {
+        mutating func skipString() -> Bool {
             while let byte = read() {
                 guard byte == 0 else { continue }
                 guard let next = read() else { return false }
@@ -268,7 +268,7 @@ package enum IndexValue {
             case Tag.boolean: return skip(1)
             case Tag.number: return skipNumber()
             case Tag.timestamp: return skip(8)
-            case Tag.string, Tag.bytes: return skipText()
+            case Tag.string, Tag.bytes: return skipString()
             case Tag.reference: return skipSegments()
             case Tag.geoPoint: return skipNumber() && skipNumber()
             case Tag.vector: return skipVector(depth: depth)
@@ -276,7 +276,7 @@ package enum IndexValue {
                 while position < limit {
                     if bytes[position] ^ flip == Tag.terminator { return skip(1) }
                     if tag == Tag.map {
-                        guard skip(1), skipText() else { return false }
+                        guard skip(1), skipString() else { return false }
                     }
                     guard skipValue(depth: depth + 1) else { return false }
                 }
@@ -291,7 +291,7 @@ package enum IndexValue {
                 switch tag {
                 case Tag.terminator: return true
                 case Tag.numericSegment: if !skip(8) { return false }
-                case Tag.stringSegment: if !skipText() { return false }
+                case Tag.stringSegment: if !skipString() { return false }
                 default: return false
                 }
             }

@@ -6,8 +6,8 @@ import HearthModel
 ///     document key: SEG(collection) SEG(id) … SEG(collection) 02 SEG(id) 02
 ///
 /// SEG is that of `IndexValue`. Path keys have the order of names: segment by segment, a parent before its descendants.
-/// Document keys differ only by a terminator after the last collection: so the documents of one collection stand side
-/// by side (a scan of the prefix up to that terminator), and all that lies below a document or in and below a
+/// Document keys differ only by a terminator after the last collection: so the documents of one collection are
+/// adjacent (a scan of the prefix up to that terminator), and everything below a document or in and below a
 /// collection is one range too. `documents` is ordered by document keys.
 package enum DocumentKey {
     private typealias Tag = IndexValue.Tag

@@ -17,12 +17,13 @@ extension Planner {
     ///
     /// In a collection, uncovered equalities are filtered afterwards; a collection group needs a full cover.
     func definedBranch(
-        _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace, scope: IndexDefinition.Scope
+        _ constraints: Constraints, _ sortFields: [Query.Order], in collection: ScannedCollection,
+        scope: IndexDefinition.Scope
     ) -> QueryPlan.Branch? {
         // The names in a group's index start at the root; below a document they would have to be cut out of the middle
         // of its keys.
         if scope == .collectionGroup, !query.parentPath.isRoot { return nil }
-        let candidates = candidates(constraints, sortFields, in: place, scope: scope)
+        let candidates = candidates(constraints, sortFields, in: collection, scope: scope)
         guard let reverse = candidates.first?.reverse else { return nil }
         var chosen: [Candidate] = []
         var openFields = Set(constraints.fields.map(\.path).filter { constraints.isEquality($0) })
@@ -39,13 +40,14 @@ extension Planner {
         let isFull = openFields.isEmpty && openMemberships.isEmpty
         if scope == .collectionGroup, !isFull || constraints.isOnlyByName { return nil }
         if chosen[0].coverage == 0, !isFull { return nil }
-        return branch(chosen, constraints, sortFields, in: place, isFull: isFull)
+        return branch(chosen, constraints, sortFields, in: collection, isFull: isFull)
     }
 
     private func candidates(
-        _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace, scope: IndexDefinition.Scope
+        _ constraints: Constraints, _ sortFields: [Query.Order], in collection: ScannedCollection,
+        scope: IndexDefinition.Scope
     ) -> [Candidate] {
-        catalog.definitions(for: place.collectionID)
+        catalog.definitions(for: collection.id)
             .filter { $0.state == .ready && $0.scope == scope }
             .compactMap { candidate($0, constraints, sortFields) }
             .sorted { ($0.coverage, $1.definition.id) > ($1.coverage, $0.definition.id) }
@@ -81,7 +83,8 @@ extension Planner {
     }
 
     private func branch(
-        _ chosen: [Candidate], _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace,
+        _ chosen: [Candidate], _ constraints: Constraints, _ sortFields: [Query.Order],
+        in collection: ScannedCollection,
         isFull: Bool
     ) -> QueryPlan.Branch {
         let first = chosen[0]
@@ -104,17 +107,17 @@ extension Planner {
         }
         let isGroup = first.definition.scope == .collectionGroup
         let parts = constraints.parts(query)
-        let bounds = suffixBounds(parts, namePrefix: place.namePrefix, reverse: first.reverse)
+        let bounds = suffixBounds(parts, namePrefix: collection.namePrefix, reverse: first.reverse)
         let residual = constraints.residual(covered: covered)
         // Without sort fields names lead the suffixes, and the ranges of the sources are ranges of names.
         let names = sortFields.isEmpty ? nil : constraints.names
         return QueryPlan.Branch(
-            sources: chosen.map { source($0, constraints, sortFields, in: place, within: bounds.range) },
-            reverse: first.reverse, complemented: complemented, parts: parts, namePrefix: place.namePrefix,
-            keyPrefix: isGroup ? [] : place.prefix, nameIsPath: isGroup,
+            sources: chosen.map { source($0, constraints, sortFields, in: collection, within: bounds.range) },
+            reverse: first.reverse, complemented: complemented, parts: parts, namePrefix: collection.namePrefix,
+            keyPrefix: isGroup ? [] : collection.prefix, nameIsPath: isGroup,
             nameComplemented: first.definition.nameDescending, names: names, components: components, residual: residual,
             isExact: residual.isEmpty && components.isEmpty && names == nil && bounds.isExact,
-            missingIndex: isFull ? nil : missingIndex(constraints, place.collectionID, first.definition.scope))
+            missingIndex: isFull ? nil : missingIndex(constraints, collection.id, first.definition.scope))
     }
 
     private func isCutElement(_ value: Value) -> Bool {
@@ -123,11 +126,12 @@ extension Planner {
     }
 
     private func source(
-        _ candidate: Candidate, _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace,
+        _ candidate: Candidate, _ constraints: Constraints, _ sortFields: [Query.Order],
+        in collection: ScannedCollection,
         within bounds: KeyRange
     ) -> QueryPlan.Source {
         let definition = candidate.definition
-        var prefix = IndexKey.definitionPrefix(definition, collectionPrefix: place.prefix)
+        var prefix = IndexKey.definitionPrefix(definition, collectionPrefix: collection.prefix)
         for field in definition.fields.dropLast(sortFields.count) {
             if field.kind == .contains, let membership = candidate.membership {
                 IndexValue.appendCut(membership.value, to: &prefix)

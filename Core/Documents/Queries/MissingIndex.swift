@@ -5,12 +5,12 @@ import HearthWire
 package enum MissingIndex {
     package static func status(_ index: IndexDefinition, database: DatabaseName) -> Status {
         let payload = Self.payload(index, database: database)
-        let place =
+        let page =
             database.database == DatabaseName.defaultDatabase
             ? "firestore/indexes" : "firestore/databases/\(database.database)/indexes"
         return .failedPrecondition(
             "The query requires an index. You can create it here: https://console.firebase.google.com/v1/r/project/"
-                + "\(database.project)/\(place)?create_composite=\(payload) or add to firestore.indexes.json: "
+                + "\(database.project)/\(page)?create_composite=\(payload) or add to firestore.indexes.json: "
                 + definitionJSON(index))
     }
 

@@ -72,16 +72,16 @@ package final class WorkMeter {
     @inline(__always)
     package func chargeEntry() throws(Status) {
         entriesScanned += 1
-        if entriesScanned >= nextCheck { try look() }
+        if entriesScanned >= nextCheck { try checkBounds() }
     }
 
     /// Entries that were counted together.
     func charge(entries: Int) throws(Status) {
         entriesScanned += entries
-        if entriesScanned >= nextCheck { try look() }
+        if entriesScanned >= nextCheck { try checkBounds() }
     }
 
-    private func look() throws(Status) {
+    private func checkBounds() throws(Status) {
         if entriesScanned > entriesMax || bytesRead > bytesMax { throw Self.isHeavier }
         nextCheck = entriesScanned + Self.checkEntries
         nextCheckBytes = bytesRead + Self.checkBytes

@@ -115,12 +115,12 @@ package final class ChangeHub: Sendable {
             state.version = set.version
             if state.scopes.isEmpty { return }
             var receivers: [ObjectIdentifier: any ChangeReceiver] = [:]
-            func look(_ scope: WatchScope) {
+            func collect(_ scope: WatchScope) {
                 guard let entries = state.scopes[scope] else { return }
                 for (id, entry) in entries { receivers[id] = entry.receiver }
             }
             let scopes = set.changes.map { Self.scopes(of: $0.key) }
-            for each in scopes { for scope in each { look(scope) } }
+            for each in scopes { for scope in each { collect(scope) } }
             for receiver in receivers.values { receiver.receive(.committed(set, scopes: scopes)) }
         }
     }

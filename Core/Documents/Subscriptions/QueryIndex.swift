@@ -119,8 +119,8 @@ package struct QueryIndex<Element: AnyObject> {
     /// Those that may match the document before or after the change.
     package func candidates(for change: Change) throws(Status) -> [Element] {
         var found = always
-        _ = try look(at: change) { value, anchors in
-            Self.look(up: value, in: anchors, &found)
+        _ = try forEachAnchor(at: change) { value, anchors in
+            Self.find(value, in: anchors, &found)
             return false
         }
         if names.count > 0, let key = DocumentKey.toPathKey(change.key) {
@@ -133,14 +133,14 @@ package struct QueryIndex<Element: AnyObject> {
     package func hasCandidates(for change: Change) throws(Status) -> Bool {
         if !always.isEmpty { return true }
         if names.count > 0, let key = DocumentKey.toPathKey(change.key), names.holds(key) { return true }
-        return try look(at: change) { value, anchors in Self.isAnchored(value, in: anchors) }
+        return try forEachAnchor(at: change) { value, anchors in Self.isAnchored(value, in: anchors) }
     }
 
     /// One side of a change in a map: its reader and the map's entries.
     private typealias Side = (reader: FieldsReader, entries: [FieldsReader.Entry])
 
     /// Calls `body` with the values that the document has, before or after, where queries are filed, until it returns true.
-    private func look(
+    private func forEachAnchor(
         at change: Change, _ body: (Value, FieldAnchors) -> Bool
     ) throws(Status) -> Bool {
         if fields.isEmpty { return false }
@@ -149,17 +149,17 @@ package struct QueryIndex<Element: AnyObject> {
             for (path, anchors) in fields {
                 var ranges: [(FieldsReader, Range<Int>)] = []
                 for reader in readers { if let range = try reader.locate(path) { ranges.append((reader, range)) } }
-                if try look(at: ranges, anchors, body) { return true }
+                if try forEachAnchor(at: ranges, anchors, body) { return true }
             }
             return false
         }
         var sides: [Side] = []
         for reader in readers { sides.append((reader, try reader.entries())) }
-        return try look(at: sides, paths, body)
+        return try forEachAnchor(at: sides, paths, body)
     }
 
     /// Walks over the fields of a document, or of a map in it, and follows those that queries name.
-    private func look(
+    private func forEachAnchor(
         at sides: [Side], _ tree: PathTree, _ body: (Value, FieldAnchors) -> Bool
     ) throws(Status) -> Bool {
         var values: [[UInt8]: [(FieldsReader, Range<Int>)]] = [:]
@@ -171,19 +171,21 @@ package struct QueryIndex<Element: AnyObject> {
         }
         for (name, ranges) in values {
             guard let child = tree.children[name] else { continue }
-            if let path = child.path, let anchors = fields[path], try look(at: ranges, anchors, body) { return true }
+            if let path = child.path, let anchors = fields[path], try forEachAnchor(at: ranges, anchors, body) {
+                return true
+            }
             if child.children.isEmpty { continue }
             var below: [Side] = []
             for (reader, range) in Self.areEqual(ranges) ? ranges.prefix(1) : ranges[...] {
                 below.append((reader, try reader.entries(ofMap: range)))
             }
-            if try look(at: below, child, body) { return true }
+            if try forEachAnchor(at: below, child, body) { return true }
         }
         return false
     }
 
     /// Most changes leave most fields unchanged: equal values are examined once.
-    private func look(
+    private func forEachAnchor(
         at ranges: [(FieldsReader, Range<Int>)], _ anchors: FieldAnchors, _ body: (Value, FieldAnchors) -> Bool
     ) throws(Status) -> Bool {
         for (reader, range) in Self.areEqual(ranges) ? ranges.prefix(1) : ranges[...] {
@@ -197,7 +199,7 @@ package struct QueryIndex<Element: AnyObject> {
         return ranges[0].0.bytes[ranges[0].1] == ranges[1].0.bytes[ranges[1].1]
     }
 
-    private static func look(up value: Value, in anchors: FieldAnchors, _ found: inout Elements) {
+    private static func find(_ value: Value, in anchors: FieldAnchors, _ found: inout Elements) {
         let key = IndexValue.encode(value)
         if let elements = anchors.values[key] { found.merge(elements) { $1 } }
         anchors.ranges.forEach(containing: key) { found[ObjectIdentifier($0)] = $0 }

@@ -8,7 +8,7 @@ import Synchronization
 /// clients that retry a failed commit only a few times, without a pause, must all succeed. So a read in a read-write
 /// transaction waits for its lock on the document or the query behind the transactions that read the same before it. A
 /// commit waits for the locks of others on the documents that it changes, before the reads that wait behind the same
-/// transaction. No lock outlasts its lease while somebody waits. A lease counts from the time of the grant, however
+/// transaction. No lock outlasts its lease while another owner waits. A lease counts from the time of the grant, however
 /// often its owner reads the same again. An overtaken owner takes no more locks: it continues without, and its commit
 /// fails if the data that it read has changed. Of a cycle of transactions that wait for each other the youngest is
 /// doomed: it loses its locks, and its commit fails.
@@ -42,7 +42,7 @@ final class LockTable: Sendable {
         /// Documents on which it has the lock or waits for it.
         var documents: Set<[UInt8]> = []
         var awaitedDocuments: Set<[UInt8]> = []
-        var queries: [QueryLocks.Place] = []
+        var queries: [QueryLocks.LockID] = []
         var isDoomed = false
         /// Its locks were taken away because its lease was over.
         var isOvertaken = false
@@ -130,7 +130,7 @@ final class LockTable: Sendable {
     /// A lock that was taken, to release it alone.
     enum Taken: Sendable {
         case document([UInt8])
-        case query(QueryLocks.Place)
+        case query(QueryLocks.LockID)
     }
 
     /// Takes a lock, or queues for it.
@@ -145,13 +145,13 @@ final class LockTable: Sendable {
                 calls.append(granted)
                 return .unchanged
             }
-            let (hasTurn, taken): (Bool?, Taken?) =
+            let (isGranted, taken): (Bool?, Taken?) =
                 switch resource {
                 case .document(let key): enqueue(owner, key, isCommit, granted, &state)
                 case .query(let matcher): enqueue(owner, matcher, granted, &state)
                 }
-            guard let hasTurn else { return .refused }
-            if hasTurn {
+            guard let isGranted else { return .refused }
+            if isGranted {
                 calls.append(granted)
             } else {
                 state.waiting.insert(owner)
@@ -167,13 +167,13 @@ final class LockTable: Sendable {
     /// Whether the lock is granted, nil when the queue is full; and the owner's new entries.
     private func enqueue(
         _ owner: Owner, _ key: [UInt8], _ isCommit: Bool, _ granted: @escaping Callback, _ state: inout State
-    ) -> (hasTurn: Bool?, taken: Taken?) {
+    ) -> (isGranted: Bool?, taken: Taken?) {
         if state.owners[owner]!.documents.contains(key) {
             // One queue entry is enough for an owner: all its calls there wait for the same lock.
-            guard let place = state.documents[key]?.firstIndex(where: { $0.owner == owner }), place > 0 else {
+            guard let position = state.documents[key]?.firstIndex(where: { $0.owner == owner }), position > 0 else {
                 return (true, nil)
             }
-            state.documents[key]![place].grants.append(granted)
+            state.documents[key]![position].grants.append(granted)
             return (false, nil)
         }
         let length = state.documents[key]?.count ?? 0
@@ -181,13 +181,13 @@ final class LockTable: Sendable {
         var queue = state.documents.removeValue(forKey: key) ?? []
         // A reading transaction may take its time. A commit that waits to write behind it comes before further readers,
         // or these could keep it out by alternating; when a writer has the lock, everyone is queued in order.
-        var place = queue.count
+        var position = queue.count
         if isCommit, let first = queue.first, !first.isCommit {
-            place = queue.dropFirst().firstIndex { !$0.isCommit } ?? place
+            position = queue.dropFirst().firstIndex { !$0.isCommit } ?? position
         }
         queue.insert(
             Request(owner: owner, grants: length == 0 ? [] : [granted], isCommit: isCommit, leaseUntil: lease()),
-            at: place)
+            at: position)
         state.documents[key] = queue
         state.owners[owner]!.documents.insert(key)
         if length > 0 { state.owners[owner]!.awaitedDocuments.insert(key) }
@@ -196,11 +196,11 @@ final class LockTable: Sendable {
 
     private func enqueue(
         _ owner: Owner, _ matcher: QueryMatcher, _ granted: @escaping Callback, _ state: inout State
-    ) -> (hasTurn: Bool?, taken: Taken?) {
+    ) -> (isGranted: Bool?, taken: Taken?) {
         if state.queries.count >= Limits.lockQueueLengthMax { return (nil, nil) }
-        let (place, hasTurn) = state.queries.append(owner, QueryFootprint(matcher), leaseUntil: lease(), granted)
-        if let place { state.owners[owner]!.queries.append(place) }
-        return (hasTurn, place.map { .query($0) })
+        let (id, isGranted) = state.queries.append(owner, QueryFootprint(matcher), leaseUntil: lease(), granted)
+        if let id { state.owners[owner]!.queries.append(id) }
+        return (isGranted, id.map { .query($0) })
     }
 
     /// Calls `released` when `holder` has released its locks: now when it has none.
@@ -264,11 +264,11 @@ final class LockTable: Sendable {
                     guard state.owners[owner]?.documents.remove(key) != nil else { continue }
                     state.owners[owner]!.awaitedDocuments.remove(key)
                     leave(owner, key, &state, &calls)
-                case .query(let place):
-                    let index = state.owners[owner]?.queries.firstIndex { $0.number == place.number }
+                case .query(let id):
+                    let index = state.owners[owner]?.queries.firstIndex { $0.number == id.number }
                     guard let index else { continue }
                     state.owners[owner]!.queries.remove(at: index)
-                    removeQueries([place], &state, &calls)
+                    removeQueries([id], &state, &calls)
                 }
             }
             if let ownerState = state.owners[owner], ownerState.holdsNothing {
@@ -280,9 +280,9 @@ final class LockTable: Sendable {
     }
 
     private func removeQueries(
-        _ places: [QueryLocks.Place], isOvertaken: Bool = false, _ state: inout State, _ calls: inout [Callback]
+        _ ids: [QueryLocks.LockID], isOvertaken: Bool = false, _ state: inout State, _ calls: inout [Callback]
     ) {
-        let (waiting, granted) = state.queries.remove(places, leaseUntil: lease())
+        let (waiting, granted) = state.queries.remove(ids, leaseUntil: lease())
         calls += waiting
         for (owner, grants) in granted {
             if isOvertaken { state.owners[owner]?.tookOverAt = clock.monotonicNanoseconds() }
@@ -330,9 +330,9 @@ final class LockTable: Sendable {
 
     private func leave(_ owner: Owner, _ key: [UInt8], _ state: inout State, _ calls: inout [Callback]) {
         guard var queue = state.documents.removeValue(forKey: key) else { return }
-        if let place = queue.firstIndex(where: { $0.owner == owner }) {
-            calls += queue[place].grants
-            queue.remove(at: place)
+        if let position = queue.firstIndex(where: { $0.owner == owner }) {
+            calls += queue[position].grants
+            queue.remove(at: position)
         }
         guard !queue.isEmpty else { return }
         if !queue[0].grants.isEmpty {
@@ -388,10 +388,10 @@ final class LockTable: Sendable {
         guard let ownerState = state.owners[owner] else { return [] }
         var others = state.queries.owners(before: ownerState.queries)
         for key in ownerState.awaitedDocuments {
-            guard let queue = state.documents[key], let place = queue.firstIndex(where: { $0.owner == owner }),
-                place > 0
+            guard let queue = state.documents[key], let position = queue.firstIndex(where: { $0.owner == owner }),
+                position > 0
             else { continue }
-            others.append(queue[place - 1].owner)
+            others.append(queue[position - 1].owner)
         }
         if let holder = ownerState.awaitedRelease { others.append(holder) }
         return others

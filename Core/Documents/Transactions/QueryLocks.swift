@@ -12,7 +12,7 @@ struct QueryLocks {
     typealias Callback = LockTable.Callback
 
     /// Identifies a lock.
-    struct Place: Sendable {
+    struct LockID: Sendable {
         var number: UInt64
     }
 
@@ -33,7 +33,7 @@ struct QueryLocks {
             grants = []
         }
 
-        var hasTurn: Bool { grants.isEmpty }
+        var isGranted: Bool { grants.isEmpty }
     }
 
     /// The locks on equal queries, one for each owner.
@@ -118,15 +118,15 @@ struct QueryLocks {
     /// - Returns: the new lock; nil when the owner has one on the same query already, or waits for it.
     mutating func append(
         _ owner: Owner, _ footprint: QueryFootprint, leaseUntil: UInt64 = .max, _ granted: @escaping Callback
-    ) -> (place: Place?, hasTurn: Bool) {
+    ) -> (id: LockID?, isGranted: Bool) {
         lastNumber += 1
         var key = footprint.key
         // A query without results shares nothing, not even with equal queries.
         if footprint.alternatives.isEmpty { IndexValue.appendBigEndian(lastNumber, to: &key) }
         let group = groups[key] ?? Group(footprint, key: key)
         if let known = group.byOwner[owner] {
-            if !known.hasTurn { known.grants.append(granted) }
-            return (nil, known.hasTurn)
+            if !known.isGranted { known.grants.append(granted) }
+            return (nil, known.isGranted)
         }
         let lock = Lock(lastNumber, owner, group, leaseUntil: leaseUntil)
         locks[lock.number] = lock
@@ -135,9 +135,9 @@ struct QueryLocks {
             lock.grants = [granted]
         } else {
             file(group)
-            if !findTurn(of: group) { lock.grants = [granted] }
+            if !canGrant(to: group) { lock.grants = [granted] }
         }
-        return (Place(number: lock.number), lock.hasTurn)
+        return (LockID(number: lock.number), lock.isGranted)
     }
 
     private mutating func file(_ group: Group) {
@@ -167,12 +167,12 @@ struct QueryLocks {
     /// - Returns: the callbacks of the removed ones that were still waiting, and those that are granted now, in the
     ///   order of arrival.
     mutating func remove(
-        _ places: [Place], leaseUntil: UInt64 = .max
+        _ ids: [LockID], leaseUntil: UInt64 = .max
     ) -> (waiting: [Callback], granted: [(owner: Owner, calls: [Callback])]) {
         var waiting: [Callback] = []
         var changed: [ObjectIdentifier: Group] = [:]
-        for place in places {
-            guard let lock = locks.removeValue(forKey: place.number) else { continue }
+        for id in ids {
+            guard let lock = locks.removeValue(forKey: id.number) else { continue }
             let group = lock.group
             if group.locks.first === lock { stopWaiting(group) }
             group.remove(lock)
@@ -188,9 +188,9 @@ struct QueryLocks {
             }
             group.waiting = [:]
         }
-        let first = open.values.compactMap(\.locks.first).filter { !$0.hasTurn && $0.group.awaited == nil }
+        let first = open.values.compactMap(\.locks.first).filter { !$0.isGranted && $0.group.awaited == nil }
         var granted: [(owner: Owner, calls: [Callback])] = []
-        for lock in first.sorted(by: { $0.number < $1.number }) where findTurn(of: lock.group) {
+        for lock in first.sorted(by: { $0.number < $1.number }) where canGrant(to: lock.group) {
             granted.append((lock.owner, lock.grants))
             lock.grants = []
             lock.leaseUntil = leaseUntil
@@ -215,7 +215,7 @@ struct QueryLocks {
     // MARK: Order of the locks
 
     /// Whether no lock is before the first of a group; otherwise it waits for one with which it may share a document.
-    private func findTurn(of group: Group) -> Bool {
+    private func canGrant(to group: Group) -> Bool {
         guard let first = group.locks.first else { return false }
         let isBlocked = visit(near: group) { other in
             guard other.precedes(first) else { return false }
@@ -241,15 +241,15 @@ struct QueryLocks {
         return collections[id]?.contains(where: visit) ?? false
     }
 
-    private func waitingLocks(_ places: [Place]) -> [Lock] {
-        places.compactMap { locks[$0.number] }.filter { !$0.hasTurn }
+    private func waitingLocks(_ ids: [LockID]) -> [Lock] {
+        ids.compactMap { locks[$0.number] }.filter { !$0.isGranted }
     }
 
     /// Owners for which the waiting locks among these wait: of each group the nearest. Those farther ahead in the group
     /// are found through that one.
-    func owners(before places: [Place]) -> [Owner] {
+    func owners(before ids: [LockID]) -> [Owner] {
         var owners: Set<Owner> = []
-        for lock in waitingLocks(places) {
+        for lock in waitingLocks(ids) {
             if let other = lock.group.last(before: lock) { owners.insert(other.owner) }
             _ = visit(near: lock.group) { group in
                 if let other = group.last(before: lock) { owners.insert(other.owner) }
@@ -260,33 +260,33 @@ struct QueryLocks {
     }
 
     /// Of all that are before them, those whose lock is granted.
-    func holders(before places: [Place]) -> [(owner: Owner, leaseUntil: UInt64)] {
+    func holders(before ids: [LockID]) -> [(owner: Owner, leaseUntil: UInt64)] {
         var owners: [Owner: UInt64] = [:]
-        for lock in waitingLocks(places) {
-            func look(_ group: Group) -> Bool {
-                guard let first = group.locks.first, first.hasTurn, first.owner != lock.owner,
+        for lock in waitingLocks(ids) {
+            func examine(_ group: Group) -> Bool {
+                guard let first = group.locks.first, first.isGranted, first.owner != lock.owner,
                     first.number < lock.number
                 else { return false }
                 owners[first.owner] = min(owners[first.owner] ?? .max, first.leaseUntil)
                 return false
             }
-            _ = look(lock.group)
-            _ = visit(near: lock.group, look)
+            _ = examine(lock.group)
+            _ = visit(near: lock.group, examine)
         }
         return owners.map { ($0.key, $0.value) }
     }
 
     /// The end of the first lease among some locks that are granted.
-    func earliestLease(of places: [Place]) -> UInt64? {
-        places.compactMap { locks[$0.number] }.filter(\.hasTurn).map(\.leaseUntil).min()
+    func earliestLease(of ids: [LockID]) -> UInt64? {
+        ids.compactMap { locks[$0.number] }.filter(\.isGranted).map(\.leaseUntil).min()
     }
 
     /// Whether others wait for some locks.
-    func areAwaited(_ places: [Place]) -> Bool {
-        places.compactMap { locks[$0.number] }.contains { lock in
+    func areAwaited(_ ids: [LockID]) -> Bool {
+        ids.compactMap { locks[$0.number] }.contains { lock in
             func waits(_ group: Group) -> Bool {
                 guard let last = group.locks.last else { return false }
-                return !last.hasTurn && last.number > lock.number
+                return !last.isGranted && last.number > lock.number
             }
             return waits(lock.group) || visit(near: lock.group, waits)
         }
@@ -301,7 +301,7 @@ struct QueryLocks {
         for scope in ChangeHub.scopes(of: change.key) {
             guard let shelf = shelves[scope] else { continue }
             for group in try shelf.byChange.candidates(for: change) {
-                guard let first = group.locks.first, first.hasTurn, first.owner != owner else { continue }
+                guard let first = group.locks.first, first.isGranted, first.owner != owner else { continue }
                 held.append((first.owner, group.footprint.matcher))
             }
         }

@@ -31,11 +31,11 @@ final class QueryOverlaps<Element: QueryFootprinted> {
     var isEmpty: Bool { filed.isEmpty }
 
     func insert(_ element: Element) {
-        var places: [(path: FieldPath?, alternative: Alternative)] = []
+        var filings: [(path: FieldPath?, alternative: Alternative)] = []
         for constraints in element.footprint.alternatives {
             let alternative = Alternative(element, constraints)
             let path = leastCrowded(constraints)
-            places.append((path, alternative))
+            filings.append((path, alternative))
             if let path {
                 let range = QueryAnchors.hull(constraints.ranges(path))
                 fields[path, default: IntervalIndex()].insert(alternative, range)
@@ -43,7 +43,7 @@ final class QueryOverlaps<Element: QueryFootprinted> {
                 others[ObjectIdentifier(alternative)] = alternative
             }
         }
-        filed[ObjectIdentifier(element)] = places
+        filed[ObjectIdentifier(element)] = filings
     }
 
     /// The field whose values distinguish an alternative from most others.
@@ -85,7 +85,7 @@ final class QueryOverlaps<Element: QueryFootprinted> {
     func visit(_ footprint: QueryFootprint, _ body: (Element) -> Bool) -> Bool {
         for constraints in footprint.alternatives {
             var isOver = false
-            func look(_ alternative: Alternative) -> Bool {
+            func examine(_ alternative: Alternative) -> Bool {
                 visits += 1
                 let element = alternative.element
                 isOver =
@@ -94,10 +94,10 @@ final class QueryOverlaps<Element: QueryFootprinted> {
                 return isOver
             }
             for (path, index) in fields {
-                visits += index.visit(QueryAnchors.hull(constraints.ranges(path)), look)
+                visits += index.visit(QueryAnchors.hull(constraints.ranges(path)), examine)
                 if isOver { return true }
             }
-            for alternative in others.values where look(alternative) { return true }
+            for alternative in others.values where examine(alternative) { return true }
         }
         return false
     }

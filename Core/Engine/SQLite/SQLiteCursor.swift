@@ -24,7 +24,7 @@ final class SQLiteCursor: KeyCursor {
         /// The next step must bind the range.
         case moved
         /// The statement is positioned at `key`.
-        case standing
+        case positioned
         case ended
     }
 
@@ -66,10 +66,10 @@ final class SQLiteCursor: KeyCursor {
         switch (phase, reverse) {
         case (.ended, _):
             return
-        case (.standing, false):
+        case (.positioned, false):
             if compare(target) <= 0 { return }
             lower = target
-        case (.standing, true):
+        case (.positioned, true):
             if compare(target) >= 0 { return }
             upper = target + [0]
         case (.moved, false):
@@ -109,7 +109,7 @@ final class SQLiteCursor: KeyCursor {
         var result = connection.bindCopy(statement, 1, lower)
         if result == SQLITE_OK, let upper { result = connection.bindCopy(statement, 2, upper) }
         if result != SQLITE_OK { throw connection.fail(result, "cannot read") }
-        phase = .standing
+        phase = .positioned
     }
 
     private func release() {

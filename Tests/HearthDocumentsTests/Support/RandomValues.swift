@@ -27,7 +27,7 @@ struct ValueMaker {
     ]
 
     /// Longer than an index stores, with long common prefixes.
-    static let longTexts: [String] = {
+    static let longStrings: [String] = {
         let head = String(repeating: "x", count: 1490)
         var strings: [String] = []
         for length in 1494...1500 {
@@ -57,9 +57,10 @@ struct ValueMaker {
         case 8...12: .double(random.pick(Self.doubles))
         case 13: .timestamp(Timestamp(microseconds: Int64(random.below(3)) - 1))
         case 14...18: .string(random.pick(Self.strings))
-        case 19: .string(random.pick(Self.longTexts))
+        case 19: .string(random.pick(Self.longStrings))
         case 20:
-            .bytes(random.chance(70) ? Array(random.pick(Self.strings).utf8) : Array(random.pick(Self.longTexts).utf8))
+            .bytes(
+                random.chance(70) ? Array(random.pick(Self.strings).utf8) : Array(random.pick(Self.longStrings).utf8))
         case 21: .reference(random.pick(Self.references))
         default:
             .geoPoint(
