@@ -120,7 +120,9 @@ extension Database {
         let taker = LockSequence(transaction.isLocking ? resources : [], for: transaction.owner, in: locks)
         taker.take { [self] accepted in
             do throws(Status) {
-                if !accepted { throw .resourceExhausted("Too many transactions wait for what this one reads.") }
+                guard accepted else {
+                    throw .resourceExhausted("Too many transactions wait for the data that this one reads.")
+                }
                 let view = try extend(id, reading: resources, reserved)
                 var grant = ViewGrant(view, newTransaction: isNew ? id : nil)
                 grant.undo = { [self] in

@@ -3,7 +3,8 @@ import HearthModel
 
 /// Write streams that can be resumed; see `StreamAnswers`.
 extension Database {
-    /// The version of the newest commit, in microseconds since 1970: each commit of a stream that is opened now is newer.
+    /// The version of the newest commit, in microseconds since 1970: each commit of a stream that is opened now is
+    /// newer.
     package var newestVersion: Int64 { commitClock.committed }
 
     /// Whether a stream can be resumed after one of its commits.

@@ -1,7 +1,7 @@
 import HearthModel
 
-/// The bounds of this module, and of those that build upon it. One marked "ours" guards memory or time and is not part of the
-/// service's contract.
+/// The bounds of this module, and of those that build upon it. One marked "ours" guards memory or time and is not part
+/// of the service's contract.
 extension Limits {
     // MARK: Indexes
 
@@ -48,14 +48,15 @@ extension Limits {
     package static let transactionReadSetMax = 100_000
     /// Queries in the read set of one transaction (ours): each is matched against every change until the commit.
     package static let transactionQueriesMax = 1000
-    /// Bytes of what open transactions have read, documents' names and queries, of all databases together (ours); one
-    /// connection gets at most about 0.38 of them. Beyond it reads in transactions fail with RESOURCE_EXHAUSTED.
+    /// Bytes of the read sets of open transactions, that is, documents' names and queries, of all databases together
+    /// (ours); one connection gets at most about 0.38 of them. Beyond it reads in transactions fail with
+    /// RESOURCE_EXHAUSTED.
     package static let readSetBytesMax = 128 << 20
     /// The same of one account (ours).
     package static let readSetShareBytesMax = 96 << 20
     /// Bytes that a connection may hold although its account has its share (ours).
     package static let readSetSmallBytesMax = 64 << 10
-    /// Bytes of what one transaction has read that aren't counted (ours): those of some documents.
+    /// Bytes of the read set of one transaction that aren't counted (ours): those of some documents.
     package static let readSetUncountedBytes = 2 << 10
     /// Seconds that a read-write transaction holds its locks on what it read before others may overtake it (ours).
     /// Counted from when the lock was granted, however often the transaction reads the same again.
@@ -112,7 +113,8 @@ extension Limits {
     package static let commitPreparationsMax = 8
     /// After that many attempts it takes the locks of its documents, so that it succeeds (ours).
     package static let commitPreparationsFreeMax = 2
-    /// Bytes of documents of the latest commits that all databases of a process hold; beyond them each keeps little (ours).
+    /// Bytes of documents of the latest commits that all databases of a process hold; beyond them each keeps little
+    /// (ours).
     package static let recentChangesBytesMax = 64 << 20
     /// Bytes of the feed indexes, which record the collections that the latest commits changed, in the same way (ours).
     package static let feedIndexBytesMax = 64 << 20

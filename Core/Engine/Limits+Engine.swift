@@ -1,7 +1,7 @@
 import HearthModel
 
-/// The bounds of this module, and of those that build upon it. One marked "ours" guards memory or time and is not part of the
-/// service's contract.
+/// The bounds of this module, and of those that build upon it. One marked "ours" guards memory or time and is not part
+/// of the service's contract.
 extension Limits {
     // MARK: Storage
 

@@ -116,7 +116,7 @@ package final class LongReads: Sendable {
     private static let full = Status.resourceExhausted("Too many long reads are waiting.")
     private static let shutdown = Status.unavailable("The server is shutting down.")
 
-    fileprivate func giveBack() {
+    fileprivate func release() {
         state.withLock { $0.active -= 1 }
         // One thread at a time, in a loop: otherwise a read that is returned from within `begin` would recurse deeper
         // and deeper.
@@ -209,7 +209,7 @@ package final class LongRead: Sendable {
 
     /// Returns the right; the next waiting read is admitted on this thread. Harmless when repeated.
     package func end() {
-        if !isOver.exchange(true, ordering: .acquiringAndReleasing) { reads.giveBack() }
+        if !isOver.exchange(true, ordering: .acquiringAndReleasing) { reads.release() }
     }
 }
 

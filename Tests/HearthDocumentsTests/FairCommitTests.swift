@@ -305,7 +305,7 @@ import Testing
         #expect(enters(admission, heavy))
     }
 
-    @Test func whatClientsHoldShutsNoAdministratorOut() throws {
+    @Test func clientsCannotExcludeAdministrators() throws {
         let admission = CommitAdmission()
         var count = 0
         for connection in 0..<UInt64(Limits.commitQueueMax) {

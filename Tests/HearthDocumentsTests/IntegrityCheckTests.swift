@@ -161,8 +161,8 @@ import Testing
             ("aren't in canonical form", { $0.before?.fields.append(contentsOf: before.fields) }),
             ("of \(created - 1), not \(created)", { $0.before?.updateVersion -= 1 }),
             ("comes after one at \(changed)", { $0.previousVersion = changed }),
-            ("which its history denies", { $0.before?.createVersion -= 1 }),
-            ("which its history denies", { $0.before = nil }),
+            ("which contradicts its history", { $0.before?.createVersion -= 1 }),
+            ("which contradicts its history", { $0.before = nil }),
         ]
         for (found, damage) in faults {
             var record = sound
@@ -192,7 +192,7 @@ import Testing
             ("the state before", { $0.updateVersion += 1 }),
             ("belong to no document", { $0.updateVersion = 0 }),
             ("created at", { $0.createVersion = $0.updateVersion + 1 }),
-            ("which its history denies", { $0.createVersion -= 1 }),
+            ("which contradicts its history", { $0.createVersion -= 1 }),
         ]
         for (found, damage) in faults {
             var stored = sound
@@ -209,8 +209,8 @@ import Testing
         let deleted = Database.decode(sound)
         for (found, damaged) in [
             ("can't be read", Array(sound.dropLast())), ("can't be read", sound + [0]),
-            ("deleted at \(Int64.max)", Database.encode(.max)), ("which is no commit's time", Database.encode(0)),
-            ("which is no commit's time", Database.encode(-1)),
+            ("deleted at \(Int64.max)", Database.encode(.max)), ("which is not a commit's time", Database.encode(0)),
+            ("which is not a commit's time", Database.encode(-1)),
             ("the state before \(deleted - 1) is missing", Database.encode(deleted - 1)),
         ] {
             try put(.meta, tombstone, damaged)
@@ -279,7 +279,7 @@ import Testing
         #expect(try IntegrityCheck.run(store).problems.contains { $0.hasPrefix("meta: note/n can't be read") })
         try delete(.meta, Database.noteKey("n"))
         try put(.meta, Array("versio".utf8), [])
-        #expect(try IntegrityCheck.run(store).problems == ["meta: a key of 6 bytes is of nothing known"])
+        #expect(try IntegrityCheck.run(store).problems == ["meta: a key of 6 bytes is unknown"])
     }
 
     /// Records that the retention has deleted are not reported as missing.

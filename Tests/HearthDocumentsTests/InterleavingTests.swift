@@ -25,7 +25,7 @@ import Testing
             try world.check()
             observed += world.observations
         }
-        // The runs cover what they should.
+        // The runs are not trivial.
         #expect(committed > count * 5 && observed > count * 4)
     }
 }
@@ -365,7 +365,7 @@ private final class InterleavedWorld: @unchecked Sendable {
         if watchers.isEmpty { return }
         let watcher = random.pick(watchers)
         switch random.below(20) {
-        case 0: watcher.leave()
+        case 0: watcher.stop()
         case 1..<4: watcher.settle()
         default: for _ in 0...random.below(4) { watcher.step(readsFirst: random.chance(30)) }
         }
@@ -380,7 +380,7 @@ private final class InterleavedWorld: @unchecked Sendable {
                 while !watcher.isIdle { watcher.step(readsFirst: random.chance(30)) }
             }
             #expect(watcher.faults == [], "seed \(seed)")
-            if isClosed || watcher.hasLeft { continue }
+            if isClosed || watcher.hasStopped { continue }
             var version: Int64 = 0
             database.changes.withVersion { version = $0 }
             #expect(watcher.observations.last?.version == version, "seed \(seed): a watcher fell behind")

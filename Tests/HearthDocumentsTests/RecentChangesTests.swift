@@ -13,7 +13,7 @@ import Testing
         return ChangeSet(version: version, changes: [Change(key: [1], before: nil, after: document)])
     }
 
-    @Test(arguments: [1, 10, 100]) func theMemoryOfAllIndexesIsBounded(count: Int) {
+    @Test(arguments: [1, 10, 100]) func theMemoryOfAllDatabasesIsBounded(count: Int) {
         let shared = SharedCacheBytes(max: 8 << 20)
         var all = (0..<count).map { _ in RecentChanges(since: 0, shared: shared) }
         for version in 1...200 as ClosedRange<Int64> {

@@ -110,7 +110,7 @@ struct FileFormatTests {
         let path = folder.path + "/a.sqlite"
         try change(path, "CREATE TABLE t (x)")
         let before = folder.size("a.sqlite")
-        #expect(throws: Status.failedPrecondition("\(path) is a SQLite database, but not one of Hearth's.")) {
+        #expect(throws: Status.failedPrecondition("\(path) is a SQLite database, but not a Hearth database.")) {
             try SQLiteStore(path: path)
         }
         #expect(folder.size("a.sqlite") == before)

@@ -118,7 +118,7 @@ package struct IntegrityCheck {
             report.documents += 1
             let key = cursor.key
             guard let path = DocumentKey.decode(key), path.isDocument, DocumentKey.encode(path) == key else {
-                note("documents: a key of \(key.count) bytes is no document's")
+                note("documents: a key of \(key.count) bytes is not a document key")
                 continue
             }
             do throws(Status) {
@@ -225,7 +225,9 @@ package struct IntegrityCheck {
         }
         // A commit that deletes and sets a document creates it anew.
         if after.createVersion != changed, after.createVersion != record.before?.createVersion {
-            note("\(path): changed at \(changed), it was created at \(after.createVersion), which its history denies")
+            note(
+                "\(path): changed at \(changed), it was created at \(after.createVersion), "
+                    + "which contradicts its history")
         }
     }
 
@@ -249,7 +251,7 @@ package struct IntegrityCheck {
             } else if key.starts(with: StreamAnswers.prefix) {
                 checkStream(key, cursor.value)
             } else if ![Database.versionKey, Database.earliestKey, Incarnation.key, CatalogStore.key].contains(key) {
-                note("meta: a key of \(key.count) bytes is of nothing known")
+                note("meta: a key of \(key.count) bytes is unknown")
             }
         }
     }
@@ -261,7 +263,7 @@ package struct IntegrityCheck {
             } else if StreamAnswers.stream(ofHeadKey: key) != nil {
                 _ = try StreamAnswers.Head(value)
             } else if !StreamAnswers.isPieceKey(key) || value.isEmpty {
-                note("meta: a record of a Write stream is of nothing known")
+                note("meta: a record of a Write stream is unknown")
             }
         } catch {
             note("meta: \(error.message)")
@@ -275,7 +277,7 @@ package struct IntegrityCheck {
         }
         let deleted = Database.decode(value)
         if deleted > version { note("\(path): deleted at \(deleted) of \(version)") }
-        if deleted <= 0 { note("\(path): deleted at \(deleted), which is no commit's time") }
+        if deleted <= 0 { note("\(path): deleted at \(deleted), which is not a commit's time") }
         try checkChain(of: key, from: deleted, nil, path)
     }
 
@@ -325,7 +327,7 @@ package struct IntegrityCheck {
             }
             let expected = IndexEntries.all(of: key, path: path, fields, catalog: catalog, extent: .possible)
             if !expected.contains(where: { $0.key == entry }) {
-                report.problems.append("\(path): an index entry of kind \(entry[0]) is of another content")
+                report.problems.append("\(path): an index entry of kind \(entry[0]) has another content")
             }
         }
     }

@@ -2,8 +2,8 @@ import HearthEngine
 import HearthModel
 import HearthWire
 
-/// The position of a commit in a Write stream that can be resumed. It distinguishes a commit that is repeated, because its answer
-/// was lost, from a new one.
+/// The position of a commit in a Write stream that can be resumed. It distinguishes a commit that is repeated, because
+/// its answer was lost, from a new one.
 package struct StreamPosition: Sendable, Equatable {
     /// The stream's random name, `idBytes` bytes.
     package var stream: [UInt8]

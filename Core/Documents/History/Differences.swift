@@ -194,8 +194,9 @@ extension ReadView {
         return try Feed.document(key: key, current: current, at: earlier, in: snapshot)
     }
 
-    /// Whether a version is one of this history, and all changes after it are still known: there is a commit of exactly this
-    /// version, or the history begins with it. A database that was restored from a backup has lost the versions after it.
+    /// Whether a version is one of this history, and all changes after it are still known: there is a commit of exactly
+    /// this version, or the history begins with it. A database that was restored from a backup has lost the versions
+    /// after it.
     package func knows(_ earlier: Int64) throws(Status) -> Bool {
         let begin = try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0
         if earlier <= begin { return earlier == begin }

@@ -31,7 +31,7 @@ enum CatalogStore {
         guard catalog.definitions.count == definitions.count, catalog.overrides.count == overrides.count,
             catalog.changes.count == changes.count, catalog.removed.count == removed.count
         else {
-            throw Status(.dataLoss, "The index catalog holds a definition that can't be read.")
+            throw Status(.dataLoss, "The index catalog contains a definition that can't be read.")
         }
         return catalog
     }

@@ -154,8 +154,8 @@ struct IndexEntries {
 // MARK: Counting
 
 extension IndexEntries {
-    /// Whether a document has more entries than are allowed, as the documentation counts them: two for each indexed value,
-    /// two for each distinct element of an array, one for each of a definition.
+    /// Whether a document has more entries than are allowed, as the documentation counts them: two for each indexed
+    /// value, two for each distinct element of an array, one for each of a definition.
     func isOverLimit(_ fields: MapValue) -> Bool {
         let most = Limits.indexEntriesPerDocumentMax
         // Searching for equal elements is expensive, and rarely needed.

@@ -18,9 +18,9 @@ import HearthModel
 ///
 /// Integers are big-endian. The terminator 02 lies below every tag, so that the shorter comes first.
 ///
-/// An encoding longer than its limit is cut there, without a mark: complete encodings are prefix-free and not longer than
-/// the limit, so a cut one never is a prefix of a complete one or the other way round. Entries that are cut must be
-/// compared by their documents (`isCut`).
+/// An encoding longer than its limit is cut there, without a mark: complete encodings are prefix-free and not longer
+/// than the limit, so a cut one never is a prefix of a complete one or the other way round. Entries that are cut must
+/// be compared by their documents (`isCut`).
 package enum IndexValue {
     package enum Tag {
         package static let null: UInt8 = 0x05

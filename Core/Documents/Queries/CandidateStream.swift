@@ -26,7 +26,7 @@ final class QueryContext {
     let overlay: PastOverlay?
     /// Whether only the keys of the results are wanted.
     let keysOnly: Bool
-    /// Whether order keys of candidates are needed that come in order anyway.
+    /// Whether order keys are needed for candidates that arrive in order anyway.
     let needsOrderKeys: Bool
     private let fetcher: DocumentFetcher
     /// The memory of the overlay, counted while the query uses it.

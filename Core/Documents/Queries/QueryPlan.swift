@@ -62,7 +62,8 @@ struct QueryPlan: Sendable {
         var alternatives: [NormalizedQuery.Conjunction] = []
         /// Suffixes may contain documents of deeper collections or of other ids; only those of the scope count.
         var checksScope = false
-        /// Every suffix in the ranges of the source, when there is one, is a result of the branch, and there are no others.
+        /// Every suffix in the ranges of the source, when there is one, is a result of the branch, and there are no
+        /// others.
         var isExact: Bool
         /// The index that production would use, where this plan works without it.
         var missingIndex: IndexDefinition?

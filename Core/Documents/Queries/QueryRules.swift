@@ -1,7 +1,7 @@
 import HearthModel
 
-/// The rules of shape that a query must obey, with Google's wordings. Sources: "Query limitations" of the documentation,
-/// and messages of the service.
+/// The rules of shape that a query must obey, with Google's wordings. Sources: "Query limitations" of the
+/// documentation, and messages of the service.
 enum QueryRules {
     /// Rules of single filters.
     static func check(_ filter: Filter) throws(Status) {

@@ -139,7 +139,8 @@ package struct QueryIndex<Element: AnyObject> {
     /// One side of a change in a map: its reader and the map's entries.
     private typealias Side = (reader: FieldsReader, entries: [FieldsReader.Entry])
 
-    /// Calls `body` with the values that the document has, before or after, where queries are filed, until it returns true.
+    /// Calls `body` with the values that the document has, before or after, where queries are filed, until it returns
+    /// true.
     private func forEachAnchor(
         at change: Change, _ body: (Value, FieldAnchors) -> Bool
     ) throws(Status) -> Bool {

@@ -8,10 +8,10 @@ import Synchronization
 /// clients that retry a failed commit only a few times, without a pause, must all succeed. So a read in a read-write
 /// transaction waits for its lock on the document or the query behind the transactions that read the same before it. A
 /// commit waits for the locks of others on the documents that it changes, before the reads that wait behind the same
-/// transaction. No lock outlasts its lease while another owner waits. A lease counts from the time of the grant, however
-/// often its owner reads the same again. An overtaken owner takes no more locks: it continues without, and its commit
-/// fails if the data that it read has changed. Of a cycle of transactions that wait for each other the youngest is
-/// doomed: it loses its locks, and its commit fails.
+/// transaction. No lock outlasts its lease while another owner waits. A lease counts from the time of the grant,
+/// however often its owner reads the same again. An overtaken owner takes no more locks: it continues without, and its
+/// commit fails if the data that it read has changed. Of a cycle of transactions that wait for each other the youngest
+/// is doomed: it loses its locks, and its commit fails.
 ///
 /// Callbacks are called without any lock held, on the thread that made them possible. A call's cost depends on the
 /// owners that wait for the same resource, not on how many transactions are open.
@@ -263,7 +263,7 @@ final class LockTable: Sendable {
                 case .document(let key):
                     guard state.owners[owner]?.documents.remove(key) != nil else { continue }
                     state.owners[owner]!.awaitedDocuments.remove(key)
-                    leave(owner, key, &state, &calls)
+                    removeFromQueue(owner, key, &state, &calls)
                 case .query(let id):
                     let index = state.owners[owner]?.queries.firstIndex { $0.number == id.number }
                     guard let index else { continue }
@@ -318,7 +318,7 @@ final class LockTable: Sendable {
         state.owners[owner]!.queries = []
         state.owners[owner]!.onRelease = []
         state.owners[owner]!.awaitedRelease = nil
-        for key in ownerState.documents { leave(owner, key, &state, &calls) }
+        for key in ownerState.documents { removeFromQueue(owner, key, &state, &calls) }
         removeQueries(ownerState.queries, isOvertaken: ownerState.isOvertaken, &state, &calls)
         notifyOfRelease(ownerState, owner, &state, &calls)
     }
@@ -328,7 +328,7 @@ final class LockTable: Sendable {
         release(owner, &state, &calls)
     }
 
-    private func leave(_ owner: Owner, _ key: [UInt8], _ state: inout State, _ calls: inout [Callback]) {
+    private func removeFromQueue(_ owner: Owner, _ key: [UInt8], _ state: inout State, _ calls: inout [Callback]) {
         guard var queue = state.documents.removeValue(forKey: key) else { return }
         if let position = queue.firstIndex(where: { $0.owner == owner }) {
             calls += queue[position].grants

@@ -80,7 +80,8 @@ final class QueryOverlaps<Element: QueryFootprinted> {
         }
     }
 
-    /// Calls `body` with those that may share a document with a query, some of them more than once, until it returns true.
+    /// Calls `body` with those that may share a document with a query, some of them more than once, until it returns
+    /// true.
     /// - Returns: whether it did.
     func visit(_ footprint: QueryFootprint, _ body: (Element) -> Bool) -> Bool {
         for constraints in footprint.alternatives {

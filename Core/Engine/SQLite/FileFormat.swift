@@ -49,7 +49,7 @@ enum FileFormat {
     /// - Throws: NOT_FOUND for a file whose making was interrupted, FAILED_PRECONDITION for one of another version.
     static func check(_ connection: Connection, path: String) throws(Status) {
         let version = try version(connection, path: path)
-        if version == 0 { throw .notFound("\(path) holds no database yet: its making was interrupted.") }
+        if version == 0 { throw .notFound("\(path) contains no database yet: its creation was interrupted.") }
         if version < Self.version {
             throw .failedPrecondition(
                 "\(path) has the older format version \(version); start a server once to bring it forward.")
@@ -64,7 +64,7 @@ enum FileFormat {
         if found != applicationID {
             let tables = try connection.number("SELECT count(*) FROM sqlite_schema", action)
             if found != 0 || version != 0 || tables != 0 {
-                throw .failedPrecondition("\(path) is a SQLite database, but not one of Hearth's.")
+                throw .failedPrecondition("\(path) is a SQLite database, but not a Hearth database.")
             }
         }
         if version > Self.version { throw newer(path, version) }

@@ -29,7 +29,7 @@ final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
     let names: [String]
     private(set) var observations: [Observation] = []
     private(set) var faults: [String] = []
-    private(set) var hasLeft = false
+    private(set) var hasStopped = false
     private(set) var isClosed = false
     private let database: Database
     private let scopes: [WatchScope]
@@ -47,26 +47,26 @@ final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
         self.database = database
         let keys = names.map { DocumentKey.encode(resource($0).path) }
         scopes = isCollection ? [.collection(DocumentKey.collectionPrefix(of: keys[0])!)] : keys.map { .document($0) }
-        if database.changes.add(scopes, for: self) { settle() } else { hasLeft = true }
+        if database.changes.add(scopes, for: self) { settle() } else { hasStopped = true }
     }
 
-    var isIdle: Bool { hasLeft || isClosed || (inbox.isEmpty && load == nil) }
+    var isIdle: Bool { hasStopped || isClosed || (inbox.isEmpty && load == nil) }
 
     func receive(_ event: ChangeEvent) {
-        if hasLeft { faults.append("handed something after it left") }
-        if isClosed, case .committed = event { faults.append("handed something after the end") }
+        if hasStopped { faults.append("received an event after its stop") }
+        if isClosed, case .committed = event { faults.append("received an event after the end") }
         inbox.append(.event(event))
     }
 
     /// Requests a version for the next report.
     func settle() {
-        if hasLeft { return }
+        if hasStopped { return }
         database.changes.withVersion { inbox.append(.settled($0)) }
     }
 
-    func leave() {
-        if hasLeft || isStepping { return }
-        hasLeft = true
+    func stop() {
+        if hasStopped || isStepping { return }
+        hasStopped = true
         database.changes.remove(scopes, for: self)
         load = nil
     }
