@@ -100,7 +100,7 @@ struct ScopeChanges {
         try meter.hold(key.count + Self.entrySizeBytes)
         if sizeBytes > bytesMax {
             throw .resourceExhausted(
-                "Too many documents of what is read have changed since the version that is asked for: their keys take more "
+                "Too many of the documents have changed since the requested version: their keys take more "
                     + "than \(bytesMax) bytes. Read at a later time.")
         }
     }
