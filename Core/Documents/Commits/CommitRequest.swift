@@ -55,7 +55,7 @@ struct CommitRequest: Sendable {
 
     var isAbandoned: Bool { isWanted.map { !$0() } ?? false }
 
-    /// Whether it is prepared on a snapshot; the writer then only checks that the state that it read has not changed.
+    /// Whether it is prepared on a snapshot; the writer then only checks that the state that it read is unchanged.
     var isLarge: Bool {
         restsOnOldReads || restsOnLargeDocuments || cost >= CommitCost.largeUnitsMin
             || arrayOperations >= CommitCost.largeArrayOperationsMin

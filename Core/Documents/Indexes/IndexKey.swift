@@ -2,11 +2,11 @@ import HearthModel
 
 /// The keys of the `entries` keyspace.
 ///
-///     01 COLLECTION TEXT(field path) VALUE NAME          automatic index of a field, ascending
-///     02 COLLECTION TEXT(field path) VALUE NAME          automatic index of an array's distinct elements
+///     01 COLLECTION STR(field path) VALUE NAME           automatic index of a field, ascending
+///     02 COLLECTION STR(field path) VALUE NAME           automatic index of an array's distinct elements
 ///     03 ID COLLECTION VALUE… NAME                       a definition with collection scope
 ///     04 ID VALUE… PATH                                  a definition with collection group scope
-///     05 TEXT(collection id) PATH                        documents of nested collections, by collection id
+///     05 STR(collection id) PATH                         documents of nested collections, by collection id
 ///
 /// COLLECTION is the collection's path key, NAME the document's SEG and a terminator, PATH its path key (see
 /// `DocumentKey`), ID the definition's number in 4 bytes. VALUE is the cut form of `IndexValue`, complemented in

@@ -9,12 +9,12 @@ import HearthModel
 /// Format, by first byte:
 ///
 ///     null 05 · false 0A 00 · true 0A 01 · NaN 0D · number 0F NUM · timestamp 14 and (µs + 2^63) in 8 bytes
-///     string 19 TEXT · bytes 1E TEXT · reference 25 SEG… 02 · geo point 2D NUM NUM · array 32 value… 02
-///     vector 35, dimension in 4 bytes, then 0F NUM each (0D for NaN) · map 37 (19 TEXT value)… 02
-///     TEXT: 00 becomes 00 FF; ends with 00 01
+///     string 19 STR · bytes 1E STR · reference 25 SEG… 02 · geo point 2D NUM NUM · array 32 value… 02
+///     vector 35, dimension in 4 bytes, then 0F NUM each (0D for NaN) · map 37 (19 STR value)… 02
+///     STR:  00 becomes 00 FF; ends with 00 01
 ///     NUM:  the largest double not above the number, 8 bytes big-endian, sign bit flipped if positive, all bits flipped
 ///           if negative; from 2^53 to 2^63 in magnitude two more bytes: the number less that double (0…1023)
-///     SEG:  10 and (n + 2^63) in 8 bytes for an id `__id<n>__`, else 20 TEXT
+///     SEG:  10 and (n + 2^63) in 8 bytes for an id `__id<n>__`, else 20 STR
 ///
 /// Integers are big-endian. The terminator 02 lies below every tag, so that the shorter comes first.
 ///

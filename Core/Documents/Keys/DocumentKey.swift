@@ -84,7 +84,7 @@ package enum DocumentKey {
         }
     }
 
-    /// The index of the terminator of a TEXT that begins at `start`.
+    /// The index of the terminator of a STR that begins at `start`.
     static func stringEnd(_ key: [UInt8], _ start: Int) -> Int? {
         var index = start
         while index + 1 < key.count {
