@@ -2,15 +2,15 @@ import HearthEngine
 import HearthModel
 import Synchronization
 
-/// What keeps a database in order: deletion of everything, of old states, and the index catalog.
+/// Maintenance of a database: deletes everything, deletes old states, and changes the index catalog.
 extension Database {
     /// Deletes every document and the history; index definitions stay. Open transactions fail at their commit.
     package func clear(completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
         pipeline.clear(completion)
     }
 
-    /// Forgets states older than the retention, a bounded number at a time.
-    /// - Parameter completion: told whether there is more to forget.
+    /// Deletes states older than the retention, a bounded number at a time.
+    /// - Parameter completion: called with whether there is more to delete.
     package func collectGarbage(
         recordsMax: Int = 2000, completion: @escaping @Sendable (Result<Bool, Status>) -> Void
     ) {
@@ -37,7 +37,7 @@ extension Database {
                 guard let last else { return }
                 let bound = KeyRange(lower: [], upper: last + [0])
                 try transaction.delete(.feed, bound, limit: recordsMax)
-                // Everything at or before the last forgotten change can't be told any more.
+                // Changes at or before the last deleted one are no longer known.
                 let earliest = Self.decode(Array(last.prefix(8)))
                 try transaction.put(.meta, Self.earliestKey, Self.encode(earliest))
                 box.value.withLock { $0 = count == recordsMax }
@@ -55,13 +55,13 @@ extension Database {
             resuming: true, { _ in (definitions, overrides) }, installed: { _ in }, completion: completion)
     }
 
-    /// Changes the index catalog in one step that no other change can come between, and builds what is new.
+    /// Changes the index catalog in one step that no other change can interrupt, and builds what is new.
     /// - Parameters:
     ///   - resuming: also builds what an earlier run of the process left unfinished.
-    ///   - change: what is wanted in place of the present catalog; ids and states are filled in. May be refused.
-    ///   - installed: told which definitions are new, when writers maintain them and before they are built. Not called
+    ///   - change: returns the new catalog for the present one; ids and states are filled in. May throw.
+    ///   - installed: called with the new definitions, when writers maintain them and before they are built. Not called
     ///     when the change fails.
-    ///   - completion: told when the new definitions are ready, or why not.
+    ///   - completion: called when the new definitions are ready, or with the reason why not.
     package func changeCatalog(
         resuming: Bool = false,
         _ change:

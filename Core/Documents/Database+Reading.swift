@@ -31,21 +31,21 @@ extension Database {
             self.undo = undo
         }
 
-        /// Gives up the locks that the read has taken, and ends the transaction that it has begun: for a read that turns out
-        /// not to be allowed, or that nobody waits for.
+        /// Releases the locks that the read has taken, and ends the transaction that it began. For a read that is not
+        /// allowed after all, or whose caller no longer waits.
         package func withdraw() { undo() }
     }
 
     /// Decides whether a read may see a view.
     package typealias Judge = (ReadView) throws(Status) -> Void
 
-    /// Gives a view to `body`: at once and on this thread, unless the read has to wait for locks of other transactions;
+    /// Passes a view to `body`: at once and on this thread, unless the read must wait for locks of other transactions;
     /// then later, from another thread.
     /// - Parameters:
-    ///   - requester: on whose account a new transaction is.
-    ///   - judge: asked on the present state before a lock is taken or a read-write transaction is begun, so that a read that
-    ///     isn't allowed keeps nobody waiting. The view that `body` gets may show another state: whoever uses it judges
-    ///     again.
+    ///   - requester: the account to which a new transaction is charged.
+    ///   - judge: called with the present state before a lock is taken or a read-write transaction begins, so that a
+    ///     read that is not allowed delays no other client. The view passed to `body` may show another state, so `body`
+    ///     must judge again.
     package func read(
         _ consistency: Consistency, _ targets: [ReadTarget], judge: Judge = { _ in },
         _ body: @escaping @Sendable (Result<ViewGrant, Status>) -> Void
@@ -69,7 +69,7 @@ extension Database {
                 let id = try begin(mode, requester: requester)
                 do throws(Status) {
                     try read(in: id, isNew: true, targets) { [self] result in
-                        // Nobody would learn of the transaction when its first read fails.
+                        // The client would never learn of the transaction when its first read fails.
                         if case .failure = result { abandon(id) }
                         body(result)
                     }
@@ -120,7 +120,9 @@ extension Database {
         let taker = LockSequence(transaction.isLocking ? resources : [], for: transaction.owner, in: locks)
         taker.take { [self] accepted in
             do throws(Status) {
-                if !accepted { throw .resourceExhausted("Too many transactions wait for what this one reads.") }
+                guard accepted else {
+                    throw .resourceExhausted("Too many transactions wait for the data that this one reads.")
+                }
                 let view = try extend(id, reading: resources, reserved)
                 var grant = ViewGrant(view, newTransaction: isNew ? id : nil)
                 grant.undo = { [self] in
@@ -128,22 +130,23 @@ extension Database {
                 }
                 body(.success(grant))
             } catch {
-                // Of a read that fails nothing stays behind.
+                // A failed read leaves nothing behind.
                 if !isNew { locks.release(taker.taken, of: transaction.owner) }
                 body(.failure(error))
             }
         }
     }
 
-    /// A view for a read-write transaction, with the read noted. What it has read before is looked at again: where that
-    /// is unchanged, the transaction moves to the present; else it stays in its past, and its commit will fail.
+    /// A view for a read-write transaction, with the read noted. The earlier reads are validated again. If they are
+    /// unchanged, the transaction moves to the present; otherwise it stays in its past, and its commit will fail.
     private func extend(
         _ id: [UInt8], reading resources: [LockTable.Resource], _ reserved: MemoryReservation?
     ) throws(Status) -> ReadView {
         while true {
             let present = try view()
             let (version, readTime, revision) = try basis(of: id, reading: resources, present)
-            // Another read of the same transaction may have come between: then what was looked at isn't all.
+            // Another read of the same transaction may have run in between. Then the validation did not cover all
+            // reads.
             let noted = try transactions.note(
                 resources, reserved: reserved, of: id, at: version, readTime, revision: revision)
             if !noted { continue }
@@ -158,8 +161,8 @@ extension Database {
         }
     }
 
-    /// The version that a transaction's next read shows with its read time, and the revision of the transaction for
-    /// which that holds.
+    /// The version and the read time of a transaction's next read, and the revision of the transaction for which they
+    /// hold.
     private func basis(
         of id: [UInt8], reading resources: [LockTable.Resource], _ present: ReadView
     ) throws(Status) -> (version: Int64, readTime: Timestamp, revision: Int) {

@@ -3,15 +3,16 @@ import HearthModel
 
 /// Write streams that can be resumed; see `StreamAnswers`.
 extension Database {
-    /// The version of the newest commit, in microseconds since 1970: each commit of a stream that is opened now is newer.
+    /// The version of the newest commit, in microseconds since 1970: each commit of a stream that is opened now is
+    /// newer.
     package var newestVersion: Int64 { commitClock.committed }
 
     /// Whether a stream can be resumed after one of its commits.
     /// - Parameters:
-    ///   - number: that of the last commit whose answer the client has; 0 for none.
+    ///   - number: the number of the last commit whose answer the client has; 0 for none.
     ///   - openedAt: `newestVersion` when the stream was opened.
-    /// - Throws: OUT_OF_RANGE when more commits came after it than answers are kept; RESOURCE_EXHAUSTED or UNAVAILABLE when the
-    ///   store cannot be read now.
+    /// - Throws: OUT_OF_RANGE when more commits came after it than answers are kept; RESOURCE_EXHAUSTED or UNAVAILABLE
+    ///   when the store cannot be read now.
     package func canResume(
         stream: [UInt8], owner: [UInt8], after number: UInt64, openedAt: Int64
     ) throws(Status) -> Bool {
@@ -19,7 +20,7 @@ extension Database {
         defer { snapshot.close() }
         do throws(Status) {
             guard let head = try StreamAnswers.head(of: stream, in: snapshot) else {
-                // It has made nothing, or was deleted.
+                // The stream has made no commit, or was deleted.
                 let floor = try StreamAnswers.floor(in: snapshot)
                 return number == 0 && openedAt >= floor
             }
@@ -37,9 +38,10 @@ extension Database {
         }
     }
 
-    /// Deletes streams whose last commit is old, or the oldest ones of those who have most where all together are too large, a
-    /// bounded number of records at a time. Does nothing while another call is under way.
-    /// - Parameter completion: called with whether there is more to look at; on the writer's thread, or at once.
+    /// Deletes streams whose last commit is old. When all streams together are too large, also deletes the oldest
+    /// streams of the largest owners. Handles a bounded number of records at a time. Does nothing while another call is
+    /// under way.
+    /// - Parameter completion: called with whether there is more to check; on the writer's thread, or at once.
     package func deleteOldStreams(
         recordsMax: Int = 2000, completion: @escaping @Sendable (Result<Bool, Status>) -> Void
     ) {
@@ -54,7 +56,7 @@ extension Database {
                 { transaction throws(Status) in
                     var floor = try StreamAnswers.floor(in: transaction)
                     for (stream, keys) in found.old {
-                        // It may have made another commit meanwhile.
+                        // The stream may have made another commit in the meantime.
                         if !step.isOld(try StreamAnswers.headBytes(of: stream, in: transaction)) { continue }
                         for key in keys { try transaction.delete(.meta, key) }
                         floor = max(floor, found.floor)

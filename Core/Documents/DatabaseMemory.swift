@@ -1,7 +1,7 @@
 import HearthConcurrency
 import HearthModel
 
-/// What the databases of a process may hold for their clients, together.
+/// The memory that the databases of a process may hold for their clients, together.
 package struct DatabaseMemory: Sendable {
     /// What open transactions have read.
     package let readSets: MemoryBudget
@@ -9,7 +9,7 @@ package struct DatabaseMemory: Sendable {
     package let commits: MemoryBudget
     /// Documents of the latest commits.
     let recent: SharedCacheBytes
-    /// Where the feeds have what.
+    /// The feed indexes: which commits changed which collections.
     let feed: SharedCacheBytes
 
     package init(
@@ -22,7 +22,8 @@ package struct DatabaseMemory: Sendable {
         feed = SharedCacheBytes(max: Limits.feedIndexBytesMax, pool: pool)
     }
 
-    /// Besides parts of their own, the budgets draw on a pool; while it is tight less is kept of the latest commits.
+    /// The budgets have parts of their own and also draw on a shared pool. While the pool is tight, less is kept of the
+    /// latest commits.
     package init(pool: MemoryPool) {
         self.init(
             readSets: Self.readSets(loan: MemoryLoan(pool, ownBytes: Limits.readSetOwnBytes)),

@@ -1,7 +1,7 @@
 import HearthModel
 import HearthWire
 
-/// Small records about a database that are none of its documents: kept in the `meta` keyspace in the wire form of
+/// Small records about a database that are not documents. They are stored in the `meta` keyspace in the wire form of
 /// fields, under `note/` and their name.
 extension Database {
     static func noteKey(_ name: String) -> [UInt8] { Array("note/\(name)".utf8) }
@@ -13,10 +13,10 @@ extension Database {
         return try snapshot.get(.meta, Self.noteKey(name)).map { bytes throws(Status) in try FieldsCodec.decode(bytes) }
     }
 
-    /// Changes a record in one step that no other change can come between.
+    /// Changes a record in one step that no other change can interrupt.
     /// - Parameters:
-    ///   - change: gets the present record and gives the new one; called on the writer's thread. May be refused.
-    ///   - completion: told the new record, when it is durable.
+    ///   - change: gets the present record and returns the new one; called on the writer's thread. May throw.
+    ///   - completion: called with the new record, when it is durable.
     package func changeNote(
         _ name: String, _ change: @escaping @Sendable (MapValue?) throws(Status) -> MapValue,
         completion: @escaping @Sendable (Result<MapValue, Status>) -> Void

@@ -2,8 +2,8 @@ import HearthEngine
 import HearthModel
 import Synchronization
 
-/// Tells a database's history from every other, also from that of an earlier database of the same name: versions are times,
-/// so one alone doesn't say of which history it is.
+/// Distinguishes a database's history from every other, also from that of an earlier database of the same name.
+/// Versions are times, so a version alone does not identify its history.
 ///
 /// A random number that the first commit stores with it; 0 until then, when there is no history.
 final class Incarnation: Sendable {
@@ -17,8 +17,8 @@ final class Incarnation: Sendable {
 
     var value: Int64 { stored.load(ordering: .acquiring) }
 
-    /// Stores one with the first commit. To be called on the writer's thread.
-    /// - Returns: the number to `set` when the commit is durable; nil when there is one.
+    /// Stores a number with the first commit. Must be called on the writer's thread.
+    /// - Returns: the number to `set` when the commit is durable; nil when there is one already.
     func begin(in transaction: any StoreTransaction) throws(Status) -> Int64? {
         if value != 0 { return nil }
         let new = Int64.random(in: 1 ... .max)

@@ -1,13 +1,13 @@
 import HearthModel
 
-/// The bounds of this module, and of those that build upon it. One marked "ours" guards memory or time and is not part of the
-/// service's contract.
+/// The bounds of this module, and of those that build upon it. One marked "ours" guards memory or time and is not part
+/// of the service's contract.
 extension Limits {
     // MARK: Indexes
 
     /// Index entries of one document.
     package static let indexEntriesPerDocumentMax = 40_000
-    /// Bytes of an encoded value in an index; what is longer is truncated.
+    /// Bytes of an encoded value in an index. Longer values are truncated.
     package static let indexedValueSizeBytesMax = 1500
     /// Bytes of one index entry.
     package static let indexEntrySizeBytesMax = 7680
@@ -48,28 +48,30 @@ extension Limits {
     package static let transactionReadSetMax = 100_000
     /// Queries in the read set of one transaction (ours): each is matched against every change until the commit.
     package static let transactionQueriesMax = 1000
-    /// Bytes of what open transactions have read, documents' names and queries, of all databases together (ours); one
-    /// connection gets at most about 0.38 of them. Beyond it reads in transactions fail with RESOURCE_EXHAUSTED.
+    /// Bytes of the read sets of open transactions, that is, documents' names and queries, of all databases together
+    /// (ours); one connection gets at most about 0.38 of them. Beyond it reads in transactions fail with
+    /// RESOURCE_EXHAUSTED.
     package static let readSetBytesMax = 128 << 20
     /// The same of one account (ours).
     package static let readSetShareBytesMax = 96 << 20
     /// Bytes that a connection may hold although its account has its share (ours).
     package static let readSetSmallBytesMax = 64 << 10
-    /// Bytes of what one transaction has read that aren't counted (ours): those of some documents.
+    /// Bytes of the read set of one transaction that aren't counted (ours): those of some documents.
     package static let readSetUncountedBytes = 2 << 10
-    /// Seconds that a read-write transaction holds its turn on what it read before others may overtake it (ours), from when it got
-    /// the turn, however often it reads the same again.
+    /// Seconds that a read-write transaction holds its locks on what it read before others may overtake it (ours).
+    /// Counted from when the lock was granted, however often the transaction reads the same again.
     package static let leaseSeconds = 5.0
-    /// Seconds that a commit waits for the turns of others (as in Google's emulator).
+    /// Seconds that a commit waits for the locks of others (as in Google's emulator).
     package static let lockWaitSeconds = 2.0
-    /// Reads that wait for one document's or collection's turn (ours).
+    /// Reads that wait for the lock of one document or collection (ours).
     package static let lockQueueLengthMax = 10_000
 
     // MARK: Storage
 
     /// Seconds for which old versions are readable.
     package static let retentionSeconds = 3600
-    /// Answers to the latest commits that are kept of a Write stream that can be resumed (ours). A byte of a key holds them.
+    /// Answers to the latest commits of a resumable Write stream that are stored (ours). One byte of a key encodes the
+    /// slot.
     package static let streamAnswersMax = 16
     /// Seconds after the last commit of such a stream in which it can be resumed (ours).
     package static let streamAnswersSeconds = 30 * 86_400
@@ -81,42 +83,46 @@ extension Limits {
     package static let groupCommitMillisecondsMax = 50
     /// Bytes of staged changes that one commit may make (ours).
     package static let commitBytesMax = 64 << 20
-    /// Records of the store that one commit may change, when it changes several documents: documents, their index entries,
-    /// the history. A quarter of a second of the writer's work (ours; the service bounds the same, without a number).
+    /// Records of the store that one commit may change when it changes several documents: documents, their index
+    /// entries, the history. About a quarter of a second of the writer's work (ours; the service bounds the same,
+    /// without a published number).
     package static let commitRecordsMax = 80_000
     /// Bytes of documents that the writes of one commit may make the server decode, compare and search (ours).
     package static let commitWorkBytesMax = 256 << 20
-    /// Commits that wait for the writer (ours). Clients that aren't administrators may have three quarters of it together,
-    /// one account half.
+    /// Commits that wait for the writer (ours). Clients that are not administrators may use three quarters of it
+    /// together, one account half.
     package static let commitQueueMax = 20_000
-    /// Bytes of queued commits of one database (ours), given out as `commitQueueMax` is.
+    /// Bytes of queued commits of one database (ours), shared like `commitQueueMax`.
     package static let commitQueueBytesMax = 256 << 20
-    /// The same of all databases of a process together (ours), of those who aren't administrators, and of one account.
+    /// The same for all databases of a process together (ours), for all clients that are not administrators, and for
+    /// one account.
     package static let commitsWaitingBytesMax = 128 << 20
     package static let commitsWaitingClientsBytesMax = 96 << 20
     package static let commitsWaitingShareBytesMax = 64 << 20
     /// What a connection may have although its account has its share (ours).
     package static let commitsWaitingSmallBytesMax = 64 << 10
-    /// What a commit counts for beside its writes: the call that waits for it (ours).
+    /// Cost of a commit besides its writes: the call that waits for it (ours).
     package static let commitWaitingBytes = 4 << 10
-    /// What a commit counts for at most there: what is larger is counted where it was decoded, until it is answered (ours).
+    /// Maximum cost of one commit there. A larger commit is counted where it was decoded, until it is answered (ours).
     package static let commitWaitingBytesMax = 2 << 20
     /// Milliseconds of the writer's work that one client may have queued while others wait (ours).
     package static let commitQueuedMillisecondsMax = 1000
     /// Commits that are prepared and wait for the writer at a time (ours).
     package static let commitsPreparedMax = 2
-    /// Times that a large commit is prepared again because what it rests on has changed meanwhile (ours).
+    /// How often a large commit is prepared again because the state that it read has changed in the meantime (ours).
     package static let commitPreparationsMax = 8
-    /// After so many of them it takes the locks of its documents, so that it comes through (ours).
+    /// After that many attempts it takes the locks of its documents, so that it succeeds (ours).
     package static let commitPreparationsFreeMax = 2
-    /// Bytes of documents of the latest commits that all databases of a process hold; beyond them each keeps little (ours).
+    /// Bytes of documents of the latest commits that all databases of a process hold; beyond them each keeps little
+    /// (ours).
     package static let recentChangesBytesMax = 64 << 20
-    /// Bytes that tell which collections the latest commits changed, in the same way (ours).
+    /// Bytes of the feed indexes, which record the collections that the latest commits changed, in the same way (ours).
     package static let feedIndexBytesMax = 64 << 20
 
     // MARK: Workers and memory; bounds of ours
 
-    /// Entries of indexes, and bytes of documents, that a read may take before it is left to threads for long reads.
+    /// Entries of indexes, and bytes of documents, that a read may examine before it is moved to the threads for long
+    /// reads.
     package static let briefEntriesMax = 1024
     package static let briefBytesMax = 2 << 20
     package static let readSetOwnBytes = 8 << 20

@@ -1,11 +1,10 @@
 import HearthConcurrency
 import Synchronization
 
-/// What caches of one kind take, of all databases together: those of documents of the latest commits, or of where the feed
-/// has what.
+/// The memory of caches of one kind, of all databases together: documents of the latest commits, or feed indexes.
 ///
-/// While they are crowded each keeps little. While the pool is tight from which comes what clients hold, they are crowded
-/// with a quarter, and each keeps a quarter of little.
+/// When the caches are crowded, each keeps little. When the pool that clients' data comes from is tight, a quarter of
+/// the bytes counts as crowded, and each cache keeps a quarter of little.
 final class SharedCacheBytes: Sendable {
     let used = Atomic<Int>(0)
     private let bytesMax: Int
@@ -20,6 +19,6 @@ final class SharedCacheBytes: Sendable {
 
     var isCrowded: Bool { used.load(ordering: .relaxed) > (isTight ? bytesMax / 4 : bytesMax) }
 
-    /// What each may keep even then.
+    /// The bytes that each cache may keep even then.
     func littleBytes(_ bytes: Int) -> Int { isTight ? bytes / 4 : bytes }
 }

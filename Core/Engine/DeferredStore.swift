@@ -2,21 +2,21 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// The store of a database that does not exist yet: empty in memory, until the first write that is worth keeping makes
-/// the store that lasts.
+/// The store of a database that does not exist yet: empty and in memory, until the first write that must be kept makes
+/// the permanent store.
 ///
-/// So reading, listening and beginning a transaction make no file and open none, and whoever holds the database sees its
-/// first write as any other. What holds at all times:
+/// So reading, listening and beginning a transaction neither make nor open a file, and readers see the first write like
+/// any other. Invariants:
 ///
-/// - A write is durable, or leaves the store as it was, as the contract says; only a write that `isWorthKeeping` calls
-///   worthless (definitions that come from configuration) stays in memory and is lost when the store is closed. It is
-///   kept with the first write that is not.
-/// - The store that lasts is made at most once, by the write that needs it, after that write has succeeded in memory.
+/// - A write is durable, or leaves the store unchanged, as the contract requires; only a write for which
+///   `isWorthKeeping` returns false (definitions that come from configuration) stays in memory and is lost when the
+///   store is closed. It is stored with the first write that must be kept.
+/// - The permanent store is made at most once, by the write that needs it, after that write has succeeded in memory.
 package final class DeferredStore: Store, @unchecked Sendable {
-    // Held by whoever writes, makes the store that lasts, or closes; guards `unused`.
+    // Held while a thread writes, makes the permanent store, or closes; guards `unused`.
     private let writer = Monitor()
-    // Guards `memory`, `made` and `isClosed`, for moments: a snapshot never waits for a write, not even for the one within
-    // which it is taken. `made` doesn't change any more once `stage` says so.
+    // Guards `memory`, `made` and `isClosed`, for moments: a snapshot never waits for a write, not even for the one
+    // within which it is taken. `made` no longer changes once `stage` is set accordingly.
     private let monitor = Monitor()
     private var memory = MemoryStore()
     private var isClosed = false
@@ -28,8 +28,8 @@ package final class DeferredStore: Store, @unchecked Sendable {
     private let isWorthKeeping: @Sendable (any Snapshot) throws(Status) -> Bool
 
     /// - Parameters:
-    ///   - isWorthKeeping: asked with the state that a write leaves, while there is no other store.
-    ///   - make: makes the store that lasts, empty.
+    ///   - isWorthKeeping: called with the state after a write, while there is no permanent store.
+    ///   - make: makes the permanent store, empty.
     package init(
         isWorthKeeping: @escaping @Sendable (any Snapshot) throws(Status) -> Bool = { _ in true },
         make: @escaping @Sendable () throws(Status) -> any Store
@@ -40,12 +40,12 @@ package final class DeferredStore: Store, @unchecked Sendable {
 
     private enum Stage: Int {
         case none
-        /// Made, but the write for which that was done failed.
+        /// Made, but the write that needed it failed.
         case empty
         case made
     }
 
-    /// Whether the store that lasts is there.
+    /// Whether the permanent store exists.
     package var isMade: Bool { stage.load(ordering: .acquiring) != Stage.none.rawValue }
 
     @inline(__always)
@@ -70,7 +70,7 @@ package final class DeferredStore: Store, @unchecked Sendable {
         defer { writer.unlock() }
         let current = current
         if current.isMade || current.isClosed { return try current.store.write(body) }
-        // Nobody sees what is not durable: the write is made beside what is seen.
+        // Readers must not see state that is not durable: the write is made on a separate copy.
         let draft = current.memory.copied()
         let result = try draft.write(body)
         if draft.changeCount == 0 { return result }
@@ -84,7 +84,7 @@ package final class DeferredStore: Store, @unchecked Sendable {
         return result
     }
 
-    /// Makes the store that lasts, with what is in memory, unless it is there.
+    /// Makes the permanent store, with the contents in memory, unless it exists.
     package func keep() throws(Status) {
         if lasting != nil { return }
         writer.lock()

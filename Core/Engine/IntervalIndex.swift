@@ -1,10 +1,11 @@
 import HearthModel
 
-/// Ranges of keys with something attached, among which those that hold a key are found without looking at the others.
+/// Ranges of keys with attached elements. It finds the ranges that contain a key without examining the others.
 ///
-/// The ranges lie in trees of sizes that double, each sorted by lower ends as a balanced tree whose nodes know the greatest
-/// upper end beneath them. A few new ranges are looked through one by one; when they are enough for a tree they are joined
-/// with the small trees into the next larger one. So inserting n ranges costs n log² n, and a look-up log² n and what it finds.
+/// The ranges are in trees of sizes that double, each sorted by lower ends as a balanced tree whose nodes store the
+/// greatest upper end beneath them. A few new ranges are examined one by one; when they are enough for a tree they are
+/// joined with the small trees into the next larger one. So inserting n ranges costs n log² n, and a look-up log² n and
+/// the ranges that it finds.
 package struct IntervalIndex<Element: AnyObject> {
     @usableFromInline struct Interval {
         @usableFromInline var range: KeyRange
@@ -32,13 +33,13 @@ package struct IntervalIndex<Element: AnyObject> {
             return greatest[middle]
         }
 
-        /// The greater of two upper ends, of which nil is the greatest.
+        /// The greater of two upper ends; nil is the greatest.
         @inlinable static func greater(_ one: [UInt8]?, _ other: [UInt8]?) -> [UInt8]? {
             guard let one, let other else { return nil }
             return UTF8Order.compare(one, other) < 0 ? other : one
         }
 
-        /// - Returns: whether the body wanted no more.
+        /// - Returns: whether the body stopped the walk.
         @inlinable func visit(
             _ probe: Probe, _ low: Int, _ high: Int, _ visited: inout Int, _ body: (Element) -> Bool
         ) -> Bool {
@@ -59,7 +60,7 @@ package struct IntervalIndex<Element: AnyObject> {
         case key([UInt8])
         case range(KeyRange)
 
-        /// Whether all of it lies at or behind an upper end.
+        /// Whether all of it is at or after an upper end.
         @inlinable func isBehind(_ upper: [UInt8]?) -> Bool {
             guard let upper else { return false }
             switch self {
@@ -68,7 +69,7 @@ package struct IntervalIndex<Element: AnyObject> {
             }
         }
 
-        /// Whether all of it lies before a lower end.
+        /// Whether all of it is before a lower end.
         @inlinable func isBefore(_ lower: [UInt8]) -> Bool {
             switch self {
             case .key(let key): UTF8Order.compare(lower, key) > 0
@@ -84,16 +85,16 @@ package struct IntervalIndex<Element: AnyObject> {
     /// At each level a tree of at most `recentMax << level` ranges, or none.
     @usableFromInline var trees: [Tree?] = []
     @usableFromInline var recent: [Interval] = []
-    /// Elements whose ranges still lie in a tree.
+    /// Elements whose ranges are still in a tree.
     @usableFromInline var removed: Set<ObjectIdentifier> = []
 
     @usableFromInline package internal(set) var count = 0
 
     @inlinable package init() {}
 
-    /// An element has one range at most.
+    /// An element has at most one range.
     @inlinable package mutating func insert(_ element: Element, _ range: KeyRange) {
-        // One that was removed may still lie in a tree, with another range.
+        // A removed one may still be in a tree, with another range.
         if removed.contains(ObjectIdentifier(element)) { rebuild() }
         recent.append(Interval(range: range, element: element))
         count += 1
@@ -101,8 +102,8 @@ package struct IntervalIndex<Element: AnyObject> {
     }
 
     @inlinable package mutating func remove(_ element: Element) {
-        if let place = recent.firstIndex(where: { $0.element === element }) {
-            recent.remove(at: place)
+        if let position = recent.firstIndex(where: { $0.element === element }) {
+            recent.remove(at: position)
         } else {
             removed.insert(ObjectIdentifier(element))
             if removed.count > 2 * Self.recentMax + count { rebuild() }
@@ -138,8 +139,8 @@ package struct IntervalIndex<Element: AnyObject> {
         return intervals.filter { removed.remove(ObjectIdentifier($0.element)) == nil }
     }
 
-    /// Calls `body` for each element whose range holds a key.
-    /// - Returns: how many nodes were looked at.
+    /// Calls `body` for each element whose range contains a key.
+    /// - Returns: how many nodes were visited.
     @discardableResult
     @inlinable package func forEach(containing key: [UInt8], _ body: (Element) -> Void) -> Int {
         var visited = 0
@@ -150,14 +151,14 @@ package struct IntervalIndex<Element: AnyObject> {
         return visited
     }
 
-    /// Whether an element has a range that holds a key.
+    /// Whether an element has a range that contains a key.
     @inlinable package func holds(_ key: [UInt8]) -> Bool {
         var visited = 0
         return visit(.key(key), &visited) { _ in true }
     }
 
-    /// Calls `body` with the elements whose ranges meet a range until it returns true.
-    /// - Returns: how many nodes were looked at.
+    /// Calls `body` with the elements whose ranges overlap a range until it returns true.
+    /// - Returns: how many nodes were visited.
     @inlinable package func visit(_ range: KeyRange, _ body: (Element) -> Bool) -> Int {
         var visited = 0
         if !range.isEmpty { _ = visit(.range(range), &visited, body) }

@@ -2,27 +2,27 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// Admission of long reads: who keeps a snapshot across turns of an event loop, or reads on a worker's thread.
+/// Admission of long reads: reads that hold a snapshot across ticks of an event loop, or run on a worker's thread.
 ///
-/// A snapshot costs a connection of the engine and keeps old pages alive, so at most so many long reads are open at a
-/// time in the whole process. Others wait: accounts in turn, and the connections of an account in turn. Nobody waits on
-/// a thread. Short reads (taken and closed within one turn of a loop) need no admission: the engine reserves readers for
-/// them.
+/// A snapshot costs a connection of the engine and keeps old pages alive, so the number of long reads that are open at
+/// a time is bounded in the whole process. Others wait: round-robin between accounts, and between the connections of an
+/// account. No thread blocks. Short reads (opened and closed within one tick of a loop) need no admission: the engine
+/// reserves readers for them.
 ///
-/// Whoever waits for a slow peer must give its read back first and take another one when the peer is ready, else slow
-/// peers hold what others wait for.
+/// A caller that waits for a slow peer must return its read first and request another one when the peer is ready.
+/// Otherwise slow peers hold the reads that others wait for.
 package final class LongReads: Sendable {
     private struct State {
         var active = 0
         var waiting = FairQueue<LongReadRequest>()
-        /// Of those in the queue.
+        /// Reads in the queue.
         var cancelled = 0
         var cancelledByAccount: [UInt64: Int] = [:]
-        /// Whether a thread is giving out places.
+        /// Whether a thread is admitting reads.
         var isGranting = false
         var isClosed = false
 
-        /// One that was cancelled has left the queue.
+        /// A cancelled read is no longer in the queue.
         mutating func forgetCancelled(_ account: UInt64) {
             cancelled -= 1
             let rest = cancelledByAccount[account, default: 0] - 1
@@ -37,7 +37,7 @@ package final class LongReads: Sendable {
 
     /// - Parameters:
     ///   - max: reads that are open at a time.
-    ///   - waitingMax: reads that wait, of everybody together.
+    ///   - waitingMax: reads that wait, of all requesters together.
     ///   - waitingShareMax: the same of one account; administrators have no such bound.
     package init(
         max: Int = Limits.longReadsMax, waitingMax: Int = Limits.longReadsWaitingMax,
@@ -50,15 +50,15 @@ package final class LongReads: Sendable {
 
     /// Reads that are open.
     package var activeCount: Int { state.withLock { $0.active } }
-    /// Reads that wait for their turn.
+    /// Reads that wait for admission.
     package var waitingCount: Int { state.withLock { $0.waiting.count - $0.cancelled } }
 
-    /// Whether those that hold a read without using it should give it back now: others wait, or may have to soon.
+    /// Whether callers that hold a read without using it should return it now: others wait, or may have to soon.
     package var isScarce: Bool {
         state.withLock { $0.active * 2 > max || $0.waiting.count > $0.cancelled }
     }
 
-    /// A read at once, if one is free and nobody waits for it.
+    /// A read at once, if one is free and no other caller waits for it.
     package func take() -> LongRead? {
         let isFree = state.withLock { state in
             if state.isClosed || state.active >= max || state.waiting.count > state.cancelled { return false }
@@ -68,12 +68,12 @@ package final class LongReads: Sendable {
         return isFree ? LongRead(self) : nil
     }
 
-    /// Calls `begin` once when it is the requester's turn: at once on this thread when a read is free, otherwise later on
-    /// the thread that gives one back. `begin` has to return quickly: it passes the read on to a loop or to a worker.
+    /// Calls `begin` once when the requester is admitted: at once on this thread when a read is free, otherwise later
+    /// on the thread that returns one. `begin` must return quickly: it passes the read on to a loop or to a worker.
     /// Fails with RESOURCE_EXHAUSTED when too many wait already, with UNAVAILABLE when the server is shutting down.
-    /// - Parameter cost: about how much is read, at least 1, in a unit of the callers' choice; requesters of equal
-    ///   standing are given equal cost.
-    /// - Returns: what cancels the wait.
+    /// - Parameter cost: the approximate amount that is read, at least 1, in a unit of the callers' choice; equal
+    ///   requesters get equal cost.
+    /// - Returns: a handle that cancels the wait.
     @discardableResult
     package func whenFree(
         for requester: Requester, cost: Int = 1, _ begin: @escaping @Sendable (Result<LongRead, Status>) -> Void
@@ -102,7 +102,7 @@ package final class LongReads: Sendable {
         return nil
     }
 
-    /// Refuses all that wait and all that come.
+    /// Fails all waiting and all future calls.
     package func close() {
         let waiting = state.withLock { state in
             state.isClosed = true
@@ -116,9 +116,10 @@ package final class LongReads: Sendable {
     private static let full = Status.resourceExhausted("Too many long reads are waiting.")
     private static let shutdown = Status.unavailable("The server is shutting down.")
 
-    fileprivate func giveBack() {
+    fileprivate func release() {
         state.withLock { $0.active -= 1 }
-        // One thread at a time, in a loop: a read that is given back from within `begin` would else call deeper and deeper.
+        // One thread at a time, in a loop: otherwise a read that is returned from within `begin` would recurse deeper
+        // and deeper.
         while let (request, begin) = next() {
             begin(.success(LongRead(self)))
             withExtendedLifetime(request) {}
@@ -126,7 +127,8 @@ package final class LongReads: Sendable {
         }
     }
 
-    /// Whose turn it is, with a place taken for it; nil when there is nobody, no place, or a thread that does this already.
+    /// The next waiting read, with a slot taken for it; nil when none waits, no slot is free, or another thread is
+    /// admitting already.
     private func next() -> (LongReadRequest, @Sendable (Result<LongRead, Status>) -> Void)? {
         state.withLock { state in
             if state.isGranting { return nil }
@@ -149,7 +151,7 @@ package final class LongReads: Sendable {
             if state.isClosed { return begin }
             state.cancelled += 1
             state.cancelledByAccount[request.requester.account, default: 0] += 1
-            // What was cancelled leaves the queue before it is most of it.
+            // Removes cancelled reads from the queue before they are most of it.
             if state.cancelled > Self.cancelledMin, state.cancelled * 2 > state.waiting.count {
                 for request in state.waiting.removeAll() where request.isWaiting {
                     state.waiting.append(request, for: request.requester, cost: request.cost)
@@ -159,14 +161,14 @@ package final class LongReads: Sendable {
             }
             return begin
         }
-        // What the closure holds is freed outside of the lock.
+        // The closure's captures are freed outside of the lock.
         withExtendedLifetime(begin) {}
     }
 
     private static let cancelledMin = 64
 }
 
-/// A read that waits for its turn.
+/// A read that waits for admission.
 package final class LongReadRequest: @unchecked Sendable {
     private let reads: LongReads
     fileprivate let requester: Requester
@@ -186,17 +188,17 @@ package final class LongReadRequest: @unchecked Sendable {
 
     fileprivate var isWaiting: Bool { begin != nil }
 
-    /// What is called at the turn; nil after the first time.
+    /// Called at admission; nil after the first call.
     fileprivate func takeBegin() -> (@Sendable (Result<LongRead, Status>) -> Void)? {
         defer { begin = nil }
         return begin
     }
 
-    /// Ends the wait without a call, unless the turn has come already.
+    /// Ends the wait without a call, unless the read was already admitted.
     package func cancel() { reads.cancel(self) }
 }
 
-/// The right to hold one long snapshot; given back by `end`, or when the object is freed.
+/// The right to hold one long snapshot; returned by `end`, or when the object is freed.
 package final class LongRead: Sendable {
     private let reads: LongReads
     private let isOver = Atomic(false)
@@ -205,16 +207,16 @@ package final class LongRead: Sendable {
 
     deinit { end() }
 
-    /// Gives the right back; the next one that waits is given it on this thread. Harmless when repeated.
+    /// Returns the right; the next waiting read is admitted on this thread. Harmless when repeated.
     package func end() {
-        if !isOver.exchange(true, ordering: .acquiringAndReleasing) { reads.giveBack() }
+        if !isOver.exchange(true, ordering: .acquiringAndReleasing) { reads.release() }
     }
 }
 
 extension LongReads {
-    /// Calls `begin` once when it is the requester's turn, or never when the call is cancelled before: then it no longer
-    /// takes up room among those that wait.
-    /// - Returns: what cancels the wait of a call that goes on or has ended by itself.
+    /// Calls `begin` once when the requester is admitted, or never when the call is cancelled before: then it no longer
+    /// counts as waiting.
+    /// - Returns: a handle that cancels the wait of a call that continues or has ended automatically.
     @discardableResult
     package func whenFree(
         for requester: Requester, cancellation: Cancellation,
@@ -225,7 +227,7 @@ extension LongReads {
             cancellation.release(key)
             begin(result)
         }
-        // Cancelling what has had its turn does nothing.
+        // Cancelling an admitted read has no effect.
         if let request { cancellation.set(key) { request.cancel() } } else { cancellation.release(key) }
         return request
     }

@@ -1,52 +1,54 @@
 import HearthModel
 
-/// The contract between Hearth and an engine that keeps its data: an ordered key-value store with snapshots.
+/// The contract between Hearth and a storage engine: an ordered key-value store with snapshots.
 ///
-/// Keys are ordered by their bytes. Nothing above this file knows of SQL, files or pages; nothing below it knows of
-/// documents or queries. What holds at all times:
+/// Keys are ordered by their bytes. Code above this file does not know SQL, files or pages; code below it does not know
+/// documents or queries. Invariants:
 ///
-/// - A `Snapshot` shows one state of all keyspaces, that of the moment when it was taken, whatever is written meanwhile.
+/// - A `Snapshot` shows one state of all keyspaces, that of the moment when it was taken, whatever is written
+///   meanwhile.
 /// - `Store.write` applies all changes of its body or none; when it returns they are durable (as far as the engine
 ///   promises durability at all) and every later snapshot shows them.
-/// - One writer at a time; readers neither wait for the writer nor hold it up.
+/// - One writer at a time; readers neither wait for the writer nor block it.
 package protocol Store: AnyObject, Sendable {
-    /// A view of the present state. Costs microseconds; close it soon, it holds old pages alive.
+    /// A view of the present state. Costs microseconds; close it soon, because it keeps old pages alive.
     func snapshot() throws(Status) -> any Snapshot
 
-    /// The same, told how long it will be kept: long reads don't take the readers that are reserved for short ones.
+    /// The same, with how long it will be held: long reads don't take the readers that are reserved for short ones.
     func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot
 
     /// Runs `body` on a view that sees its own changes, and commits them durably when it returns.
     ///
     /// When `body` throws, nothing is changed. When the commit itself fails (disk full, I/O error), UNAVAILABLE is
-    /// thrown, nothing of it is visible, and the store goes on working; `Status.message` says what the engine said.
+    /// thrown, none of its changes are visible, and the store continues to work; `Status.message` contains the engine's
+    /// message.
     func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result
 
-    /// Work that should not delay a commit: checkpoints, space. Called by the writer's thread when it is idle, and after
-    /// groups when much has gathered.
+    /// Work that should not delay a commit: checkpoints, space. Called by the writer's thread when it is idle, and
+    /// after groups when much work has accumulated.
     func maintain()
 
-    /// What the engine finds wrong in its own files, at most `max` sentences. Reads everything; for tools.
+    /// Defects that the engine finds in its own files, at most `max` sentences. Reads everything; for tools.
     func damage(max: Int) throws(Status) -> [String]
 
-    /// The room that the data takes, for people who watch; nil when the store can't tell.
+    /// The space that the data takes, for monitoring; nil when the store does not know.
     var sizeBytes: Int? { get }
 
-    /// What the store has done and how it stands, for people who watch.
+    /// The store's counters and state, for monitoring.
     var statistics: StoreStatistics { get }
 
     /// Ends all work and frees the files. Snapshots that are still open fail afterwards.
     func close()
 
-    /// The same; whoever still uses the store fails with `reason`.
+    /// The same; later uses of the store fail with `reason`.
     func close(because reason: Status)
 }
 
-/// How long a snapshot is kept.
+/// How long a snapshot is held.
 package enum SnapshotUse: Sendable {
-    /// Closed before the thread turns to something else: within one turn of an event loop.
+    /// Closed within one tick of an event loop, before the thread runs other work.
     case short
-    /// Kept across turns of a loop, or read by a worker. Who takes one has a `LongRead`.
+    /// Held across ticks of a loop, or read by a worker. The caller must have a `LongRead`.
     case long
 }
 
@@ -66,7 +68,7 @@ extension Store {
 package enum Keyspace: Int, CaseIterable, Sendable {
     /// Document key to create time, update time, and fields in wire form.
     case documents
-    /// Index entries; the value is empty or holds what a covering read needs. Many and small.
+    /// Index entries; the value is empty or contains the data that a covering read needs. Many and small.
     case entries
     /// Version and document key to the state before. Appended at the end, deleted at the front.
     case feed
@@ -74,7 +76,7 @@ package enum Keyspace: Int, CaseIterable, Sendable {
     case meta
 }
 
-/// Keys from `lower` on, up to but without `upper`; nil for no bound.
+/// Keys from `lower` on, up to and excluding `upper`; nil for no bound.
 package struct KeyRange: Sendable, Equatable {
     package var lower: [UInt8]
     package var upper: [UInt8]?
@@ -113,7 +115,7 @@ package struct KeyRange: Sendable, Equatable {
     }
 }
 
-/// A consistent view of a store. Used by one thread at a time, but may be handed from one to another.
+/// A consistent view of a store. Used by one thread at a time, but may be passed from one to another.
 package protocol Snapshot: AnyObject {
     func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]?
 
@@ -131,10 +133,10 @@ package protocol Snapshot: AnyObject {
     /// The number of keys in a range; counting stops at `limit`.
     func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int
 
-    /// From now on the snapshot is one of `SnapshotUse.long`.
+    /// From here on the snapshot counts as `SnapshotUse.long`.
     func becomeLong()
 
-    /// Frees the view and its cursors; calls after it are a programmer's error. A second `close` does nothing.
+    /// Frees the view and its cursors; calls after it are a programmer's error. A second `close` has no effect.
     func close()
 }
 
@@ -157,18 +159,18 @@ extension Snapshot {
 package protocol KeyCursor: AnyObject {
     /// Moves to the next key; false at the end.
     func next() throws(Status) -> Bool
-    /// The key at the present position, without what the walk leaves out. Valid after `next` returned true.
+    /// The key at the present position, without the dropped bytes. Valid after `next` returned true.
     var key: [UInt8] { get }
     var value: [UInt8] { get }
-    /// Moves so that the next call of `next` comes to the first key of the walk that is not before `key` in the walk's
+    /// Moves so that the next call of `next` returns the first key of the walk that is not before `key` in the walk's
     /// direction (at or above it, at or below it when reverse). Never moves backwards in the walk.
-    /// - Parameter key: whole, with the start that all keys of the walk have when it leaves that out.
+    /// - Parameter key: whole, including the dropped bytes.
     func seek(_ key: [UInt8]) throws(Status)
     /// Frees the cursor early; closing the snapshot frees it as well.
     func close()
 }
 
-/// The writer's view: sees what was written through it.
+/// The writer's view: sees its own writes.
 package protocol StoreTransaction: Snapshot {
     func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status)
     func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status)
@@ -177,7 +179,7 @@ package protocol StoreTransaction: Snapshot {
     func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int
 }
 
-/// Opens the stores of databases and knows which exist.
+/// Opens the stores of databases and lists the databases.
 package protocol StoreProvider: Sendable {
     /// The store of a database, made when it does not exist.
     func open(_ database: DatabaseName) throws(Status) -> any Store
@@ -187,7 +189,8 @@ package protocol StoreProvider: Sendable {
     func databases() throws(Status) -> [DatabaseName]
     /// Deletes a database whose store is closed.
     func delete(_ database: DatabaseName) throws(Status)
-    /// Closes all stores and gives up what keeps others from using the data, whoever still holds something of it.
+    /// Closes all stores and releases the lock that keeps other processes from the data, even if some objects still
+    /// refer to it.
     func close()
 }
 

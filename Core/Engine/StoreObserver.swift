@@ -1,34 +1,34 @@
 import HearthModel
 import Synchronization
 
-/// What happened to a store that people who run the server have to know.
+/// An event of a store that operators of the server must know.
 package enum StoreEvent: Sendable, Equatable {
-    /// Commits fail since now.
+    /// Commits have begun to fail.
     case commitsFail(Status)
     /// Commits are possible again.
     case commitsRecovered(failures: Int)
-    /// The log can't be copied into the database since now; it grows.
+    /// The log can no longer be copied into the database; it grows.
     case checkpointsFail(Status)
     case checkpointsRecovered(failures: Int)
-    /// Snapshots that kept too much of the log alive were taken away from their holders.
+    /// Snapshots that kept too much of the log alive were taken from their holders.
     case snapshotsRevoked(Int)
-    /// The log has grown past what is usual.
+    /// The log has grown past its usual size.
     case logIsLong(bytes: Int)
-    /// The store is closed: whatever it reported before no longer holds.
+    /// The store is closed: its earlier reports no longer hold.
     case closed
 }
 
-/// Is told what happens to stores. Called on any thread, also on the writer's: it returns quickly.
+/// Receives events of stores. Called on any thread, also on the writer's, so it must return quickly.
 package protocol StoreObserver: AnyObject, Sendable {
-    /// - Parameter name: the database's.
+    /// - Parameter name: the name of the database.
     func store(_ name: String, reports event: StoreEvent)
 }
 
-/// Whether a store's commits and checkpoints succeed. Reports when that changes: once when something begins to fail,
-/// once when it works again.
+/// Whether a store's commits and checkpoints succeed. Reports changes: once when something begins to fail, once when it
+/// works again.
 package final class StoreHealth: Sendable {
     private struct State {
-        /// Failures since the last time that it worked.
+        /// Failures since the last success.
         var failedCommits = 0
         var failedCheckpoints = 0
         var isLogLong = false
@@ -96,7 +96,7 @@ package final class StoreHealth: Sendable {
         }
     }
 
-    /// Within the lock, so that what is reported last is what holds.
+    /// Within the lock, so that the last report is the current state.
     private func change(_ body: (inout State) -> StoreEvent?) {
         state.withLock { state in
             if state.isClosed { return }
@@ -105,7 +105,7 @@ package final class StoreHealth: Sendable {
     }
 }
 
-/// What a store has done since it was opened, and how it stands.
+/// Counters of a store since it was opened, and its present state.
 package struct StoreStatistics: Sendable {
     /// Snapshots that are open, by `SnapshotUse`.
     package var shortSnapshots = 0
@@ -115,9 +115,9 @@ package struct StoreStatistics: Sendable {
     package var logBytes = 0
     package var checkpoints = 0
     package var failedCheckpoints = 0
-    /// Checkpoints begun beside the writer on a fully copied log: must stay 0, see docs/internals/sqlite.md.
+    /// Checkpoints that were started beside the writer on a log that was fully copied: must stay 0, see docs/sqlite.md.
     package var unsafeCheckpoints = 0
-    /// Transactions that the engine refused.
+    /// Transactions that failed in the engine.
     package var failedCommits = 0
 
     package init() {}

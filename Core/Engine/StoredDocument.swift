@@ -1,7 +1,7 @@
 import HearthModel
 import HearthWire
 
-/// A document as it rests in the store: create time, update time, and its fields in wire form.
+/// A document in its stored form: create time, update time, and its fields in wire form.
 ///
 ///     create version (8 bytes) · update version (8 bytes) · the `fields` entries of google.firestore.v1.Document
 ///
@@ -28,7 +28,7 @@ package struct StoredDocument: Sendable, Equatable {
         self = try parsed.get()
     }
 
-    /// - Throws: DATA_LOSS for bytes that are no stored document.
+    /// - Throws: DATA_LOSS for bytes that are not a stored document.
     package init(stored bytes: UnsafeRawBufferPointer) throws(Status) {
         guard bytes.count >= Self.headerSizeBytes else {
             throw Status(.dataLoss, "A stored document is shorter than its header.")

@@ -4,7 +4,7 @@ import HearthModel
 import HearthEngine
 import Synchronization
 
-/// A store in memory whose transactions fail when a test wants them to, and wait while a test holds them up.
+/// An in-memory store whose transactions fail when a test requests it, and wait while a test blocks them.
 package final class FaultyStore: Store {
     private struct Plan {
         /// Operations of the writer until one fails; nil for never.
@@ -25,7 +25,7 @@ package final class FaultyStore: Store {
         self.inner = inner
     }
 
-    /// Lets the writer's operation number `operation` from now on fail, counted from 0; its commit counts as one.
+    /// Makes the writer's operation number `operation` from now on fail, counted from 0; its commit counts as one.
     package func fail(at operation: Int?, with status: Status = .unavailable("The disk is full.")) {
         plan.withLock { $0 = Plan(countdown: operation, status: status) }
     }
@@ -33,7 +33,7 @@ package final class FaultyStore: Store {
     /// Records that one transaction has put or deleted at most.
     package let changesMax = Atomic(0)
 
-    /// Lets so many of the writer's transactions fail before they begin, from now on.
+    /// Makes this many of the writer's transactions fail before they begin, from now on.
     package func refuse(transactions: Int) { plan.withLock { $0.refusals = transactions } }
 
     /// Operations since `fail` was called last.
@@ -41,11 +41,11 @@ package final class FaultyStore: Store {
 
     package func setUnreadable(_ value: Bool) { isUnreadable.store(value, ordering: .relaxed) }
 
-    /// Holds up the writer's transactions until `release`.
+    /// Blocks the writer's transactions until `release`.
     package func hold() { gate.wait() }
     package func release() { gate.signal() }
 
-    /// Waits until the writer has come to the gate: what is submitted now goes into another group.
+    /// Waits until the writer has reached the gate: commits that are submitted now belong to another group.
     package func waitForWriter() { while waiting.load(ordering: .acquiring) == 0 { sched_yield() } }
 
     fileprivate func step() throws(Status) {

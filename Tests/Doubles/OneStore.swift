@@ -1,7 +1,7 @@
 import HearthModel
 import HearthEngine
 
-/// One database's store, whatever is asked for.
+/// One database's store, for any name.
 package final class OneStore: StoreProvider {
     private let store: any Store
     private let names: [DatabaseName]

@@ -6,7 +6,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// What a change of the index catalog costs those who do something else.
+/// The cost of a change of the index catalog for other operations.
 @Suite struct CatalogGrowthTests {
     private static func definition(_ number: Int) -> IndexDefinition {
         IndexDefinition(
@@ -17,8 +17,8 @@ import Testing
             ], nameDescending: false)
     }
 
-    /// One more beside n, 10n and 100n: as many operations of the writer, which decodes nothing; the catalog itself is
-    /// written whole, in so many bytes a definition.
+    /// One more definition besides n, 10n and 100n: the same number of the writer's operations, which decode nothing;
+    /// the catalog itself is written whole, in a bounded number of bytes per definition.
     @Test func oneMoreIndexTakesTheSameSteps() throws {
         let store = FaultyStore()
         let database = try Database(name: testDatabaseName, store: store, clock: ManualClock())
@@ -38,7 +38,7 @@ import Testing
         #expect(operations[0] < 20)
         #expect(operations[1] == operations[0] && operations[2] == operations[0])
         #expect(database.currentCatalog.loads == 0)
-        // Ids are never used again, also by the next start.
+        // Ids are never reused, also after a restart.
         let next = database.catalog.nextID
         let epoch = database.currentCatalog.epoch
         try database.setCatalog([])
@@ -85,7 +85,7 @@ import Testing
             current.endChange(after)
             #expect(try seen(current) == after)
         }
-        // One that comes to nothing.
+        // A change without effect.
         let before = current.value
         current.beginChange(to: catalog(5), CatalogStore.encode(catalog(5)))
         #expect(try seen(current) == before)

@@ -5,7 +5,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Who watches is told of the commits that may concern him, in order, and of no others.
+/// Receivers are notified of the commits that may concern them, in order, and of no others.
 struct ChangeHubTests {
     private final class Receiver: ChangeReceiver {
         let events = Mutex<[String]>([])
@@ -36,7 +36,7 @@ struct ChangeHubTests {
         return LiveQuery(try NormalizedQuery(Query(parent: parent, scope: scope))).scope
     }
 
-    @Test func commitsComeToThoseWhomTheyConcern() throws {
+    @Test func commitsAreDeliveredToTheReceiversThatTheyConcern() throws {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
         let receivers = (0..<5).map { _ in Receiver() }
         let scopes: [[WatchScope]] = [
@@ -44,33 +44,33 @@ struct ChangeHubTests {
             [.document(DocumentKey.encode(resource("c/a").path)), try scope("c")], [.everything],
         ]
         for (receiver, scopes) in zip(receivers, scopes) { #expect(database.changes.add(scopes, for: receiver)) }
-        func told() -> [[String]] { receivers.map { $0.take() } }
+        func received() -> [[String]] { receivers.map { $0.take() } }
 
         try database.commit([.set("c/a", map())])
-        #expect(told() == [["c/a"], [], [], ["c/a"], ["c/a"]])
+        #expect(received() == [["c/a"], [], [], ["c/a"], ["c/a"]])
         try database.commit([.set("c/a/d/x", map()), .set("e/y", map())])
-        #expect(told() == [[], ["c/a/d/x e/y"], ["c/a/d/x e/y"], [], ["c/a/d/x e/y"]])
+        #expect(received() == [[], ["c/a/d/x e/y"], ["c/a/d/x e/y"], [], ["c/a/d/x e/y"]])
         try database.commit([.set("d/x", map())])
-        #expect(told() == [[], [], ["d/x"], [], ["d/x"]])
-        // What changes nothing is no change.
+        #expect(received() == [[], [], ["d/x"], [], ["d/x"]])
+        // A commit without effect is not a change.
         try database.commit([.set("d/x", map()), .delete("c/none")])
-        #expect(told() == [[], [], [], [], []])
+        #expect(received() == [[], [], [], [], []])
 
         // Two uses of one scope end one by one.
         #expect(database.changes.add(scopes[0], for: receivers[0]))
         database.changes.remove(scopes[0], for: receivers[0])
         try database.commit([.set("c/b", map())])
-        #expect(told() == [["c/b"], [], [], ["c/b"], ["c/b"]])
+        #expect(received() == [["c/b"], [], [], ["c/b"], ["c/b"]])
         database.changes.remove(scopes[0], for: receivers[0])
         database.changes.remove(scopes[4], for: receivers[4])
         let version = try database.commit([.delete("c/b")]).commitTime.microseconds
-        #expect(told() == [[], [], [], ["c/b"], []])
+        #expect(received() == [[], [], [], ["c/b"], []])
         database.changes.withVersion { #expect($0 == version) }
 
         try database.clear()
-        #expect(told() == [[], ["cleared"], ["cleared"], ["cleared"], []])
+        #expect(received() == [[], ["cleared"], ["cleared"], ["cleared"], []])
         database.close()
-        #expect(told() == [[], ["closed"], ["closed"], ["closed"], []])
+        #expect(received() == [[], ["closed"], ["closed"], ["closed"], []])
         #expect(!database.changes.add(scopes[0], for: receivers[0]))
     }
 }

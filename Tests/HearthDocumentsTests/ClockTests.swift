@@ -6,7 +6,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// What a wrong clock does, and what it doesn't do.
+/// The effects of a wrong clock.
 @Suite struct ClockTests {
     let source = ManualClock()
     let steady: SteadyClock
@@ -19,7 +19,7 @@ import Testing
     private static let year: Int64 = 365 * 86_400 * 1_000_000
     private static let hour: Int64 = 3_600_000_000
 
-    /// Lets time pass as the server's loop does.
+    /// Lets time pass like the server's loop.
     @discardableResult
     private func pass(seconds: Int) -> [SteadyClock.Event] {
         var events: [SteadyClock.Event] = []
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: [(hour / 2, 70), (-hour / 2, 70), (30 * hour, 610), (-10 * year, 610)])
-    func aStepThatStandsIsFollowed(_ step: Int64, _ seconds: Int) {
+    func aPermanentStepIsFollowed(_ step: Int64, _ seconds: Int) {
         source.jump(microseconds: step)
         #expect(pass(seconds: seconds) == [.stepped(microseconds: step), .followed(microseconds: step)])
         #expect(steady.now() == source.now())
@@ -65,7 +65,7 @@ import Testing
         #expect(source.now().microseconds - steady.now().microseconds == 10 * Self.year)
     }
 
-    @Test func aClockThatWasYearsBehindIsFollowedBackToThePresent() {
+    @Test func aClockThatWasYearsBehindIsFollowedToThePresent() {
         source.jump(microseconds: -10 * Self.year)
         pass(seconds: 700)
         source.jump(microseconds: 10 * Self.year)
@@ -81,7 +81,7 @@ import Testing
     private func fields(_ number: Int64) -> Write { .set("c/d", map(("n", .integer(number)))) }
 
     @Test(arguments: [10 * year, -10 * year, 5 * hour, -5 * hour])
-    func aStepWhileServingFailsNothingAndMarksNothing(_ step: Int64) throws {
+    func aStepWhileServingHasNoEffect(_ step: Int64) throws {
         let store = MemoryStore()
         let database = try Database(name: testDatabaseName, store: store, clock: steady)
         try database.commit([fields(1)])
@@ -103,7 +103,7 @@ import Testing
         #expect(abs(outcome.commitTime.microseconds - source.now().microseconds) < 1_000_000)
     }
 
-    /// The database's own bounds hold under a clock that steps, too.
+    /// The database's own bounds also hold under a clock that steps.
     @Test(arguments: [10 * year, -10 * year]) func aRawStepFailsNoReadThatGoesOn(_ step: Int64) throws {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: source)
         try database.commit([fields(1)])
@@ -118,7 +118,7 @@ import Testing
         #expect(try database.fields("c/d") == map(("n", .integer(2))))
     }
 
-    /// A store whose commits were made under a clock that many years ahead.
+    /// A store whose commits were made under a clock that was this many years ahead.
     private func storeOfTheFuture(_ step: Int64) throws -> MemoryStore {
         let store = MemoryStore()
         source.jump(microseconds: step)
@@ -146,7 +146,7 @@ import Testing
     @Test func aDatabaseOfTheFutureServesThePresentAndForgetsItsHistory() throws {
         let store = try storeOfTheFuture(10 * Self.year)
         let database = try Database(name: testDatabaseName, store: store, clock: source, allowsClockSkew: true)
-        // What a client takes for now.
+        // The client's idea of the present time.
         let view = try database.view(.readTime(source.now()))
         #expect(try view.document(resource("c/d").path) != nil)
         for number in 0..<100 {

@@ -6,9 +6,10 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// What waits for the writers of all databases is bounded together: a client may write to as many databases as there are.
+/// The memory of commits that wait for the writers of all databases is bounded together: a client may write to any
+/// number of databases.
 @Suite struct CommitMemoryTests {
-    /// A worker that runs when it is told to.
+    /// A worker that runs when the test calls it.
     private final class HeldDriver: WorkerDriver, @unchecked Sendable {
         // One thread uses all of this.
         private let body: @Sendable () -> Void
@@ -44,7 +45,7 @@ import Testing
         }
     }
 
-    /// 30,000 elements, which are a megabyte and were 120 KB on the wire.
+    /// 30,000 elements, which take a megabyte and were 120 KB on the wire.
     private func commit(_ database: Database, _ requester: Requester, _ answers: Answers) throws {
         let name = try ResourceName(document: database.name.string + "/documents/c/a")
         let write = Write(
@@ -72,7 +73,7 @@ import Testing
         Requester(account: account, connection: connection, isAdministrator: false)
     }
 
-    @Test(arguments: [1, 10, 100]) func whatWaitsIsBoundedHoweverManyDatabasesItWaitsIn(count: Int) throws {
+    @Test(arguments: [1, 10, 100]) func waitingCommitsAreBoundedAcrossDatabases(count: Int) throws {
         let databases = try databases(count)
         let answers = Answers()
         for number in 0..<400 {
@@ -80,7 +81,7 @@ import Testing
             #expect(memory.commits.usedBytes <= memory.commits.shareBytesMax)
         }
         #expect(answers.count(.resourceExhausted) > 390)
-        // Others are not refused for it, administrators least of all.
+        // Commits of others do not fail because of it, least of all an administrator's.
         try commit(databases[0], client(2, 1), answers)
         let refused = answers.count(.resourceExhausted)
         for number in 0..<100 { try commit(databases[number % count], client(3, UInt64(number)), Answers()) }

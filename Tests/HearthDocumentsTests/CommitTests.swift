@@ -5,7 +5,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Chapter 6 of the specification, row by row.
+/// Preconditions, update times and transforms of commits, as google.firestore.v1.Write documents them.
 @Suite struct CommitTests {
     let clock = ManualClock()
     let database: Database
@@ -27,7 +27,7 @@ import Testing
 
     // MARK: Preconditions
 
-    @Test func existsTrueWantsADocument() throws {
+    @Test func existsTrueRequiresADocument() throws {
         let missing = Status.notFound("No document to update: \(Self.root)c/d")
         #expect(statusOf { () throws(Status) in try database.commit([.set("c/d", map(), .exists(true))]) } == missing)
         #expect(statusOf { () throws(Status) in try database.commit([.delete("c/d", .exists(true))]) } == missing)
@@ -37,7 +37,7 @@ import Testing
         #expect(try database.fields("c/d") == map(("a", .null)))
     }
 
-    @Test func existsFalseWantsNone() throws {
+    @Test func existsFalseRequiresNoDocument() throws {
         try database.commit([.verify("c/d", .exists(false)), .set("c/d", map(), .exists(false))])
         let present = Status(.alreadyExists, "Document already exists: \(Self.root)c/d")
         for write in [
@@ -61,7 +61,7 @@ import Testing
         try database.commit([.verify("c/d", .updateTime(outcome.commitTime))])
         try database.commit([.set("c/d", map(("a", .null)), .updateTime(outcome.commitTime))])
         try database.commit([.delete("c/d", .updateTime(try #require(try time("c/d"))))])
-        // A missing document counts as version 0, so that a client's transaction is tried again.
+        // A missing document counts as version 0, so that a client's transaction is retried.
         let missing = Status.failedPrecondition(
             "the stored version (0) does not match the required base version (\(stored))")
         for write in writes(.updateTime(outcome.commitTime)) {
@@ -73,7 +73,7 @@ import Testing
         [.set("c/d", map(), precondition), .delete("c/d", precondition), .verify("c/d", precondition)]
     }
 
-    @Test func updateTimeOfTheFutureIsRefused() throws {
+    @Test func aFutureUpdateTimeFails() throws {
         try database.commit([.set("c/d", map())])
         let future = Timestamp(microseconds: clock.now().microseconds + 1_000_000)
         for write in writes(.updateTime(future)) {
@@ -119,7 +119,7 @@ import Testing
         #expect(try database.view().version == before)
     }
 
-    @Test func anUpdateTimeCantBeOfTheSameCommit() throws {
+    @Test func anUpdateTimeOfTheSameCommitFails() throws {
         let outcome = try database.commit([.set("c/d", map(("a", .integer(1))))])
         clock.advance(seconds: 1)
         #expect(
@@ -128,7 +128,7 @@ import Testing
                     .set("c/d", map(("a", .integer(2)))), .verify("c/d", .updateTime(outcome.commitTime)),
                 ])
             }?.code == .failedPrecondition)
-        // A write that changes nothing leaves the time as it is.
+        // A write that changes nothing keeps the update time.
         try database.commit([
             .set("c/d", map(("a", .integer(1)))), .verify("c/d", .updateTime(outcome.commitTime)),
             .set("c/d", map(("a", .integer(2))), .updateTime(outcome.commitTime)),
@@ -142,7 +142,7 @@ import Testing
     @Test func allDocumentsOfACommitHaveItsTime() throws {
         let outcome = try database.commit([.set("c/a", map()), .set("c/b", map()), .set("d/a/e/b", map())])
         for path in ["c/a", "c/b", "d/a/e/b"] { #expect(try time(path) == outcome.commitTime) }
-        // The clock stands still, and yet each commit has a time of its own.
+        // The clock does not move, and yet each commit has a time of its own.
         let next = try database.commit([.set("c/a", map(("x", .null)))])
         #expect(next.commitTime > outcome.commitTime)
     }
@@ -165,7 +165,7 @@ import Testing
         #expect(try times() == [fourth, fourth])
     }
 
-    @Test func whatChangesNothingKeepsTheUpdateTime() throws {
+    @Test func aWriteWithoutEffectKeepsTheUpdateTime() throws {
         let time = try database.commit([.set("c/d", map(("a", .integer(3)), ("m", .map(map(("x", .null))))))])
             .commitTime
         let noops: [Write] = [
@@ -188,7 +188,7 @@ import Testing
         #expect(try self.time("c/d") == outcome.commitTime)
     }
 
-    @Test func aChangeTakenBackIsNone() throws {
+    @Test func aRevertedChangeIsNotAChange() throws {
         let time = try database.commit([.set("c/d", map(("a", .integer(1))))]).commitTime
         let outcome = try database.commit([.set("c/d", map(("a", .integer(2)))), .set("c/d", map(("a", .integer(1))))])
         #expect(outcome.results.map(\.updateTime) == [time, time])
@@ -221,7 +221,7 @@ import Testing
         #expect(clock.now().microseconds - time.microseconds < 1000)
     }
 
-    @Test func transformsComeAfterTheUpdateInOrder() throws {
+    @Test func transformsAreAppliedAfterTheUpdateInOrder() throws {
         let outcome = try database.commit([
             .set(
                 "c/d", map(("n", .integer(1)), ("a", .array([.integer(1)]))),
@@ -306,7 +306,7 @@ import Testing
         #expect(
             statusOf { () throws(Status) in try database.commit([.set("c/d", map(("a", numbers(20_000))))]) } == tooMany
         )
-        // Also when an update brings only a part of them.
+        // Also when an update adds only a part of them.
         #expect(
             statusOf { () throws(Status) in try database.commit([try! .merge("c/d", map(("b", .null)), ["b"])]) }
                 == tooMany)
@@ -360,15 +360,15 @@ import Testing
         #expect(try database.commit([.set("c/d", map())]).commitTime == clock.now())
     }
 
-    @Test func observersAreToldOfEveryChangeInOrder() throws {
-        let told = Gathered<ChangeSet>()
-        database.observe { told.append($0) }
+    @Test func observersAreNotifiedOfEveryChangeInOrder() throws {
+        let observed = Gathered<ChangeSet>()
+        database.observe { observed.append($0) }
         let first = try database.commit([.set("c/a", map()), .set("c/b", map())])
         try database.commit([.set("c/a", map()), .verify("c/b", .exists(true))])
         let last = try database.commit([.delete("c/a")])
         database.drain()
-        #expect(told.values.map(\.version) == [first.commitTime.microseconds, last.commitTime.microseconds])
-        #expect(told.values.map(\.changes.count) == [2, 1])
-        #expect(told.values[1].changes[0].before != nil && told.values[1].changes[0].after == nil)
+        #expect(observed.values.map(\.version) == [first.commitTime.microseconds, last.commitTime.microseconds])
+        #expect(observed.values.map(\.changes.count) == [2, 1])
+        #expect(observed.values[1].changes[0].before != nil && observed.values[1].changes[0].after == nil)
     }
 }

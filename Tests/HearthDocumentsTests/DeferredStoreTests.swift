@@ -4,11 +4,11 @@ import HearthEngine
 import Synchronization
 import Testing
 
-/// A database that nobody has written to.
+/// A database without writes.
 @Suite struct DeferredStoreTests {
     private let made = Made()
 
-    /// What is made in place of a file.
+    /// The stores that are made instead of files.
     private final class Made: Sendable {
         let count = Atomic(0)
         let isRefusing = Atomic(false)
@@ -37,7 +37,7 @@ import Testing
         #expect(madeCount == 0 && !store.isMade)
     }
 
-    /// What commits looks at the state before in the middle of a write.
+    /// An observer of commits reads the state before in the middle of a write.
     @Test func aSnapshotWithinAWriteDoesNotWaitForIt() throws {
         let store = deferred()
         try store.write { transaction throws(Status) in
@@ -47,7 +47,7 @@ import Testing
         #expect(try store.snapshot().get(.meta, [1]) == [1])
     }
 
-    @Test func aWriteThatFailsMakesNothing() throws {
+    @Test func aFailedWriteMakesNoStore() throws {
         let store = deferred()
         #expect(throws: Status.self) {
             try store.write { transaction throws(Status) in
@@ -72,7 +72,7 @@ import Testing
         #expect(try made.store.snapshot().get(.documents, [2]) == [8])
     }
 
-    @Test func whatIsNotWorthAFileIsKeptWithTheFirstThatIs() throws {
+    @Test func aWriteWithoutAFileIsStoredWithTheFirstThatNeedsOne() throws {
         let isWorth = Made()
         isWorth.isRefusing.store(true, ordering: .relaxed)
         let store = deferred { !isWorth.isRefusing.load(ordering: .relaxed) }
@@ -84,7 +84,7 @@ import Testing
         #expect(try made.store.snapshot().get(.meta, [1]) == [1])
     }
 
-    @Test func aWriteForWhichNoStoreCanBeMadeLeavesNothingAndTheNextOneTriesAgain() throws {
+    @Test func aWriteWithoutAStoreLeavesNothingAndTheNextOneTriesAgain() throws {
         let store = deferred()
         made.isRefusing.store(true, ordering: .relaxed)
         #expect(throws: Status.unavailable("The disk is full.")) {
@@ -97,7 +97,7 @@ import Testing
         #expect(try store.snapshot().get(.documents, [2]) == [8])
     }
 
-    @Test func whoeverUsesItAfterItsEndIsToldWhy() throws {
+    @Test func usesAfterTheEndFailWithItsReason() throws {
         for isMade in [false, true] {
             let store = DeferredStore(make: { MemoryStore() })
             if isMade { try store.keep() }

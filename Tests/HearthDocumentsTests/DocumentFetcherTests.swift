@@ -5,7 +5,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Documents are found whether or not they lie in the order in which they are asked for.
+/// Documents are found whether or not they are stored in the order of the requests.
 struct DocumentFetcherTests {
     @Test(arguments: [false, true]) func findsEveryDocumentInAnyOrder(reverse: Bool) throws {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
@@ -23,7 +23,7 @@ struct DocumentFetcherTests {
                 #expect(
                     try document.map { document throws(Status) in try FieldsCodec.decode(document.fields) }
                         == map(("p", .string(path))), "seed \(seed)")
-                // Now and then one that isn't there, within the run and before and behind all.
+                // Now and then a missing one, within the run and before and after all.
                 if index % 7 == 3 {
                     #expect(try fetcher.document(DocumentKey.encode(resource(path + "x").path)) == nil)
                     #expect(try fetcher.document(DocumentKey.encode(resource("a/a").path)) == nil)

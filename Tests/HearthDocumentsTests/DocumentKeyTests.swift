@@ -50,7 +50,7 @@ import Testing
         "d/a",
     ]
 
-    @Test func numericIDsAndPrefixesStandWhereNamesDo() {
+    @Test func numericIDsAndPrefixesSortLikeNames() {
         for (index, left) in Self.ascending.enumerated() {
             for right in Self.ascending[(index + 1)...] {
                 #expect(ValueOrder.compareNames(left, right) < 0, "\(left) and \(right)")

@@ -8,7 +8,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Who comes when at the writer, and who is refused.
+/// The order of clients at the writer, and the admission of commits.
 @Suite struct FairCommitTests {
     let clock = ManualClock()
     let store = FaultyStore()
@@ -22,7 +22,7 @@ import Testing
         Requester(account: account, connection: connection, isAdministrator: false)
     }
 
-    /// Notes the order in which commits are made, and moves the clock by what each takes.
+    /// Notes the order in which commits are made, and moves the clock by the cost of each.
     private final class Order: CommitGuard {
         let name: String
         let log: Gathered<String>
@@ -63,7 +63,7 @@ import Testing
         return first
     }
 
-    @Test(arguments: [(UInt64(1), UInt64(2)), (2, 1)]) func aBystanderComesBeforeWhatAnotherHasQueued(
+    @Test(arguments: [(UInt64(1), UInt64(2)), (2, 1)]) func aSmallClientPrecedesTheQueueOfAnother(
         _ account: UInt64, _ connection: UInt64
     ) throws {
         let log = Gathered<String>()
@@ -73,9 +73,9 @@ import Testing
         store.release()
         _ = first.wait()
         for promise in pending { _ = try promise.wait().get() }
-        let place = try #require(log.values.firstIndex(of: "bystander"))
-        #expect(place <= 2)
-        // Each connection's own order stays.
+        let position = try #require(log.values.firstIndex(of: "bystander"))
+        #expect(position <= 2)
+        // Each connection keeps its own order.
         #expect(log.values.filter { $0 != "bystander" } == (0..<100).map { "crowd\($0)" })
     }
 
@@ -91,12 +91,12 @@ import Testing
             return large.count { $0.isGiven }
         }
         for promise in large { _ = try promise.wait().get() }
-        // Those that were answered before are at most the few that were prepared while the writer was held up.
+        // Those that were answered before are at most the few that were prepared while the writer was blocked.
         #expect(before.max()! <= Limits.commitsPreparedMax + 1)
     }
 
     /// Also when the next large one has been taken from the queue and found too large for the same group.
-    @Test func aSmallCommitComesBetweenTwoLargeOnes() throws {
+    @Test func aSmallCommitRunsBetweenTwoLargeOnes() throws {
         let log = Gathered<String>()
         let first = holdWriter()
         let large = (0..<Limits.commitsPreparedMax).map {
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    /// Lets a test do something between what becomes of the commits of a group and what is done about it.
+    /// Runs a test's action between the outcomes of a group's commits and their handling.
     private final class HookedStore: Store {
         private let inner = MemoryStore()
         let afterBody = Mutex<(@Sendable () -> Void)?>(nil)
@@ -166,7 +166,7 @@ import Testing
         func close() { inner.close() }
     }
 
-    /// Holds up its commit once, when it is prepared first.
+    /// Blocks its commit once, when it is first prepared.
     private final class Gate: CommitGuard {
         let isReached = Promise<Void>()
         let isOpen = Promise<Void>()
@@ -177,7 +177,7 @@ import Testing
         }
     }
 
-    @Test func whatComesWhileACommitGoesBackToBePreparedAgainDoesNotOvertakeIt() throws {
+    @Test func laterCommitsDoNotOvertakeACommitThatIsPreparedAgain() throws {
         let store = HookedStore()
         let database = try Database(name: testDatabaseName, store: store, clock: clock)
         let (large, small, last) = (
@@ -190,7 +190,7 @@ import Testing
             [.set("c/one", map(("a", .array(elements)), ("n", .integer(1))))], guard: gate,
             requester: Self.client(1, 1)
         ) { large.give($0) }
-        // It is on the snapshot without this.
+        // The snapshot contains it without this.
         gate.isReached.wait()
         try database.commit([.set("c/one", map(("n", .integer(0))))])
         store.afterBody.withLock { hook in
@@ -210,8 +210,8 @@ import Testing
         #expect(try database.commit([.set("c/two", map())]).commitTime > times[2])
     }
 
-    /// What is queued behind a commit on its connection is no reason to work it out on the writer.
-    @Test(arguments: [1, 2, 20]) func largeCommitsAreNotWorkedOutByTheWriterHoweverManyAreQueued(behind: Int) throws {
+    /// A commit that is queued behind another one of its connection is not a reason to prepare it on the writer.
+    @Test(arguments: [1, 2, 20]) func largeCommitsAreNeverComputedByTheWriter(behind: Int) throws {
         let elements = (0..<2000).map { Value.integer(Int64($0)) }
         func large(_ number: Int) -> Promise<Result<CommitOutcome, Status>> {
             let promise = Promise<Result<CommitOutcome, Status>>()
@@ -221,7 +221,7 @@ import Testing
             ) { promise.give($0) }
             return promise
         }
-        // On the snapshot on which they are prepared this is missing, while the writer is held up with it.
+        // The snapshot on which they are prepared does not contain this, while the writer is blocked with it.
         store.hold()
         let first = database.submit([.set("c/one", map(("n", .integer(-1))))])
         store.waitForWriter()
@@ -238,7 +238,7 @@ import Testing
     }
 
     /// Others change one of its documents all the time; after some tries they wait for it.
-    @Test func aLargeCommitComesThrough() throws {
+    @Test func aLargeCommitSucceedsUnderContention() throws {
         let increment = FieldTransform(path: FieldPath("n"), operation: .increment(.integer(1)))
         let writes = try (0..<300).map { try Write.merge("c/\($0)", map(), [], transforms: [increment]) }
         let isOver = Atomic(false)
@@ -288,24 +288,24 @@ import Testing
         return statusOf { () throws(Status) in _ = try admission.enter(&request) } == nil
     }
 
-    @Test func queuedWorkBeyondASecondIsRefusedWhileOthersWait() throws {
+    @Test func queuedWorkBeyondASecondFailsWhileOthersWait() throws {
         let admission = CommitAdmission()
         let heavy = request(Self.client(1, 1), cost: 36_000)
         var entered = 0
-        // Alone a client may queue what it likes.
+        // A client alone may queue as much as it likes.
         while entered < 30, enters(admission, heavy) { entered += 1 }
         #expect(entered == 30)
         let other = request(Self.client(2, 9), cost: 1)
         #expect(enters(admission, other))
         #expect(!enters(admission, heavy))
-        // Also another connection of that account, that has nothing queued.
+        // Also another connection of that account, which has nothing queued.
         #expect(enters(admission, request(Self.client(1, 2), cost: 1)))
         #expect(enters(admission, request(.administrator(connection: 5), cost: 36_000)))
         for _ in 0..<29 { admission.leave(heavy) }
         #expect(enters(admission, heavy))
     }
 
-    @Test func whatClientsHoldShutsNoAdministratorOut() throws {
+    @Test func clientsCannotExcludeAdministrators() throws {
         let admission = CommitAdmission()
         var count = 0
         for connection in 0..<UInt64(Limits.commitQueueMax) {
@@ -313,7 +313,7 @@ import Testing
         }
         #expect(count == Limits.commitQueueMax * 3 / 4)
         #expect(enters(admission, request(.administrator(connection: 5), cost: 1)))
-        // One that has the most leaves room for others.
+        // The account with the most leaves capacity for others.
         let single = CommitAdmission()
         count = 0
         while count < Limits.commitQueueMax, enters(single, request(Self.client(1, 1), cost: 1, sizeBytes: 1)) {

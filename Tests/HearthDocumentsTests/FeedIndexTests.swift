@@ -5,7 +5,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// What changed in a scope since a version is found without a look at what changed elsewhere.
+/// Changes in a scope since a version are found without reading changes elsewhere.
 @Suite struct FeedIndexTests {
     private struct Commit {
         var version: Int64
@@ -53,7 +53,7 @@ import Testing
                 let since = random.chance(10) ? begin - 1 : begin + Int64(random.below(Int(version - begin) + 3))
                 guard let answer = index.versions(in: scope, after: since) else {
                     refusals += 1
-                    // A walk by which the index learns what it lacks.
+                    // A walk that adds the missing commits to the index.
                     if var walk = index.walk(after: since, snapshotVersion: version), random.chance(50) {
                         for commit in commits where commit.version > since && commit.version <= walk.end {
                             for key in commit.keys { walk.note(key, commit.version) }
@@ -76,7 +76,7 @@ import Testing
         #expect(answers > 1000 && refusals > 100)
     }
 
-    /// However much is committed, the index stays within its bound, and still knows what has been quiet.
+    /// However much is committed, the index stays within its bound, and still knows quiet collections.
     @Test func itIsBounded() throws {
         let index = FeedIndex(after: 0, unitsMax: 1000)
         for version in 1...100_000 {
@@ -104,7 +104,7 @@ import Testing
         return (Set(changes.keys), meter.entriesScanned)
     }
 
-    /// The same with what the index knows, with what it has to learn, and without one; states before and after are right.
+    /// The same with a warm index, with a cold one, and without one; states before and after are right.
     @Test func changesOfAScopeAreFound() throws {
         var random = SeededRandom(TestRun.seed())
         for _ in 0..<(10 * TestRun.effort) {
@@ -147,7 +147,8 @@ import Testing
         }
     }
 
-    /// Resuming a quiet target costs the same after n, 10n and 100n changes elsewhere; that of its own changes costs these.
+    /// Resuming a quiet target costs the same after n, 10n and 100n changes elsewhere; the cost of its own changes is
+    /// proportional to them.
     @Test func changesElsewhereCostNothing() throws {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
         try database.commit([.set("quiet/a", map())])
@@ -166,12 +167,12 @@ import Testing
         try database.commit([.set("quiet/a", map(("n", .integer(1)))), .set("loud/1", map())])
         let own = try found(try Self.query("quiet"), try database.view(), since: since)
         #expect(own.keys == [Self.key("quiet/a")])
-        // The record, and the step behind it.
+        // The record, and the step after it.
         #expect(own.read <= 3)
         database.close()
     }
 
-    /// After a start the first question walks over the keys of the feed; the next ones, of whatever collection, do not.
+    /// After a start the first question walks over the keys of the feed; the next ones, for any collection, do not.
     @Test func oneWalkServesAll() throws {
         let store = MemoryStore()
         var since: Int64 = 0
@@ -205,7 +206,7 @@ import Testing
         var version: Int64 = 0
         while bytesWritten < 40 << 20 {
             version += 1
-            // By turns a collection of its own and its own collection id.
+            // Alternately a collection of its own and its own collection id.
             let path = ["\(name)\(version)", "d"]
             let key = DocumentKey.encode(ResourcePath(path))
             index.append(ChangeSet(version: version, changes: [Change(key: key, before: nil, after: nil)]))
@@ -213,15 +214,15 @@ import Testing
             most = max(most, index.heldBytes)
         }
         #expect(most > 1 << 20 && most < 24 << 20)
-        // What is not known any more isn't told as unchanged.
+        // Forgotten changes are not reported as unchanged.
         let first = DocumentKey.encode(ResourcePath(["\(name)1", "d"]))
-        let place = FeedIndex.Place(of: first)
-        let answer = index.versions(in: .collection(place?.prefix ?? []), after: 0)
+        let location = FeedIndex.Location(of: first)
+        let answer = index.versions(in: .collection(location?.prefix ?? []), after: 0)
         #expect(answer == nil || answer?.versions == [1])
     }
 
-    /// What the indexes of all databases take is bounded, also of those to which nobody writes any more.
-    @Test func littleIsKnownWhileAllAreCrowdedAndNothingWrongIsSaid() throws {
+    /// The memory of the indexes of all databases is bounded, also of databases without further writes.
+    @Test func littleIsKnownWhileAllAreCrowdedAndAnswersAreCorrect() throws {
         let shared = SharedCacheBytes(max: 4 << 20)
         let counts = [4000] + Array(repeating: 500, count: 15)
         let name = String(repeating: "x", count: 200)
@@ -239,8 +240,8 @@ import Testing
         #expect(!shared.isCrowded || indexes.allSatisfy { $0.heldBytes <= 8 * 64 << 10 })
         for index in indexes {
             for version in [1, 250, 500] as [Int64] {
-                let place = FeedIndex.Place(of: DocumentKey.encode(ResourcePath(["\(name)\(version)", "d"])))
-                let answer = index.versions(in: .collection(place?.prefix ?? []), after: version - 1)
+                let location = FeedIndex.Location(of: DocumentKey.encode(ResourcePath(["\(name)\(version)", "d"])))
+                let answer = index.versions(in: .collection(location?.prefix ?? []), after: version - 1)
                 #expect(answer == nil || answer?.versions == [version])
             }
         }
@@ -250,7 +251,7 @@ import Testing
 
     // MARK: Queries in the past
 
-    /// A query in the past costs what changed in its own collection, and reads no document of others.
+    /// A query in the past costs the changes in its own collection, and reads no document of others.
     @Test func aQueryInThePastCostsItsOwnChanges() throws {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
         for number in 0..<20 { try database.commit([.set("own/\(number)", map(("n", .integer(Int64(number)))))]) }
@@ -261,7 +262,7 @@ import Testing
         var done = 0
         for count in [10, 100, 1000] {
             while done < count {
-                let large = map(("text", .string(String(repeating: "x", count: 1000))))
+                let large = map(("body", .string(String(repeating: "x", count: 1000))))
                 try database.commit([.set("other/\(done)", large)])
                 done += 1
             }
@@ -280,8 +281,8 @@ import Testing
         database.close()
     }
 
-    /// More changes than may be held are refused in words, and a resume begins anew.
-    @Test func whatIsHeldIsBounded() throws {
+    /// More changes than may be held fail with a message, and a resume starts from the beginning.
+    @Test func heldChangesAreBounded() throws {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
         let since = try database.commit([.set("c/first", map())]).commitTime.microseconds
         for number in 0..<100 { try database.commit([.set("c/\(number)", map())]) }

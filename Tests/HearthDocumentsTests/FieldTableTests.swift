@@ -5,7 +5,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Fields of one document that many queries look at.
+/// Fields of one document that many queries read.
 @Suite struct FieldTableTests {
     @Test func findsWhatAReaderFinds() throws {
         var random = SeededRandom(TestRun.seed())
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// However many queries look at a document, and at whatever fields.
+    /// However many queries read a document, and whatever fields.
     @Test(arguments: [10, 100, 1000]) func walksADocumentOnce(queries: Int) throws {
         let size = 5000
         let fields = MapValue(

@@ -6,7 +6,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Small commits that rest on large documents: the writer leaves them to the preparer, as others wait for it.
+/// Small commits that rest on large documents: the writer moves them to the preparer, because others wait for it.
 @Suite struct HeavyDocumentTests {
     let store = MemoryStore()
     let clock = ManualClock()
@@ -46,13 +46,13 @@ import Testing
             do throws(Status) {
                 _ = try commit.after(path)
             } catch {
-                // As a rule does that goes on with its other side.
+                // Like a rule that continues with its other operand.
                 if !swallows { throw error }
             }
         }
     }
 
-    @Test func aFieldOfALargeDocumentIsChangedBesideTheWriter() throws {
+    @Test func aFieldOfALargeDocumentIsChangedOnASnapshot() throws {
         try database.commit([.set("c/large", Self.large)])
         #expect(left == 0)
         for commitGuard in [nil, Reading()] {
@@ -62,13 +62,13 @@ import Testing
             #expect(left == before + 1)
         }
         #expect(try database.fields("c/large")?["n"] == .integer(7))
-        // Others are worked out by the writer as ever.
+        // Others are computed by the writer as usual.
         _ = try send([.set("c/small", map(("n", .integer(1))))]).wait().get()
         #expect(left == 2)
         #expect(database.pipeline.counters.largeOnWriter.load(ordering: .relaxed) == 0)
     }
 
-    @Test(arguments: [true, false]) func soIsWhatRulesLookAt(swallows: Bool) throws {
+    @Test(arguments: [true, false]) func documentsThatRulesReadCountToo(swallows: Bool) throws {
         try database.commit([.set("c/large", Self.large)])
         let reading = Reading(resource("c/large").path, swallows: swallows)
         _ = try send([.set("c/small", map(("n", .integer(1))))], guard: reading).wait().get()
@@ -97,9 +97,9 @@ import Testing
         #expect(database.pipeline.admission.isIdle)
     }
 
-    // MARK: What rules look at
+    // MARK: Documents that rules read
 
-    /// Changes the document that it looks at each time it is asked beside the writer.
+    /// Changes the document that it reads each time it is called on a snapshot.
     private final class Restless: CommitGuard {
         private let database: Database
         let asked = Atomic(0)
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func whatOnlyRulesLookAtIsJudgedAgainAndNotLocked() throws {
+    @Test func documentsThatOnlyRulesReadAreJudgedAgainAndNotLocked() throws {
         try database.commit([.set("roles/x", map())])
         let restless = Restless(database)
         _ = try send((0..<300).map { .set("c/\($0)", map()) }, guard: restless).wait().get()
@@ -121,7 +121,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    /// Refuses when the document says so.
+    /// Denies when the document says so.
     private struct Asking: CommitGuard {
         let prepared: Promise<Void>
         let changed: Promise<Void>
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func aRightThatIsTakenAwayMeanwhileIsGone() throws {
+    @Test func aRevokedRightIsCheckedAgain() throws {
         try database.commit([.set("roles/x", map(("ok", .boolean(true))))])
         let asking = Asking(prepared: Promise<Void>(), changed: Promise<Void>())
         let promise = send((0..<300).map { .set("c/\($0)", map()) }, guard: asking)
@@ -148,14 +148,14 @@ import Testing
         #expect(try database.fields("c/0") == nil)
     }
 
-    /// Takes long for all writes of a commit, beside the writer or when the writer asks again, and changes what it looks at
-    /// beside the writer some times.
+    /// Takes long for all writes of a commit, on a snapshot or when the writer calls it again, and changes the document
+    /// that it reads on a snapshot several times.
     private final class Slow: CommitGuard {
         private let database: Database
         private let clock: ManualClock
         private let isSlowBesideWriter: Bool
         private let changesLeft: Atomic<Int>
-        /// It was asked beside the writer, and has changed what it looked at.
+        /// It was called on a snapshot, and has changed the document that it read.
         private let isOutdated = Atomic(false)
         /// For all writes.
         let asked = Atomic(0)
@@ -169,7 +169,7 @@ import Testing
             // The first write alone.
             if commit.writes.count == 1 { return }
             asked.add(1, ordering: .relaxed)
-            // It is the writer that asks now.
+            // The writer calls it now.
             if isOutdated.exchange(false, ordering: .relaxed) { clock.advance(seconds: 0.021) }
             _ = try commit.before(resource("roles/x").path)
             if changesLeft.load(ordering: .relaxed) == 0 { return }
@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [true, false]) func aJudgementThatTakesLongIsMadeBesideTheWriter(isSlowBesideWriter: Bool) throws {
+    @Test(arguments: [true, false]) func aLongJudgementIsMadeOnASnapshot(isSlowBesideWriter: Bool) throws {
         try database.commit([.set("roles/x", map())])
         let slow = Slow(database, clock, changes: 3, isSlowBesideWriter: isSlowBesideWriter)
         _ = try send((0..<300).map { .set("c/\($0)", map()) }, guard: slow).wait().get()
@@ -193,30 +193,30 @@ import Testing
         #expect(database.pipeline.admission.isIdle && database.locks.isIdle)
     }
 
-    @Test func aJudgementThatNeverComesInTimeFails() throws {
+    @Test func aJudgementThatIsAlwaysTooLateFails() throws {
         try database.commit([.set("roles/x", map())])
         let slow = Slow(database, clock, changes: .max)
         let outcome = send((0..<300).map { .set("c/\($0)", map()) }, guard: slow).wait()
         #expect(outcome.failure?.code == .aborted)
         #expect(left == Limits.commitPreparationsMax)
         #expect(try database.fields("c/0") == nil)
-        // Nor does it keep anybody from anything.
+        // It does not delay others either.
         _ = try send([.set("c/0", map())]).wait().get()
         database.drain()
         #expect(database.pipeline.admission.isIdle && database.locks.isIdle)
     }
 
-    /// The writer judges again within a time, whatever has become of what the guard looks at.
-    @Test func aGuardThatTakesTooLongLooksAtNothingMore() throws {
+    /// The writer judges again within a time limit, whatever happened to the documents that the guard reads.
+    @Test func aGuardThatTakesTooLongReadsNoMoreDocuments() throws {
         var asked = 0
         let reads = GuardReads(isOver: {
             asked += 1
             return asked == 21
         })
-        for _ in 0..<20 { try reads.look() }
+        for _ in 0..<20 { try reads.willRead() }
         #expect(!reads.isTooMuch)
-        // Nor when its rules go on without what they couldn't read.
-        for _ in 0..<2 { #expect(throws: StagedCommit.isTooMuch) { try reads.look() } }
+        // Nor when its rules continue without documents that they could not read.
+        for _ in 0..<2 { #expect(throws: StagedCommit.isTooMuch) { try reads.willRead() } }
         #expect(reads.isTooMuch && asked == 21)
     }
 }

@@ -26,10 +26,10 @@ import Testing
 
     @Test(arguments: goldens.indices) func hasTheDocumentedForm(_ index: Int) {
         let (value, hex) = Self.goldens[index]
-        #expect(hexText(IndexValue.encode(value)) == hex)
+        #expect(hexString(IndexValue.encode(value)) == hex)
     }
 
-    private func hexText(_ bytes: [UInt8]) -> String {
+    private func hexString(_ bytes: [UInt8]) -> String {
         let digits = Array("0123456789ABCDEF")
         return bytes.reduce(into: "") { string, byte in
             string.append(digits[Int(byte >> 4)])
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    /// No document may hold an empty vector, so the codecs leave its map as it is, for validation to refuse.
+    /// No document may contain an empty vector, so the codecs keep its map, and validation rejects it.
     private func withEmptyVector(_ value: Value) -> Value {
         value == .map(map(("__type__", .string("__vector__")), ("value", .array([])))) ? .vector([]) : value
     }
@@ -126,7 +126,7 @@ import Testing
         expectOrder(.integer(integer), .double(double), difference < 0 ? -1 : difference > 0 ? 1 : 0)
     }
 
-    // MARK: Ends
+    // MARK: Limits of the encoding
 
     @Test func findsTheEndsOfValuesInKeys() {
         var maker = ValueMaker(SeededRandom(TestRun.seed()))
@@ -185,7 +185,7 @@ import Testing
     }
 }
 
-/// The outside vectors of `Tests/Vectors`.
+/// The external vectors of `Tests/Vectors`.
 enum OutsideVectors {
     static func file(_ name: String) throws -> [UInt8] {
         let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")

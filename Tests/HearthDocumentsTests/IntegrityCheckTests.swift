@@ -5,7 +5,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// What is damaged on purpose is found, and what can be repaired is.
+/// Deliberate damage is found, and repaired where that is possible.
 @Suite struct IntegrityCheckTests {
     let store = MemoryStore()
     let database: Database
@@ -66,7 +66,7 @@ import Testing
 
     private func key(_ path: String) -> [UInt8] { DocumentKey.encode(resource(path).path) }
 
-    @Test func whatIsSoundIsSound() throws {
+    @Test func aSoundStoreHasNoProblems() throws {
         let report = try IntegrityCheck.run(store)
         #expect(report.problems == [])
         #expect(report.documents == 39)
@@ -75,7 +75,7 @@ import Testing
         #expect(try IndexRepair.run(store) == IndexRepair.Report())
     }
 
-    /// One index entry after the other is taken away, given another value, and put where it doesn't belong.
+    /// One index entry after the other is removed, given another value, and moved to a wrong key.
     @Test func everyIndexEntryCounts() throws {
         let before = try contents()
         let all = try keys(.entries)
@@ -92,7 +92,7 @@ import Testing
             #expect(report.problemCount == 1 && report.entryProblemCount == 1)
             #expect(try IndexRepair.run(store).corrected == 1)
 
-            // The last byte is a terminator or of a name or value: nobody's entry.
+            // The last byte is a terminator or part of a name or value: an entry of no document.
             try put(.entries, entry + [1], original)
             report = try IntegrityCheck.run(store)
             #expect(report.entryProblemCount == 1)
@@ -125,7 +125,7 @@ import Testing
             try put(.documents, document, damaged)
             let problems = try IntegrityCheck.run(store).problems
             #expect(problems.contains { $0.hasPrefix("c/d5: ") && !$0.contains("index entry") }, "\(problems)")
-            // Its entries are left alone while nobody can tell which belong to it.
+            // Its entries are left alone while it is unknown which belong to it.
             #expect(try IndexRepair.run(store) == IndexRepair.Report())
         }
         try delete(.documents, document)
@@ -144,7 +144,7 @@ import Testing
         #expect(report.problems == ["feed: 2 records belong to no document or deletion"])
     }
 
-    /// The state before each change is looked at like a document.
+    /// The state before each change is checked like a document.
     @Test func formerStatesCount() throws {
         let document = key("c/d5")
         let created = try StoredDocument(stored: value(.documents, document)).updateVersion
@@ -161,8 +161,8 @@ import Testing
             ("aren't in canonical form", { $0.before?.fields.append(contentsOf: before.fields) }),
             ("of \(created - 1), not \(created)", { $0.before?.updateVersion -= 1 }),
             ("comes after one at \(changed)", { $0.previousVersion = changed }),
-            ("which its history denies", { $0.before?.createVersion -= 1 }),
-            ("which its history denies", { $0.before = nil }),
+            ("which contradicts its history", { $0.before?.createVersion -= 1 }),
+            ("which contradicts its history", { $0.before = nil }),
         ]
         for (found, damage) in faults {
             var record = sound
@@ -192,7 +192,7 @@ import Testing
             ("the state before", { $0.updateVersion += 1 }),
             ("belong to no document", { $0.updateVersion = 0 }),
             ("created at", { $0.createVersion = $0.updateVersion + 1 }),
-            ("which its history denies", { $0.createVersion -= 1 }),
+            ("which contradicts its history", { $0.createVersion -= 1 }),
         ]
         for (found, damage) in faults {
             var stored = sound
@@ -209,8 +209,8 @@ import Testing
         let deleted = Database.decode(sound)
         for (found, damaged) in [
             ("can't be read", Array(sound.dropLast())), ("can't be read", sound + [0]),
-            ("deleted at \(Int64.max)", Database.encode(.max)), ("which is no commit's time", Database.encode(0)),
-            ("which is no commit's time", Database.encode(-1)),
+            ("deleted at \(Int64.max)", Database.encode(.max)), ("which is not a commit's time", Database.encode(0)),
+            ("which is not a commit's time", Database.encode(-1)),
             ("the state before \(deleted - 1) is missing", Database.encode(deleted - 1)),
         ] {
             try put(.meta, tombstone, damaged)
@@ -218,7 +218,7 @@ import Testing
             #expect(report.problems.contains { $0.contains(found) }, "\(found): \(report.problems)")
         }
         try put(.meta, tombstone, sound)
-        // Of a key that is no document's, and of a document that never was.
+        // A key of no document, and a document that never existed.
         for key in [key("c/d3") + [7], key("c/d99")] {
             try put(.meta, Feed.tombstoneKey(key), sound)
             #expect(try IntegrityCheck.run(store).problemCount == 1)
@@ -237,7 +237,8 @@ import Testing
         #expect(try !IntegrityCheck.run(store).isSound)
         try put(.meta, Database.versionKey, version)
 
-        // Where the feed begins: too early says nothing while nothing was forgotten, too late would hide what is missing.
+        // The start of the feed: too early is harmless while nothing was forgotten, too late would hide missing
+        // records.
         try put(.meta, Database.earliestKey, Database.encode(1))
         #expect(try IntegrityCheck.run(store).isSound)
         try put(.meta, Database.earliestKey, version)
@@ -266,7 +267,7 @@ import Testing
         fields.set("next", .integer(1))
         #expect(try problems(FieldsCodec.encode(fields)) == ["meta: the id 1 of the next index isn't above 1"])
         fields.set("definitions", .array([]))
-        // Entries of an index that is forgotten belong to nobody.
+        // Entries of a forgotten index belong to no document.
         #expect(try problems(FieldsCodec.encode(fields)).contains { $0.contains("belong to no document") })
         #expect(try problems(sound) == [])
     }
@@ -278,11 +279,11 @@ import Testing
         #expect(try IntegrityCheck.run(store).problems.contains { $0.hasPrefix("meta: note/n can't be read") })
         try delete(.meta, Database.noteKey("n"))
         try put(.meta, Array("versio".utf8), [])
-        #expect(try IntegrityCheck.run(store).problems == ["meta: a key of 6 bytes is of nothing known"])
+        #expect(try IntegrityCheck.run(store).problems == ["meta: a key of 6 bytes is unknown"])
     }
 
-    /// What the retention has forgotten isn't missed.
-    @Test func whatWasForgottenIsSound() throws {
+    /// Records that the retention has deleted are not reported as missing.
+    @Test func aTruncatedHistoryIsSound() throws {
         let clock = ManualClock()
         let store = MemoryStore()
         let database = try Database(name: testDatabaseName, store: store, clock: clock)
@@ -302,14 +303,14 @@ import Testing
         #expect(try IntegrityCheck.run(store).feedRecords == 3)
     }
 
-    /// Nothing that stands in a damaged store ends the process.
+    /// No content of a damaged store ends the process.
     @Test func noiseIsReported() throws {
         var random = SeededRandom(3)
         for keyspace in [Keyspace.entries, .documents, .feed] {
             for number in 0..<400 {
                 let count = Int.random(in: 0...40, using: &random)
                 var noise = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
-                // Half of them begin like a key, and go astray later.
+                // Half of them begin like a key, and become invalid later.
                 if number.isMultiple(of: 2), let known = try keys(keyspace).randomElement(using: &random) {
                     noise = known.prefix(Int.random(in: 0...known.count, using: &random)) + noise
                 }

@@ -6,8 +6,9 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// The pipeline, its preparer, locks, transactions, the hub of changes, clearing and closing, with a scheduler that decides by
-/// a seed who goes on at each point where threads could meet. A run is one thread: it can be repeated exactly.
+/// The pipeline, its preparer, locks, transactions, the hub of changes, clearing and closing, with a scheduler that
+/// decides by a seed which one continues at each point where threads could meet. A run is one thread: it can be
+/// repeated exactly.
 ///
 /// `HEARTH_TEST_INTERLEAVINGS` is the number of seeds; `HEARTH_TEST_SEED` runs one.
 @Suite struct InterleavingTests {
@@ -24,7 +25,7 @@ import Testing
             try world.check()
             observed += world.observations
         }
-        // The runs are about something.
+        // The runs are not trivial.
         #expect(committed > count * 5 && observed > count * 4)
     }
 }
@@ -59,10 +60,10 @@ private final class VirtualDriver: WorkerDriver, @unchecked Sendable {
     }
 }
 
-/// A store that lets others go on between its operations.
+/// A store that lets others continue between its operations.
 private final class YieldingStore: Store, @unchecked Sendable {
     private let inner = MemoryStore()
-    // Set once, before anybody uses the store.
+    // Set once, before the store is used.
     var yield: () -> Void = {}
 
     func snapshot() throws(Status) -> any Snapshot {
@@ -85,7 +86,7 @@ private final class YieldingStore: Store, @unchecked Sendable {
     func close() { inner.close() }
 }
 
-/// Refuses commits while the number of a document is odd.
+/// Denies commits while the number of a document is odd.
 private struct EvenGate: CommitGuard {
     static let path = "c/g"
 
@@ -95,12 +96,13 @@ private struct EvenGate: CommitGuard {
     }
 }
 
-/// One run: a few clients do random things; what they are told is compared with the order in which the writer made it.
+/// One run: a few clients do random operations; their results are compared with the order in which the writer made the
+/// commits.
 private final class InterleavedWorld: @unchecked Sendable {
     // One thread uses all of this.
     enum Read {
         case document(String, Int64?)
-        /// Names of the documents whose number is at least so much.
+        /// Names of the documents whose number is at least this.
         case atLeast(Int64, [String])
     }
 
@@ -137,7 +139,7 @@ private final class InterleavedWorld: @unchecked Sendable {
     private(set) var observations = 0
     private(set) var events: [Int64: Event] = [:]
     private var transactions: [[UInt8]: OpenTransaction] = [:]
-    /// Requests whose answers are out.
+    /// Requests whose answers are pending.
     private var pending = 0
     private var numbers: Int64 = 0
     private var depth = 0
@@ -193,7 +195,7 @@ private final class InterleavedWorld: @unchecked Sendable {
         database.close()
     }
 
-    /// What other threads do while one is between two operations of the store.
+    /// Operations of other threads between two operations of the store.
     private func others() {
         guard depth < 3, !isClosed, !isEnding, random.chance(30) else { return }
         depth += 1
@@ -353,7 +355,7 @@ private final class InterleavedWorld: @unchecked Sendable {
         database.clear { cleared.body($0) }
     }
 
-    /// Listeners come, go on, and leave.
+    /// Listeners start, continue, and stop.
     private func watch() {
         if watchers.count < 4, random.chance(20) {
             let isCollection = random.chance(50)
@@ -363,22 +365,22 @@ private final class InterleavedWorld: @unchecked Sendable {
         if watchers.isEmpty { return }
         let watcher = random.pick(watchers)
         switch random.below(20) {
-        case 0: watcher.leave()
+        case 0: watcher.stop()
         case 1..<4: watcher.settle()
         default: for _ in 0...random.below(4) { watcher.step(readsFirst: random.chance(30)) }
         }
     }
 
-    /// Everything that was handed on is worked off; of an open database each then knows the present.
+    /// All delivered events are processed; of an open database each watcher then knows the present.
     private func finishWatchers() {
         for watcher in watchers {
-            // Who must load anew, after a clearing, asks for a version twice.
+            // A watcher that must load again, after a clearing, requests a version twice.
             for _ in 0..<3 {
                 if !isClosed { watcher.settle() }
                 while !watcher.isIdle { watcher.step(readsFirst: random.chance(30)) }
             }
             #expect(watcher.faults == [], "seed \(seed)")
-            if isClosed || watcher.hasLeft { continue }
+            if isClosed || watcher.hasStopped { continue }
             var version: Int64 = 0
             database.changes.withVersion { version = $0 }
             #expect(watcher.observations.last?.version == version, "seed \(seed): a watcher fell behind")
@@ -387,7 +389,7 @@ private final class InterleavedWorld: @unchecked Sendable {
 
     // MARK: The judgement
 
-    /// What watchers said of a version is what the writer had made by then.
+    /// The watchers' report of a version is the state that the writer had made by then.
     private func checkWatchers(_ states: [(version: Int64, numbers: [String: Int64])]) {
         for watcher in watchers {
             observations += watcher.observations.count
@@ -399,7 +401,7 @@ private final class InterleavedWorld: @unchecked Sendable {
         }
     }
 
-    /// Replays what the writer made, in its order.
+    /// Replays the writer's commits, in their order.
     func check() throws {
         var state: [String: Int64] = [:]
         var states: [(version: Int64, numbers: [String: Int64])] = []
@@ -424,7 +426,7 @@ private final class InterleavedWorld: @unchecked Sendable {
         }
         let left = events
         events = [:]
-        // Commits that changed nothing have no record: what they made they deleted.
+        // Commits that changed nothing have no record: they deleted what they made.
         for (version, event) in left {
             var isLeft: [String: Bool] = [:]
             for effect in event.effects {
@@ -459,7 +461,7 @@ private final class InterleavedWorld: @unchecked Sendable {
     }
 }
 
-/// Carries what one thread uses through closures that could go to others.
+/// Carries values that one thread uses through closures that could go to others.
 private struct Unchecked<Argument>: @unchecked Sendable {
     let body: (Argument) -> Void
 

@@ -7,7 +7,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Commits of many writes: what they cost grows with their size, and others don't wait for them.
+/// Commits of many writes: their cost grows with their size, and others don't wait for them.
 @Suite struct LargeCommitTests {
     let clock = ManualClock()
     let store = MemoryStore()
@@ -24,7 +24,7 @@ import Testing
             writes, on: snapshot, catalog: IndexCatalog(), requestTime: clock.now(), latest: clock.now().microseconds)
     }
 
-    // The limits of time are for code that takes the square: it would take hours.
+    // The time limits are for code with quadratic cost: it would take hours.
 
     @Test(.timeLimit(.minutes(2))) func aHundredThousandWritesAreStagedInAWalk() throws {
         let staged = try stage((0..<100_000).map { .delete("c/\($0)") })
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func updateTimePreconditionsCompareWhatWasTouched() throws {
+    @Test func updateTimePreconditionsCompareTouchedFields() throws {
         let fields = MapValue((0..<500).map { MapValue.Field(name: "f\($0)", value: .integer(Int64($0))) })
         let time = try database.commit([.set("c/d", fields)]).commitTime
         let size = try #require(try database.view().document(resource("c/d").path)).fields.count
@@ -55,14 +55,14 @@ import Testing
             #expect(staged.workBytes == size, "\(count) writes")
             #expect(staged.changedKeys.isEmpty)
         }
-        // Changed and changed back: only a comparison of the whole tells.
+        // Changed and changed back: only a comparison of the whole shows it.
         let there = try Write.merge("c/d", map(("f7", .integer(8))), ["f7"])
         let back = try Write.merge("c/d", map(("f7", .integer(7))), ["f7"])
         #expect(throws: Never.self) { try stage([there, back, .verify("c/d", .updateTime(time))]) }
         #expect(throws: Status.self) { try stage([there, .verify("c/d", .updateTime(time))]) }
     }
 
-    @Test func comparisonsWithoutEndAreRefused() throws {
+    @Test func excessiveComparisonsFail() throws {
         let time = try database.commit([
             .set("c/d", map(("a", .integer(0)), ("s", .string(String(repeating: "x", count: 1_000_000)))))
         ]).commitTime
@@ -93,7 +93,7 @@ import Testing
         FieldTransform(path: FieldPath(path), operation: .appendMissingElements(elements))
     }
 
-    @Test(arguments: [2, 50, 500]) func manyOperationsOnOneArrayLookAtItOnce(count: Int) throws {
+    @Test(arguments: [2, 50, 500]) func manyOperationsOnOneArrayReadItOnce(count: Int) throws {
         let elements = (0..<5000).map { Value.integer(Int64($0)) }
         try database.commit([.set("c/d", map(("a", .array(elements)), ("b", .array(elements))))])
         let size = try #require(try database.view().document(resource("c/d").path)).fields.count
@@ -105,7 +105,7 @@ import Testing
         let staged = try stage([try .merge("c/d", map(), [], transforms: transforms)])
         // The document, each array once, and the elements of the operations.
         #expect(staged.workBytes <= size + 2 * 5000 * 16 + count * 16)
-        // What only the stored array makes large goes beside the writer.
+        // A commit that only the stored array makes large is prepared on a snapshot.
         var request = CommitRequest(
             writes: [try .merge("c/d", map(), [], transforms: transforms)], transaction: nil, owner: 0,
             requestTime: clock.now(), guard: nil, sizeBytes: 0, waitUntil: 0, completion: { _ in })
@@ -114,8 +114,8 @@ import Testing
         #expect(request.isLarge == (count >= 8))
     }
 
-    /// Whatever follows what, on one field or on those above and below it.
-    @Test func operationsTogetherComeToWhatTheyComeToOneAfterTheOther() throws {
+    /// Any order of operations, on one field or on those above and below it.
+    @Test func operationsTogetherEqualOperationsInSequence() throws {
         var maker = ValueMaker(SeededRandom(TestRun.seed()))
         let paths = [["a"], ["b"], ["m"], ["m", "a"], ["m", "a", "x"]].map { FieldPath(segments: $0) }
         for round in 0..<(300 * TestRun.effort) {
@@ -161,9 +161,9 @@ import Testing
         #expect(cost("\(long)/\(long)/\(long)") >= 20 * 17)
     }
 
-    // MARK: Beside the writer
+    // MARK: Prepared on a snapshot
 
-    @Test func aLargeCommitIsMadeAsASmallOneIs() throws {
+    @Test func aLargeCommitBehavesLikeASmallOne() throws {
         let outcome = try database.commit((0..<3000).map { .set("c/\($0)", map(("n", .integer(Int64($0))))) })
         #expect(outcome.results.count == 3000)
         #expect(try database.fields("c/2999") == map(("n", .integer(2999))))
@@ -173,20 +173,20 @@ import Testing
     }
 
     /// A commit comes between the preparation and the writer: increments aren't lost.
-    @Test func whatChangedMeanwhileIsWorkedOutAgain() throws {
+    @Test func aCommitIsPreparedAgainAfterAChange() throws {
         let increment = FieldTransform(path: FieldPath("n"), operation: .increment(.integer(1)))
         let large = try (0..<200).map { try Write.merge("c/\($0)", map(), [], transforms: [increment]) }
         var pending: [Promise<Result<CommitOutcome, Status>>] = []
         for round in 0..<20 {
             pending.append(submit(large, connection: 1))
-            for place in 0..<5 {
-                pending.append(submit([large[(round * 7 + place) % 200]], connection: UInt64(2 + place)))
+            for offset in 0..<5 {
+                pending.append(submit([large[(round * 7 + offset) % 200]], connection: UInt64(2 + offset)))
             }
         }
         for promise in pending { _ = try promise.wait().get() }
         var sum: Int64 = 0
-        for place in 0..<200 {
-            if case .integer(let number)? = try database.fields("c/\(place)")?["n"] { sum += number }
+        for number in 0..<200 {
+            if case .integer(let value)? = try database.fields("c/\(number)")?["n"] { sum += value }
         }
         #expect(sum == 20 * 200 + 100)
     }
@@ -205,25 +205,25 @@ import Testing
 
     // MARK: Guards
 
-    /// Counts what it judges, and refuses writes to one collection.
+    /// Counts the commits that it judges, and denies writes to one collection.
     private final class CountingGuard: CommitGuard {
         let judged = Atomic<Int>(0)
-        let looksAround: Bool
+        let readsOthers: Bool
 
-        init(looksAround: Bool = false) { self.looksAround = looksAround }
+        init(readsOthers: Bool = false) { self.readsOthers = readsOthers }
 
         func check(_ commit: GuardedCommit) throws(Status) {
             for write in commit.writes {
                 judged.add(1, ordering: .relaxed)
                 _ = try commit.before(write.document.path)
                 _ = try commit.after(write.document.path)
-                if looksAround, try commit.after(resource("c/key").path) != nil { continue }
-                if write.document.path.segments[0] == "shut" || looksAround { throw Status(.permissionDenied, "No.") }
+                if readsOthers, try commit.after(resource("c/key").path) != nil { continue }
+                if write.document.path.segments[0] == "shut" || readsOthers { throw Status(.permissionDenied, "No.") }
             }
         }
     }
 
-    @Test func aCommitThatMayNotMakeItsFirstWriteIsJudgedByThatAlone() throws {
+    @Test func aCommitWithADeniedFirstWriteIsJudgedByThatAlone() throws {
         let refusing = CountingGuard()
         let writes = (0..<20_000).map { Write.delete("shut/\($0)") }
         #expect(throws: Status(.permissionDenied, "No.")) {
@@ -232,15 +232,15 @@ import Testing
         #expect(refusing.judged.load(ordering: .relaxed) == 1)
     }
 
-    @Test func theFirstWriteIsJudgedByWhatTheWholeCommitLeaves() throws {
-        // The first write is allowed because of what the last one makes.
-        let looking = CountingGuard(looksAround: true)
+    @Test func theFirstWriteIsJudgedByTheStateAfterTheWholeCommit() throws {
+        // The first write is allowed because of the result of the last one.
+        let reading = CountingGuard(readsOthers: true)
         let writes = (0..<200).map { Write.set("c/\($0)", map()) } + [.set("c/key", map())]
-        _ = try submit(writes, connection: 1, guard: looking).wait().get()
+        _ = try submit(writes, connection: 1, guard: reading).wait().get()
         #expect(try database.fields("c/0") != nil)
     }
 
-    @Test func aCommitThatNobodyWaitsForIsNotBegun() throws {
+    @Test func aCommitWithoutAWaitingCallerIsNotStarted() throws {
         let judge = CountingGuard()
         for count in [1, 300] {
             let writes = (0..<count).map { Write.set("c/\($0)", map()) }

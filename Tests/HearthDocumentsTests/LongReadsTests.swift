@@ -4,13 +4,13 @@ import Testing
 
 @testable import HearthEngine
 
-/// Who may begin a long read.
+/// Admission of long reads.
 struct LongReadsTests {
     private func user(_ account: UInt64, _ connection: UInt64) -> Requester {
         Requester(account: account, connection: connection, isAdministrator: false)
     }
 
-    /// What was let in and refused, in order.
+    /// The admitted and the failed reads, in order.
     private final class Journal: Sendable {
         let entries = Mutex<[String]>([])
         let reads = Mutex<[LongRead]>([])
@@ -31,7 +31,7 @@ struct LongReadsTests {
         func endFirst() { reads.withLock { $0.removeFirst() }.end() }
     }
 
-    @Test func readsBeyondTheBoundWaitAndAreLetInByTurns() {
+    @Test func readsBeyondTheBoundWaitAndAreAdmittedRoundRobin() {
         let reads = LongReads(max: 2)
         let journal = Journal()
         for number in 0..<4 { reads.whenFree(for: user(1, 1), journal.begin("a\(number)")) }
@@ -50,7 +50,7 @@ struct LongReadsTests {
         #expect(reads.take() != nil)
     }
 
-    @Test func aReadThatIsDroppedIsGivenBack() {
+    @Test func aDroppedReadIsReturned() {
         let reads = LongReads(max: 1)
         do {
             let read = reads.take()
@@ -63,11 +63,11 @@ struct LongReadsTests {
         #expect(reads.activeCount == 0)
     }
 
-    @Test func manyThatGoAtOnceEndWithoutDeepRecursion() {
+    @Test func manyReleasesAtOnceEndWithoutDeepRecursion() {
         let reads = LongReads(max: 1)
         let first = reads.take()
         let count = Atomic(0)
-        // Each is given back within the call that lets it in.
+        // Each is returned within the call that admits it.
         for number in 0..<5000 {
             reads.whenFree(for: user(1, UInt64(number))) { _ in count.add(1, ordering: .relaxed) }
         }
@@ -75,7 +75,7 @@ struct LongReadsTests {
         #expect(count.load(ordering: .relaxed) == 5000 && reads.activeCount == 0)
     }
 
-    @Test func whoCancelsIsNotLetIn() {
+    @Test func aCancelledReadIsNotAdmitted() {
         let reads = LongReads(max: 1)
         let journal = Journal()
         let first = reads.take()
@@ -89,8 +89,8 @@ struct LongReadsTests {
         #expect(reads.activeCount == 0 && reads.waitingCount == 0)
     }
 
-    /// Also while most of what waits has not been cancelled.
-    @Test func whoHasCancelledDoesNotCountAgainstItsAccount() {
+    /// Also while most of the waiting ones have not been cancelled.
+    @Test func cancelledReadsDoNotCountAgainstTheirAccount() {
         let reads = LongReads(max: 1, waitingMax: 1000, waitingShareMax: 40)
         let journal = Journal()
         reads.whenFree(for: user(9, 9), journal.begin("first"))
@@ -111,7 +111,7 @@ struct LongReadsTests {
         #expect(reads.waitingCount == 0)
     }
 
-    @Test func tooManyAreRefusedButAdministratorsAreNot() {
+    @Test func tooManyFailExceptForAdministrators() {
         let reads = LongReads(max: 1, waitingMax: 4, waitingShareMax: 2)
         let journal = Journal()
         let first = reads.take()
@@ -129,9 +129,9 @@ struct LongReadsTests {
         first?.end()
     }
 
-    /// However requests, ends and cancellations come, a place is given to one at a time and none is lost.
+    /// For any order of requests, ends and cancellations, a slot is given to one at a time and none is lost.
     @Test(arguments: 0..<200 as Range<UInt64>)
-    func placesAreNeitherLostNorGivenTwice(seed: UInt64) {
+    func slotsAreNeitherLostNorGivenTwice(seed: UInt64) {
         var generator = SeededRandom(seed)
         let max = Int.random(in: 1...5, using: &generator)
         let reads = LongReads(max: max)
@@ -151,7 +151,7 @@ struct LongReadsTests {
             }
             let active = journal.reads.withLock { $0.count }
             #expect(reads.activeCount == active && active <= max)
-            #expect(reads.waitingCount == 0 || active == max, "seed \(seed): places are free while some wait")
+            #expect(reads.waitingCount == 0 || active == max, "seed \(seed): slots are free while some wait")
         }
         while journal.reads.withLock({ !$0.isEmpty }) { journal.endFirst() }
         #expect(reads.activeCount == 0 && reads.waitingCount == 0, "seed \(seed)")

@@ -6,7 +6,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Overrides change a few documents at a time, beside everything else.
+/// Overrides change a few documents at a time, beside other operations.
 @Suite struct OverrideChangeTests {
     let clock = ManualClock()
     let store = FaultyStore()
@@ -60,7 +60,8 @@ import Testing
         ],
         nameDescending: false)
 
-    /// What an index that is removed has left is deleted in slices, also by the next start; meanwhile it is nobody's.
+    /// The entries of a removed index are deleted in slices, also after a restart; meanwhile they belong to no
+    /// document.
     @Test func aRemovedIndexIsDeletedInSlices() throws {
         try fill(1500)
         let before = try entries()
@@ -77,7 +78,7 @@ import Testing
             #expect(try IntegrityCheck.run(database).isSound, "operation \(operation)")
             if !database.catalog.removed.isEmpty { leftOver += 1 }
             if status == nil { break }
-            // The index may be wanted again while the last one is being deleted; it has entries of its own.
+            // The index may be requested again while the last one is being deleted; it has entries of its own.
             try database.setCatalog([Self.definition])
             #expect(database.catalog.removed.isEmpty)
             #expect(try entries() == before + 2 * 1500)
@@ -89,7 +90,7 @@ import Testing
         #expect(store.changesMax.load(ordering: .relaxed) < IndexBuilder.stepEntriesMax + 10)
     }
 
-    /// A failure anywhere leaves a store in which queries find everything, and an opened database goes on.
+    /// A failure anywhere leaves a store in which queries find everything, and a reopened database continues.
     @Test func anInterruptedChangeIsContinued() throws {
         try fill(30)
         var operation = 0
@@ -116,7 +117,7 @@ import Testing
         #expect(operation > 37)
     }
 
-    /// Writes go on meanwhile, and others change the overrides again.
+    /// Writes continue meanwhile, and others change the overrides again.
     @Test func changesMeetWritesAndEachOther() throws {
         try fill(1100)
         let seed = TestRun.seed()

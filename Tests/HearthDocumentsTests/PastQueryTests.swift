@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthDocuments
 
-/// What a query of a past state costs, and when.
+/// The cost of a query of a past state, and when it arises.
 @Suite struct PastQueryTests: TransactionBench {
     let clock = ManualClock()
     let database: Database
@@ -14,7 +14,7 @@ import Testing
         database = try Self.open(clock)
     }
 
-    /// Changes so many documents, and returns the time before.
+    /// Changes this many documents, and returns the time before.
     private func change(_ count: Int) throws -> Timestamp {
         let before = try database.view().readTime
         clock.advance(seconds: 1)
@@ -26,7 +26,7 @@ import Testing
 
     private static func requester() -> Requester { Requester(account: 1, connection: 1, isAdministrator: false) }
 
-    @Test(arguments: [100, 1000, 5000]) func planningReadsNothingOfWhatHasChanged(_ count: Int) throws {
+    @Test(arguments: [100, 1000, 5000]) func planningReadsNoChanges(_ count: Int) throws {
         let before = try change(count)
         let query = try NormalizedQuery(Query(parent: resource(""), scope: .collection("c")))
         let meter = WorkMeter()
@@ -41,7 +41,7 @@ import Testing
         #expect(meter.entriesScanned >= count)
     }
 
-    @Test func whatHasChangedIsCountedAsLongAsTheQueryHoldsIt() throws {
+    @Test func changedKeysAreCountedWhileTheQueryHoldsThem() throws {
         try database.commit((0..<400).map { set("c/\($0)", -1) })
         let before = try change(5000)
         let query = try NormalizedQuery(Query(parent: resource(""), scope: .collection("c")))
@@ -57,7 +57,7 @@ import Testing
             // 5,000 keys, and those of 400 results.
             #expect(budget.usedBytes >= 5000 * 100)
             execution = nil
-            // But for what a meter keeps to ask less often.
+            // Except for the reserve of a meter, which reduces its requests.
             #expect(budget.usedBytes <= 1 << 20)
         }
         #expect(budget.usedBytes == 0)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthDocuments
 
-/// Queries of every shape against a look at every document.
+/// Queries of every shape against a walk over every document.
 @Suite struct PlannerTests {
     static let databases = 40 * TestRun.effort
     static let queriesPerDatabase = 60
@@ -20,10 +20,10 @@ import Testing
         if TestRun.givenSeed == nil { tally.expectAllTraits() }
     }
 
-    /// Seeds of databases that found something once, besides the random ones.
+    /// Seeds of databases that found a defect once, besides the random ones.
     static let telling: [UInt64] = [4_217_624_836_696_779_503]
 
-    @Test(arguments: telling) func answersWhatOnceWasWrong(_ seed: UInt64) throws {
+    @Test(arguments: telling) func answersFormerDefectsCorrectly(_ seed: UInt64) throws {
         var tally = QueryTally()
         try run(seed: seed, &tally)
     }
@@ -49,7 +49,7 @@ import Testing
     }
 }
 
-/// How many queries were compared, and how many refused.
+/// How many queries were compared, and how many failed.
 struct QueryTally {
     var compared = 0
     var refused: [String: Int] = [:]
@@ -77,7 +77,7 @@ struct QueryTally {
         for trait in found { traits[trait, default: 0] += 1 }
     }
 
-    /// Every way of answering has been taken many times.
+    /// Every kind of plan has been used many times.
     func expectAllTraits(sourceLocation: SourceLocation = #_sourceLocation) {
         for trait in [
             "several branches", "join", "join of composites", "composite", "descending component", "component filter",
@@ -107,7 +107,7 @@ struct QueryChecker {
         self.seed = seed
     }
 
-    /// - Parameter time: of the state that is asked for; nil for the present.
+    /// - Parameter time: of the requested state; nil for the present.
     func check(_ query: Query, at time: Int64?, _ tally: inout QueryTally) throws {
         do throws(Status) {
             let normalized = try NormalizedQuery(query)
@@ -137,12 +137,12 @@ struct QueryChecker {
         return try Planner(query: query, catalog: view.catalog, snapshot: view.snapshot).plan()
     }
 
-    /// NUL bytes would end the line in what shows the message.
+    /// NUL bytes would end the line in programs that show the message.
     private func report(_ string: String) {
         Issue.record("\(string.replacing("\u{0}", with: "␀"))")
     }
 
-    /// What is wrong with the answer to a query; nil when nothing is.
+    /// The defect of the answer to a query; nil when it is correct.
     func difference(_ query: Query, at time: Int64?, _ state: NaiveState) -> String? {
         do throws(Status) {
             let consistency = time.map { Database.Consistency.readTime(Timestamp(microseconds: $0)) } ?? .strong
@@ -176,7 +176,7 @@ struct QueryChecker {
         return nil
     }
 
-    /// The same in pages: each goes on behind the last result of the one before.
+    /// The same in pages: each continues after the last result of the one before.
     private func pagedDifference(
         _ query: Query, in view: ReadView, _ expected: [NaiveDocument]
     ) throws(Status) -> String? {
@@ -214,7 +214,7 @@ struct QueryChecker {
         let operators: [Aggregation.Operator] = [.count(upTo: 3), .sum(path), .average(path)]
         let isKindless = query.scope == .anyCollection || query.scope == .allDescendants
         let documents = NaiveQuery(query, existing: [path]).results(in: state)
-        // Nothing can be ordered by behind the name, and kindless queries know nothing but names.
+        // The order cannot continue after the name, and kindless queries can use only names.
         if isKindless || query.orders.last?.field.isDocumentName ?? false { return nil }
         if query.filter.map(filtersNames) ?? false { return nil }
         let results = try AggregationExecution(
@@ -228,7 +228,7 @@ struct QueryChecker {
         return nil
     }
 
-    /// Doubles may differ in their last bits, counted in those of the greatest summand.
+    /// Doubles may differ in their last bits, relative to the greatest summand.
     private func same(_ lhs: Value, _ rhs: Value, _ scale: Double) -> Bool {
         guard case .double(let left) = lhs, case .double(let right) = rhs else { return lhs == rhs }
         if left.isFinite, right.isFinite, scale.isFinite { return abs(left - right) <= 1e-14 * scale }
@@ -247,7 +247,7 @@ extension Value {
     }
 }
 
-/// Takes parts of a query away as long as it goes on failing.
+/// Removes parts of a query as long as it still fails.
 func shrink(_ query: Query, while fails: (Query) -> Bool) -> Query {
     var small = query
     var isSmaller = true

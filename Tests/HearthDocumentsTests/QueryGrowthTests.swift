@@ -4,7 +4,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// What queries look at grows with the collection as it must, and not faster.
+/// The work of queries grows with the collection as it must, and not faster.
 @Suite struct QueryGrowthTests {
     /// IN with an order for which there is no composite index: the order's index is scanned once for all alternatives.
     @Test func alternativesShareAScan() throws {
@@ -32,8 +32,8 @@ import Testing
             var results: [String] = []
             while let result = try execution.next() { results.append(DocumentKey.decode(result.key)?.string ?? "?") }
             #expect(results == (0..<10).reversed().map { "c/d\($0)" })
-            // Each entry and each document once, whether by a scan or by a join and a sort; some documents are read again
-            // when they are sent.
+            // Each entry and each document once, whether by a scan or by a join and a sort; some documents are read
+            // again when they are sent.
             #expect(meter.documentsRead <= count + 20 && meter.entriesScanned <= count + 20, "\(meter.documentsRead)")
         }
     }

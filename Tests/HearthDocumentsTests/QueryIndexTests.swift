@@ -6,7 +6,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// What a commit concerns is found, and little besides.
+/// The queries that a commit concerns are found, and few others.
 @Suite struct QueryIndexTests {
     private final class Watcher {
         let live: LiveQuery
@@ -17,7 +17,7 @@ import Testing
         let all = Mutex<[ChangeSet]>([])
     }
 
-    /// Whatever matches before or after a change is among the candidates, while queries come and go.
+    /// Every query that matches before or after a change is among the candidates, while queries are added and removed.
     @Test func nothingIsMissed() throws {
         var random = SeededRandom(TestRun.seed())
         var matches = 0
@@ -69,7 +69,7 @@ import Testing
             #expect(index.isEmpty)
         }
         #expect(matches > 1000)
-        // Operands are taken from few values, so much does match; still the index has to leave much out.
+        // Operands are taken from few values, so many queries match; still the index must exclude many.
         #expect(visited * 10 < present * 9)
     }
 
@@ -136,7 +136,7 @@ import Testing
         return LiveQuery(try NormalizedQuery(query))
     }
 
-    /// Pages of one order are told apart by their cursors.
+    /// Pages of one order are distinguished by their cursors.
     @Test func oneOfManyPagesIsFound() throws {
         for descending in [false, true] {
             for count in [10, 100, 1000] {
@@ -169,7 +169,7 @@ import Testing
     }
 
     /// The nodes that a look-up visits grow with the logarithm of the ranges.
-    @Test func intervalsAreFoundWithoutALookAtOthers() {
+    @Test func intervalsAreFoundWithoutVisitingOthers() {
         final class Item {}
         var visited: [Int] = []
         for count in [1000, 10_000] {
@@ -191,7 +191,7 @@ import Testing
         #expect(visited[1] < 2 * visited[0] && visited[1] < 250, "\(visited)")
     }
 
-    /// Against a look at every range.
+    /// Against a walk over every range.
     @Test func intervals() {
         final class Item {
             let range: KeyRange

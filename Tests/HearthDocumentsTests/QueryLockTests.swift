@@ -6,13 +6,13 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Who waits for whose query, as a list in which each is compared with all before it.
+/// The order of waiting queries, as a list in which each is compared with all before it.
 private struct NaiveQueryLocks {
     struct Lock {
         var number: Int
         var owner: UInt64
         var footprint: QueryFootprint
-        var hasTurn: Bool
+        var isGranted: Bool
     }
 
     private(set) var locks: [Lock] = []
@@ -25,26 +25,26 @@ private struct NaiveQueryLocks {
     func blockers(of lock: Lock) -> [Lock] { locks.filter { isBefore($0, lock) } }
 
     mutating func append(_ number: Int, _ owner: UInt64, _ footprint: QueryFootprint) -> Bool {
-        var lock = Lock(number: number, owner: owner, footprint: footprint, hasTurn: false)
-        lock.hasTurn = blockers(of: lock).isEmpty
+        var lock = Lock(number: number, owner: owner, footprint: footprint, isGranted: false)
+        lock.isGranted = blockers(of: lock).isEmpty
         locks.append(lock)
-        return lock.hasTurn
+        return lock.isGranted
     }
 
-    /// - Returns: the numbers of those that have their turn now.
+    /// - Returns: the numbers of the locks that are granted now.
     mutating func remove(_ numbers: Set<Int>) -> [Int] {
         locks.removeAll { numbers.contains($0.number) }
         var granted: [Int] = []
-        for index in locks.indices where !locks[index].hasTurn && blockers(of: locks[index]).isEmpty {
-            locks[index].hasTurn = true
+        for index in locks.indices where !locks[index].isGranted && blockers(of: locks[index]).isEmpty {
+            locks[index].isGranted = true
             granted.append(locks[index].number)
         }
         return granted
     }
 
-    func waiting(of owner: UInt64) -> [Lock] { locks.filter { $0.owner == owner && !$0.hasTurn } }
+    func waiting(of owner: UInt64) -> [Lock] { locks.filter { $0.owner == owner && !$0.isGranted } }
 
-    /// All for whom an owner waits, directly or through others.
+    /// All owners for which an owner waits, directly or through others.
     func awaited(by owner: UInt64) -> Set<UInt64> {
         reachable(from: owner) { owner in waiting(of: owner).flatMap { blockers(of: $0).map(\.owner) } }
     }
@@ -72,13 +72,13 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
 
     private struct Held {
         var number: Int
-        var place: QueryLocks.Place
+        var id: QueryLocks.LockID
         var owner: UInt64
         var footprint: QueryFootprint
     }
 
-    /// Random queries come and go: everybody waits for exactly those for whom a list of all says that they wait.
-    @Test func everybodyWaitsForWhomTheyMust() throws {
+    /// Random queries are added and removed: each owner waits for exactly those that a list of all predicts.
+    @Test func everyOwnerWaitsForTheRightOwners() throws {
         var random = SeededRandom(TestRun.seed())
         var waits = 0
         var grants = 0
@@ -99,25 +99,25 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
                 if random.chance(55) || held.isEmpty {
                     let owner = UInt64(1 + random.below(12))
                     let footprint = random.pick(footprints)
-                    let (place, hasTurn) = locks.append(owner, footprint) {
+                    let (id, isGranted) = locks.append(owner, footprint) {
                         calls.numbers.withLock { $0.append(number) }
                     }
-                    guard let place else {
-                        // The owner has the same already: it has, or waits for, what it had.
+                    guard let id else {
+                        // The owner has the same already: it keeps its lock, or its wait.
                         let known = held.first { $0.owner == owner && $0.footprint.key == footprint.key }
                         let isWaiting = naive.waiting(of: owner).contains { $0.number == known?.number }
-                        #expect(known != nil && hasTurn == !isWaiting)
+                        #expect(known != nil && isGranted == !isWaiting)
                         continue
                     }
                     let expected = naive.append(number, owner, footprint)
-                    #expect(hasTurn == expected)
-                    if !hasTurn { waits += 1 }
-                    held.append(Held(number: number, place: place, owner: owner, footprint: footprint))
+                    #expect(isGranted == expected)
+                    if !isGranted { waits += 1 }
+                    held.append(Held(number: number, id: id, owner: owner, footprint: footprint))
                 } else {
                     let owner = random.pick(held).owner
                     let leaving = held.filter { $0.owner == owner && random.chance(70) }
                     held.removeAll { lock in leaving.contains { $0.number == lock.number } }
-                    let (_, granted) = locks.remove(leaving.map(\.place))
+                    let (_, granted) = locks.remove(leaving.map(\.id))
                     for call in granted.flatMap(\.calls) { call() }
                     let expected = naive.remove(Set(leaving.map(\.number)))
                     // Of several reads with one lock all are called.
@@ -126,18 +126,18 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
                     grants += expected.count
                 }
                 for owner in Set(held.map(\.owner)) {
-                    func places(_ owner: UInt64) -> [QueryLocks.Place] {
-                        held.filter { $0.owner == owner }.map(\.place)
+                    func ids(_ owner: UInt64) -> [QueryLocks.LockID] {
+                        held.filter { $0.owner == owner }.map(\.id)
                     }
-                    let found = reachable(from: owner) { locks.owners(before: places($0)) }
+                    let found = reachable(from: owner) { locks.owners(before: ids($0)) }
                     #expect(found == naive.awaited(by: owner))
                     let holders = Set(
-                        naive.waiting(of: owner).flatMap { naive.blockers(of: $0).filter(\.hasTurn).map(\.owner) })
-                    #expect(Set(locks.holders(before: places(owner)).map(\.owner)) == holders)
+                        naive.waiting(of: owner).flatMap { naive.blockers(of: $0).filter(\.isGranted).map(\.owner) })
+                    #expect(Set(locks.holders(before: ids(owner)).map(\.owner)) == holders)
                     let isAwaited = naive.locks.contains { lock in
-                        !lock.hasTurn && naive.blockers(of: lock).contains { $0.owner == owner }
+                        !lock.isGranted && naive.blockers(of: lock).contains { $0.owner == owner }
                     }
-                    if isAwaited { #expect(locks.areAwaited(places(owner))) }
+                    if isAwaited { #expect(locks.areAwaited(ids(owner))) }
                 }
                 if number % 20 == 0 {
                     try twin.commit(documents: 2)
@@ -151,14 +151,14 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
                         }
                         let found = try locks.held(near: change, otherThan: 1).filter { try touches($0.matcher) }
                         let expected = try naive.locks.filter {
-                            try $0.hasTurn && $0.owner != 1 && touches($0.footprint.matcher)
+                            try $0.isGranted && $0.owner != 1 && touches($0.footprint.matcher)
                         }
                         touched += expected.count
                         #expect(Set(found.map(\.owner)) == Set(expected.map(\.owner)))
                     }
                 }
             }
-            _ = locks.remove(held.map(\.place))
+            _ = locks.remove(held.map(\.id))
             #expect(locks.isEmpty)
         }
         #expect(waits > 100 && grants > 100 && touched > 20)
@@ -191,27 +191,27 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
         },
     ]
 
-    /// What one more query costs beside n others that it does not meet, and a change that one of them matches.
+    /// The cost of one more query besides n others that it does not overlap, and of a change that one of them matches.
     @Test(arguments: distinct.keys.sorted())
-    func queriesThatDoNotMeetCostNothing(kind: String) throws {
+    func queriesWithoutOverlapCostNothing(kind: String) throws {
         let filter = try #require(Self.distinct[kind])
         var visits: [Int] = []
         for count in kind == "a value" ? [100, 1000, 10_000] : [30, 300, 3000] {
             var locks = QueryLocks()
-            var places: [QueryLocks.Place] = []
+            var ids: [QueryLocks.LockID] = []
             for number in 0..<count {
-                let (place, hasTurn) = locks.append(UInt64(number + 1), try footprint(filter(number))) {}
-                #expect(hasTurn)
-                places.append(try #require(place))
+                let (id, isGranted) = locks.append(UInt64(number + 1), try footprint(filter(number))) {}
+                #expect(isGranted)
+                ids.append(try #require(id))
             }
             let before = locks.visits
-            let (place, hasTurn) = locks.append(1_000_000, try footprint(filter(count))) {}
+            let (id, isGranted) = locks.append(1_000_000, try footprint(filter(count))) {}
             let (same, isFree) = locks.append(1_000_001, try footprint(filter(count / 2))) {}
-            #expect(hasTurn && !isFree)
+            #expect(isGranted && !isFree)
             #expect(locks.holders(before: [try #require(same)]).map(\.owner) == [UInt64(count / 2 + 1)])
-            let (_, granted) = locks.remove([places[count / 2]])
+            let (_, granted) = locks.remove([ids[count / 2]])
             #expect(granted.map(\.owner) == [1_000_001])
-            _ = locks.remove([try #require(place)])
+            _ = locks.remove([try #require(id)])
             visits.append(locks.visits - before)
             var fields = MapValue()
             fields.set("n", .integer(Int64(kind == "a range" ? 75 : 7)))
@@ -219,10 +219,10 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
             let document = StoredDocument(createVersion: 1, updateVersion: 1, fields: FieldsCodec.encode(fields))
             let change = Change(key: DocumentKey.encode(ResourcePath(["c", "a"])), before: nil, after: document)
             let held = try locks.held(near: change, otherThan: 0).map(\.owner)
-            // Of values that are common, few queries are filed under the common one.
+            // Few queries are filed under a common value.
             #expect(held.contains(8) && held.count <= 2)
         }
-        // A hundred times as many may cost as much more as the square of a logarithm.
+        // A hundred times as many may increase the cost by the square of a logarithm.
         #expect(visits[2] < 400, "\(visits)")
     }
 
@@ -231,29 +231,29 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
         for count in [100, 1000, 10_000] {
             var locks = QueryLocks()
             let calls = Gathered<Int>()
-            var places: [QueryLocks.Place] = []
+            var ids: [QueryLocks.LockID] = []
             for number in 0..<count {
-                let (place, hasTurn) = locks.append(UInt64(number + 1), try footprint(Self.equal("n", 1))) {
+                let (id, isGranted) = locks.append(UInt64(number + 1), try footprint(Self.equal("n", 1))) {
                     calls.append(number)
                 }
-                #expect(hasTurn == (number == 0))
-                places.append(try #require(place))
+                #expect(isGranted == (number == 0))
+                ids.append(try #require(id))
             }
-            for place in places.prefix(50) {
-                for (_, granted) in locks.remove([place]).granted { for call in granted { call() } }
+            for id in ids.prefix(50) {
+                for (_, granted) in locks.remove([id]).granted { for call in granted { call() } }
             }
             #expect(calls.values == Array(1...50))
             #expect(locks.visits <= 200)
-            #expect(locks.owners(before: [places[90]]) == [90])
+            #expect(locks.owners(before: [ids[90]]) == [90])
         }
     }
 
     @Test func anOwnerDoesNotWaitBehindThoseWhoWaitForIt() throws {
         var locks = QueryLocks()
         let query = try footprint(Self.equal("n", 1))
-        #expect(locks.append(1, query) {}.hasTurn)
-        #expect(!locks.append(2, query) {}.hasTurn)
+        #expect(locks.append(1, query) {}.isGranted)
+        #expect(!locks.append(2, query) {}.isGranted)
         let again = locks.append(1, query) {}
-        #expect(again.hasTurn && again.place == nil)
+        #expect(again.isGranted && again.id == nil)
     }
 }

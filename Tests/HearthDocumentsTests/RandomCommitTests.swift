@@ -5,9 +5,9 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Random commits of all kinds, with random catalogs, against a naive evaluation; after each the store agrees with itself.
+/// Random commits of all kinds, with random catalogs, against a naive evaluation; after each the store is consistent.
 @Suite struct RandomCommitTests {
-    @Test func commitsDoWhatTheSpecificationSays() throws {
+    @Test func commitsFollowTheDocumentedRules() throws {
         var random = SeededRandom(TestRun.seed())
         for _ in 0..<(25 * TestRun.effort) {
             try run(seed: TestRun.givenSeed ?? random.next())
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    /// Values as they go out and rest, where one NaN stands for all.
+    /// Values in answers and in stored form, where one NaN represents all.
     private func encoded(_ values: [Value]) -> [UInt8] { FieldsCodec.encode(map(("values", .array(values)))) }
 
     private func expect(_ view: ReadView, shows state: NaiveState, _ context: String) throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// What transactions hold of what they have read is counted, for all of them together.
+/// The memory of transactions' read sets is counted, for all of them together.
 @Suite struct ReadSetMemoryTests: TransactionBench {
     let clock = ManualClock()
     let budget = MemoryBudget(bytesMax: 16 << 20, shareBytesMax: 8 << 20, smallBytesMax: 64 << 10)
@@ -37,13 +37,13 @@ import Testing
         statusOf { () throws(Status) in _ = try database.view(.transaction(id), [target]) }
     }
 
-    /// The writer lets go of a commit after it has answered.
-    private func untilNothingIsHeld() {
+    /// The writer releases a commit after it has answered.
+    private func untilAllMemoryIsReleased() {
         while budget.usedBytes > 0 { sched_yield() }
     }
 
     /// Reads large queries until one fails.
-    /// - Parameter first: so that no two transactions wait for each other.
+    /// - Parameter first: the first query, different for each transaction, so that no two wait for each other.
     private func fill(_ id: [UInt8], from first: Int = 0) throws -> Int {
         for number in 0..<2000 {
             guard let status = status(id, try large(first + number)) else { continue }
@@ -62,10 +62,10 @@ import Testing
             queries += try fill(ids[number], from: number * 10_000)
         }
         #expect(budget.usedBytes <= budget.shareBytesMax + transactions * budget.smallBytesMax)
-        // Their estimate isn't below what the requests alone have.
+        // Their estimate isn't below the size of the requests alone.
         #expect(budget.usedBytes >= queries * 42_000)
         #expect(queries >= 8)
-        // Others read on, also with another connection of the account.
+        // Others continue to read, also with another connection of the account.
         for requester in [client(2, 99), client(1, 100)] {
             let other = try database.begin(.readWrite(retry: nil), requester: requester)
             for key in 0..<50 {
@@ -74,16 +74,16 @@ import Testing
             }
             ids.append(other)
         }
-        // However a transaction ends: by a commit, a rollback, or because time has passed.
+        // For any end of a transaction: by a commit, a rollback, or a timeout.
         try database.commit([set("c/b", 1)], in: ids[0])
         try database.rollback(ids[ids.count - 1])
         pass(seconds: 61)
         #expect(database.openTransactions == 0)
-        untilNothingIsHeld()
+        untilAllMemoryIsReleased()
         #expect(database.locks.isIdle)
     }
 
-    @Test func aReadThatIsRefusedLeavesNothing() throws {
+    @Test func aFailedReadLeavesNothing() throws {
         let id = try database.begin(.readWrite(retry: nil), requester: client(1, 1))
         _ = try fill(id)
         let used = budget.usedBytes
@@ -91,14 +91,14 @@ import Testing
         let status = statusOf { () throws(Status) in _ = try database.view(.transaction(id), refused) }
         #expect(status?.code == .resourceExhausted)
         #expect(budget.usedBytes == used)
-        // Nobody waits for what it would have locked.
+        // No owner waits for the lock that it would have taken.
         try database.commit([set("c/a", 2)])
-        // The transaction goes on with what it has.
+        // The transaction continues with what it has.
         #expect(commitStatus([set("c/z", 2)], in: id) == nil)
-        untilNothingIsHeld()
+        untilAllMemoryIsReleased()
     }
 
-    /// What waits for a lock is held as well.
+    /// A waiting call holds memory as well.
     @Test func readsThatWaitForALockAreCounted() throws {
         let holder = try database.beginTransaction()
         _ = try number("c/a", in: holder)
@@ -138,11 +138,11 @@ import Testing
         try database.rollback(id)
     }
 
-    /// The queue for the writer counts what it holds, not what came over the wire.
-    @Test func commitsCountAsWhatTheyHold() throws {
+    /// The queue for the writer counts the memory that it holds, not the bytes on the wire.
+    @Test func commitsCountTheMemoryThatTheyHold() throws {
         let nulls = Write.set("c/nulls", map(("a", .array(Array(repeating: .null, count: 100_000)))))
         #expect(CommitCost.measure([nulls]).bytes >= 100_000 * MemoryLayout<Value>.stride)
-        let string = Write.set("c/text", map(("a", .string(String(repeating: "x", count: 100_000)))))
+        let string = Write.set("c/long", map(("a", .string(String(repeating: "x", count: 100_000)))))
         #expect(CommitCost.measure([string]).bytes < 110_000)
         let admission = CommitAdmission()
         var entered = 0

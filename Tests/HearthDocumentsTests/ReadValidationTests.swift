@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthDocuments
 
-/// What a transaction has read is validated against the history when it is older than the commits at hand.
+/// The reads of a transaction are validated against the history when it is older than the commits in memory.
 @Suite struct ReadValidationTests: TransactionBench {
     let clock = ManualClock()
     let database: Database
@@ -13,7 +13,7 @@ import Testing
         database = try Self.open(clock)
     }
 
-    /// The commits at hand are forgotten, as many large ones have them.
+    /// The commits in memory are forgotten, as after many large ones.
     private func forgetRecent(_ database: Database) throws { database.recent.reset(to: try database.view().version) }
 
     private func isTouched(
@@ -25,8 +25,8 @@ import Testing
             readSet, since: version, through: view.version, in: view.snapshot, bounds, meter: meter)
     }
 
-    /// Whatever of a random read set differs between two states is found, and what nobody has written to is not.
-    @Test func whatHasChangedIsFound() throws {
+    /// Every difference of a random read set between two states is found, and unwritten documents are not reported.
+    @Test func changedReadsAreFound() throws {
         var random = SeededRandom(TestRun.seed())
         var changed = 0
         var unchanged = 0
@@ -42,7 +42,7 @@ import Testing
                 var readSet = ReadSet()
                 var differs = false
                 var isWritten = false
-                func look(at path: ResourcePath, _ counts: (NaiveDocument) -> Bool) {
+                func compare(at path: ResourcePath, _ counts: (NaiveDocument) -> Bool) {
                     let states = later.map { $0[path] }
                     let ends = [old[path], states.last.flatMap { $0 }]
                     if ends[0] != ends[1], ends.contains(where: { $0.map(counts) ?? false }) { differs = true }
@@ -51,7 +51,7 @@ import Testing
                 for _ in 0..<random.below(3) {
                     let path = random.pick(twin.paths)
                     readSet.insert(.document(DocumentKey.encode(path)))
-                    look(at: path) { _ in true }
+                    compare(at: path) { _ in true }
                 }
                 for _ in 0..<random.below(3) {
                     var query = twin.randomQuery()
@@ -59,7 +59,7 @@ import Testing
                     guard let normalized = try? NormalizedQuery(query) else { continue }
                     readSet.insert(.query(QueryMatcher(normalized)))
                     let naive = NaiveQuery(query)
-                    for path in twin.paths { look(at: path) { !naive.matches(in: [path: $0]).isEmpty } }
+                    for path in twin.paths { compare(at: path) { !naive.matches(in: [path: $0]).isEmpty } }
                 }
                 let isTouched = try isTouched(readSet, since: version, in: twin.database)
                 if differs {
@@ -74,8 +74,8 @@ import Testing
         #expect(changed > 100 && unchanged > 50)
     }
 
-    /// However much has changed elsewhere, no document of it is looked at.
-    @Test func whatChangedElsewhereCostsNothing() throws {
+    /// However much has changed elsewhere, none of those documents is read.
+    @Test func changesOfOtherCollectionsCostNothing() throws {
         for count in [100, 1000, 10_000] {
             let database = try Self.open(clock)
             defer { database.close() }
@@ -98,8 +98,8 @@ import Testing
         }
     }
 
-    /// What may not be looked at counts as changed, on an event loop and on the writer's thread.
-    @Test func boundsAreKept() throws {
+    /// Documents beyond the bound count as changed, on an event loop and on the writer's thread.
+    @Test func readsBeyondTheBoundsCountAsChanges() throws {
         let since = try database.view().version
         try database.commit([set("c/a", 5), set("c/b", 5)])
         try forgetRecent(database)
@@ -118,14 +118,14 @@ import Testing
         #expect(try isTouched(queries, since: since, in: database, few))
     }
 
-    /// Such a commit is validated beside the writer, and is made or fails as any other.
-    @Test func anOldTransactionIsCommittedWhenWhatItReadIsAsItWas() throws {
+    /// Such a commit is validated on the preparer's thread, and succeeds or fails like any other.
+    @Test func anOldTransactionCommitsWhenItsReadsAreUnchanged() throws {
         for isChanged in [false, true] {
             let database = try Self.open(clock)
             defer { database.close() }
             let transaction = try database.beginTransaction()
             _ = try database.fields("c/a", in: transaction)
-            // Its turn on the document has run out, so that others may write it.
+            // Its lock on the document has expired, so that others may write it.
             clock.advance(seconds: 6)
             database.tick()
             if isChanged {
@@ -135,7 +135,7 @@ import Testing
                 _ = try other.wait().get()
             }
             let string = String(repeating: "x", count: 900_000)
-            for number in 0..<20 { try database.commit([.set("large/\(number)", map(("text", .string(string))))]) }
+            for number in 0..<20 { try database.commit([.set("large/\(number)", map(("body", .string(string))))]) }
             #expect(!database.recent.reaches(try database.view().version - 20))
             let result = database.submit([set("c/b", 7)], in: transaction).wait()
             switch result {

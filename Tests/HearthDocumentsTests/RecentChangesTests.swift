@@ -13,7 +13,7 @@ import Testing
         return ChangeSet(version: version, changes: [Change(key: [1], before: nil, after: document)])
     }
 
-    @Test(arguments: [1, 10, 100]) func whatAllHoldIsBoundedHoweverManyTheyAre(count: Int) {
+    @Test(arguments: [1, 10, 100]) func theMemoryOfAllDatabasesIsBounded(count: Int) {
         let shared = SharedCacheBytes(max: 8 << 20)
         var all = (0..<count).map { _ in RecentChanges(since: 0, shared: shared) }
         for version in 1...200 as ClosedRange<Int64> {
@@ -23,14 +23,14 @@ import Testing
                 #expect(held == nil || held == [version])
             }
         }
-        // A chunk is let go as a whole.
+        // A chunk is dropped as a whole.
         #expect(shared.used.load(ordering: .relaxed) <= 8 << 20 + count * (1 << 20 + RecentChanges.sharedBytesMin))
         if count > 1 { all[0].reset(to: 300) }
         all = []
         #expect(shared.used.load(ordering: .relaxed) == 0)
     }
 
-    @Test func littleIsKeptWhileMemoryIsTightAndWhatIsKeptIsWhole() {
+    @Test func littleIsCachedWhileMemoryIsTightAndItIsComplete() {
         let pool = MemoryPool(bytesMax: 8 << 20)
         let shared = SharedCacheBytes(max: 8 << 20, pool: pool)
         let recent = RecentChanges(since: 0, shared: shared)
@@ -41,7 +41,7 @@ import Testing
         let held = budget.reservation(for: .administrator(connection: 1))
         #expect(held.grow(by: 6 << 20) && pool.isTight)
         recent.fit()
-        // A quarter, and a chunk is let go as a whole.
+        // A quarter, and a chunk is dropped as a whole.
         #expect(shared.used.load(ordering: .relaxed) <= 2 << 20)
         #expect(!recent.reaches(0) && recent.changes(after: 0, through: 70) == nil)
         #expect(recent.changes(after: 69, through: 70).map { $0.map(\.version) } == [70])

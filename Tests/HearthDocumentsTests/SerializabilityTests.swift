@@ -11,7 +11,7 @@ import Testing
 @Suite struct SerializabilityTests {
     static let paths = (0..<6).map { ResourcePath(["r", "\($0)"]) }
 
-    /// What a transaction saw and did. Each written value is unique, so that it tells who wrote it.
+    /// The reads and writes of a transaction. Each written value is unique, so that it identifies its writer.
     struct Event: Sendable {
         /// Values by document; nil for one that was missing.
         var reads: [ResourcePath: Int64?] = [:]
@@ -31,17 +31,17 @@ import Testing
         let seed = TestRun.seed()
         let events = Gathered<Event>()
         let failures = Gathered<Status>()
-        let turns = 200 * TestRun.effort
+        let steps = 200 * TestRun.effort
         inThreads(6) { index in
             var client = SerialClient(
                 database, SeededRandom(seed &+ UInt64(index)), index, withOverrunLeases ? clock : nil, events, failures)
-            for _ in 0..<turns { client.turn() }
+            for _ in 0..<steps { client.step() }
         }
         let committed = events.values.sorted { $0.commitTime < $1.commitTime }
         expectSerial(committed, seed)
         let codes = Set(failures.values.map(\.code))
         #expect(codes.isSubset(of: [.aborted]), "seed \(seed): \(failures.values.filter { $0.code != .aborted })")
-        #expect(committed.count { $0.isTransaction && !$0.writes.isEmpty } > turns / 2, "seed \(seed)")
+        #expect(committed.count { $0.isTransaction && !$0.writes.isEmpty } > steps / 2, "seed \(seed)")
         #expect(database.locks.isIdle)
         #expect(database.openTransactions == 0)
         #expect(try IntegrityCheck.run(database).isSound)
@@ -52,7 +52,7 @@ import Testing
         for event in committed {
             let present = states[states.count - 1].values
             if !event.writes.isEmpty {
-                // All that it read still held when it was committed.
+                // All its reads were still valid when it was committed.
                 if let difference = difference(event, present) {
                     Issue.record("seed \(seed), commit at \(event.commitTime): \(difference)")
                 }
@@ -83,7 +83,7 @@ struct SerialClient {
     private let database: Database
     private var random: SeededRandom
     private let index: Int
-    /// Moved now and then, so that leases run out; nil where they shouldn't.
+    /// Moved now and then, so that leases expire; nil where they shouldn't.
     private let clock: ManualClock?
     private var written: Int64 = 0
     private let events: Gathered<SerializabilityTests.Event>
@@ -101,7 +101,7 @@ struct SerialClient {
         self.failures = failures
     }
 
-    mutating func turn() {
+    mutating func step() {
         do throws(Status) {
             if random.chance(20) { try plainWrite() } else { try transaction() }
         } catch {
@@ -200,7 +200,7 @@ struct SerialClient {
     }
 }
 
-/// What clients without patience need: every one of many gets through.
+/// Clients without patience need this: each of many succeeds.
 @Suite struct FairnessTests {
     @Test func thirtyTwoClientsIncrementOneDocumentInFiveAttempts() throws {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
@@ -217,8 +217,8 @@ struct SerialClient {
         #expect(database.locks.isIdle)
     }
 
-    /// Reads, adds one and commits, as Google's Python client does it: at once again after ABORTED from the commit, with the
-    /// id of the first attempt.
+    /// Reads, adds one and commits, as Google's Python client does it: immediately again after ABORTED from the commit,
+    /// with the id of the first attempt.
     private static func increment(_ database: Database) -> Int {
         var first: [UInt8]?
         for attempt in 1...50 {
@@ -238,8 +238,8 @@ struct SerialClient {
         return 4000
     }
 
-    /// The same with several documents read in different orders: rings form all the time.
-    @Test func ringsDoNotStarveAnyone() throws {
+    /// The same with several documents read in different orders: cycles form all the time.
+    @Test func cyclesStarveNoTransaction() throws {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
         defer { database.close() }
         let seed = TestRun.seed()

@@ -56,8 +56,8 @@ import Testing
         return [first.wait()] + rest.map { $0.wait() }
     }
 
-    /// They are prepared beside the writer, so many ahead of it.
-    @Test(.timeLimit(.minutes(1))) func afterTransactionsThatCouldNotBeginLargeCommitsGoOn() throws {
+    /// They are prepared on a snapshot, this many ahead of it.
+    @Test(.timeLimit(.minutes(1))) func largeCommitsContinueAfterTransactionsThatCouldNotBegin() throws {
         let writes = (0..<Limits.commitsPreparedMax * 200).map { Write.set("c/large\($0)", map()) }
         for _ in 0...Limits.commitsPreparedMax {
             store.refuse(transactions: 1)
@@ -83,7 +83,7 @@ import Testing
             ]).wait()
             guard case .failure(let failure) = outcome else { break }
             failures += 1
-            // What fails while it is read may be the trouble of this commit alone, and keeps its name.
+            // A failure during a read may concern this commit alone, and keeps its code.
             #expect(failure == status || failure.code == .unavailable, "operation \(operation)")
             #expect(try contents() == before, "operation \(operation)")
             #expect(try database.view().version == version)
@@ -115,7 +115,7 @@ import Testing
             ])
             operation += 1
         } while operation < 120
-        // The last group was left alone: one commit was refused for its precondition, the others went through.
+        // The last group had no fault: one commit failed for its precondition, the others succeeded.
         store.fail(at: nil)
         results = commitGroup()
         #expect(results.map { if case .success = $0 { true } else { false } } == [true, true, false, true])

@@ -4,7 +4,7 @@ import Testing
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Write streams that can be resumed: which commits are made, what is kept of their answers, and for how long.
+/// Resumable Write streams: which commits are made, which of their answers are stored, and for how long.
 @Suite struct StreamAnswerTests {
     private static let owner: [UInt8] = [1]
     private let clock = ManualClock()
@@ -16,7 +16,7 @@ import Testing
 
     private func open() throws -> Database { try Database(name: testDatabaseName, store: store, clock: clock) }
 
-    /// Commits what sets `n` of a document of the stream's.
+    /// Commits a write that sets `n` of a document of the stream.
     @discardableResult
     private func commit(
         _ database: Database, _ stream: UInt8, _ number: UInt64, owner: [UInt8] = owner, fingerprint: UInt64? = nil
@@ -76,7 +76,7 @@ import Testing
         #expect(try records() == 1 + Limits.streamAnswersMax)
         let last = try await commit(database, 1, 20)
         #expect(last.commitTime.microseconds == database.newestVersion && first.commitTime < last.commitTime)
-        // Another owner, another content, a gap, one that is not kept, a stream that does not exist.
+        // Another owner, another content, a gap, one that is no longer stored, a stream that does not exist.
         #expect(await code { try await commit(database, 1, 21, owner: [2]) } == .aborted)
         #expect(await code { try await commit(database, 1, 20, fingerprint: 7) } == .aborted)
         #expect(await code { try await commit(database, 1, 22) } == .aborted)
@@ -96,14 +96,14 @@ import Testing
             try !database.canResume(stream: Self.stream(1), owner: [9], after: 20, openedAt: 0), "another's stream")
     }
 
-    /// What is damaged costs the stream, and is found by the check.
-    @Test func whatCannotBeReadIsNotResumed() async throws {
+    /// Damage costs the stream, and the check finds it.
+    @Test func anUnreadableStreamIsNotResumed() async throws {
         let database = try open()
         try await commit(database, 1, 1...2)
         try await commit(database, 2, 1...2)
         #expect(try problems().isEmpty)
         try put(StreamAnswers.headKey(Self.stream(1)), [1])
-        // Numbers and times that no arithmetic stands.
+        // Numbers and times that would overflow.
         for (stream, number, time) in [(UInt8(4), UInt64.max, Int64(1)), (5, 1, .max), (6, 1, -1)] {
             let head = StreamAnswers.Head(number: number, time: time, owner: Self.owner)
             try put(StreamAnswers.headKey(Self.stream(stream)), head.stored)
@@ -145,14 +145,14 @@ import Testing
         let cursor = try snapshot.scan(.meta, KeyRange(prefix: StreamAnswers.prefix), reverse: false, values: true)
         while try cursor.next() { #expect(cursor.key.count + cursor.value.count < 1000) }
         snapshot.close()
-        // A shorter one in the same place leaves nothing of it.
+        // A shorter one in the same slot leaves nothing of it.
         let before = try records()
         for number in 2...17 { try await self.commit(database, 1, UInt64(number)) }
         #expect(before > 3)
         #expect(try records() == 1 + Limits.streamAnswersMax)
     }
 
-    @Test func streamsExpireByTheTimeThatHasPassed() async throws {
+    @Test func streamsExpireByElapsedTime() async throws {
         let database = try open()
         let opened = database.newestVersion
         try await commit(database, 1, 1...5)
@@ -193,8 +193,9 @@ import Testing
         #expect(sweep.begin(newestVersion: 0) != nil)
     }
 
-    /// A client that opens streams without end takes bounded space besides what an hour brings, and others lose nothing by it.
-    @Test func theOldestStreamsOfWhoHasMostAreDeletedWhenAllAreTooLarge() throws {
+    /// A client that opens streams without end takes bounded space besides the streams of one hour, and others lose
+    /// nothing by it.
+    @Test func theOldestStreamsOfTheLargestOwnerAreDeletedWhenAllAreTooLarge() throws {
         let sweep = StreamSweep(clock: clock, bytesMax: 300)
         let hour: Int64 = 3_600_000_000
         let now = clock.now().microseconds / hour

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HearthDocuments
 
-/// How transactions begin and end, and what bounds them.
+/// The beginning, the end and the bounds of transactions.
 @Suite struct TransactionLifeTests: TransactionBench {
     let clock = ManualClock()
     let database: Database
@@ -31,7 +31,7 @@ import Testing
         try database.rollback(transaction)
     }
 
-    @Test func noTransactionLivesLongerThanItMay() throws {
+    @Test func noTransactionOutlivesItsLimit() throws {
         let transaction = try database.beginTransaction()
         for _ in 0..<13 {
             pass(seconds: 20)
@@ -39,7 +39,7 @@ import Testing
         }
         pass(seconds: 11)
         #expect(commitStatus([set("c/a", 1)], in: transaction) == Self.expired)
-        // Forgotten long after, it is still no garbage.
+        // Long after it was forgotten, it is still not garbage.
         pass(seconds: 1000)
         #expect(commitStatus([set("c/a", 1)], in: transaction) == Self.expired)
         #expect(statusOf { () throws(Status) in _ = try database.beginTransaction(retry: transaction) } == nil)
@@ -104,7 +104,7 @@ import Testing
                 == .invalidArgument("Cannot retry a read-only transaction."))
     }
 
-    @Test func readOnlyTransactionsMayLookBack() throws {
+    @Test func readOnlyTransactionsMayReadThePast() throws {
         let then = try database.view().readTime
         clock.advance(seconds: 10)
         try database.commit([set("c/a", 10)])
@@ -120,7 +120,7 @@ import Testing
                 == .failedPrecondition("The requested 'read_time' is too old."))
     }
 
-    /// Who goes on with what was shown before has named no time.
+    /// A client that continues with an earlier snapshot has named no time.
     @Test func aVersionThatWasClearedIsUnavailable() throws {
         let then = try database.view().version
         try database.commit([set("c/a", 10)])
@@ -129,8 +129,8 @@ import Testing
         #expect(statusOf { () throws(Status) in _ = try database.view(atVersion: then) } == Database.cleared)
     }
 
-    /// The store may have been idle for longer than its history reaches, or be new, when the first commit is on its way.
-    @Test(arguments: [false, true]) func readTimesAreOfNowWhileCommitsAreOnTheirWay(_ hadCommits: Bool) throws {
+    /// The store may have been idle for longer than its history reaches, or be new, when the first commit is under way.
+    @Test(arguments: [false, true]) func readTimesAreCurrentWhileCommitsAreUnderWay(_ hadCommits: Bool) throws {
         let store = FaultyStore()
         let database = try Database(name: testDatabaseName, store: store, clock: clock)
         if hadCommits { try database.commit([set("c/a", 1)]) }
@@ -142,7 +142,7 @@ import Testing
             let view = try database.beginRead(.strong).wait()
             #expect(abs(view.readTime.microseconds - clock.now().microseconds) < 1_000_000)
             #expect((try view.document(resource("c/a").path) != nil) == hadCommits)
-            // Some reads come before the commit is taken up by the writer's thread, and some after it.
+            // Some reads come before the writer's thread takes the commit, and some after it.
             if round == 10 { store.waitForWriter() }
             try database.rollback(transaction)
         }
@@ -216,7 +216,7 @@ import Testing
     private func begin(_ account: UInt64, connection: UInt64, isUsed: Bool) throws(Status) -> [UInt8] {
         let requester = Requester(account: account, connection: connection, isAdministrator: false)
         let id = try database.begin(.readWrite(retry: nil), requester: requester)
-        // A document of its own, because a lock is one transaction's.
+        // A document of its own, because one transaction holds its lock.
         if isUsed { _ = try database.fields("c/\(account)-\(connection)", in: id) }
         return id
     }
@@ -230,9 +230,9 @@ import Testing
         }
     }
 
-    @Test func whoHoldsTheMostTransactionsLosesThemToOthers() throws {
+    @Test func theLargestHolderLosesTransactionsToOthers() throws {
         try fill(1, connections: 1)
-        // A client doesn't end what it uses itself.
+        // A client doesn't end its own transactions.
         #expect(
             statusOf { () throws(Status) in _ = try begin(1, connection: 0, isUsed: false) }?.code == .resourceExhausted
         )
@@ -254,7 +254,7 @@ import Testing
 
     // MARK: Optimistic transactions
 
-    @Test func anOptimisticTransactionKeepsNobodyWaiting() throws {
+    @Test func anOptimisticTransactionMakesNoClientWait() throws {
         let transaction = try database.begin(.readWrite(retry: nil, concurrency: .optimistic))
         #expect(try number("c/a", in: transaction) == 1)
         let query = try NormalizedQuery(
@@ -268,7 +268,7 @@ import Testing
         _ = try database.view(.transaction(other), [.query(query)])
         try database.commit([set("c/new", 1)])
         #expect(commitStatus([set("c/b", 1)], in: other) == CommitPipeline.contention)
-        // What it has read is as it was.
+        // The data that it has read is unchanged.
         let last = try database.begin(.readWrite(retry: other, concurrency: .optimistic))
         #expect(try number("c/a", in: last) == 7)
         try database.commit([set("d/a", 1)])
@@ -277,7 +277,7 @@ import Testing
         #expect(database.locks.isIdle && database.openTransactions == 0)
     }
 
-    /// Its commit waits for the locks of others, as one outside of transactions does.
+    /// Its commit waits for the locks of others, like one outside of transactions.
     @Test func anOptimisticTransactionWaitsForThoseThatLock() throws {
         let locking = try database.beginTransaction()
         _ = try number("c/a", in: locking)
@@ -308,9 +308,9 @@ import Testing
         #expect(database.locks.isIdle)
         let transaction = try database.beginTransaction()
         #expect(denied(.transaction(transaction)) == Self.no)
-        // Somebody else's commit doesn't wait.
+        // Another client's commit doesn't wait.
         try database.commit([set("c/a", 7)])
-        // A read that waits for nobody isn't held up by one that was refused behind a lock, either.
+        // A read that waits for no lock isn't delayed by one that failed behind a lock, either.
         _ = try number("c/a", in: transaction)
         #expect(denied(.newTransaction(.readWrite(retry: nil))) == Self.no)
         try database.rollback(transaction)
@@ -318,7 +318,7 @@ import Testing
     }
 
     /// The view that a read gets may show another state than the one that was judged first.
-    @Test func aReadThatIsWithdrawnGivesUpWhatItHasTaken() throws {
+    @Test func aWithdrawnReadReleasesItsLocks() throws {
         let transaction = try database.beginTransaction()
         _ = try number("c/a", in: transaction)
         let promise = Promise<Status?>()
@@ -329,7 +329,7 @@ import Testing
         }
         #expect(promise.wait() == nil)
         try database.commit([set("c/b", 7)])
-        // What it had before it keeps.
+        // It keeps the locks that it had before.
         let pending = database.submit([set("c/a", 8)])
         try database.rollback(transaction)
         _ = try pending.wait().get()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthDocuments
 
-/// Chapter 12 of the specification, with a clock that the tests move.
+/// Transactions with a clock that the tests move.
 @Suite struct TransactionTests: TransactionBench {
     let clock = ManualClock()
     let database: Database
@@ -13,7 +13,7 @@ import Testing
         database = try Self.open(clock)
     }
 
-    // MARK: Turns
+    // MARK: Locks
 
     @Test func aReadWaitsBehindTheTransactionThatReadBefore() throws {
         let first = try database.beginTransaction()
@@ -28,7 +28,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func whoDoesNotReadTheSameDoesNotWait() throws {
+    @Test func readsOfOtherDocumentsDoNotWait() throws {
         let first = try database.beginTransaction()
         let second = try database.beginTransaction()
         _ = try number("c/a", in: first)
@@ -39,7 +39,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func aPlainWriteWaitsForTheTurn() throws {
+    @Test func aPlainWriteWaitsForTheLock() throws {
         let transaction = try database.beginTransaction()
         _ = try number("c/a", in: transaction)
         let plain = database.submit([set("c/a", 5)])
@@ -51,7 +51,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func aPlainWriteGivesUpAfterAWhile() throws {
+    @Test func aPlainWriteTimesOut() throws {
         let transaction = try database.beginTransaction()
         _ = try number("c/a", in: transaction)
         let plain = database.submit([set("c/a", 5)])
@@ -67,7 +67,7 @@ import Testing
 
     // MARK: Leases
 
-    /// Tries to write until it succeeds, as a client does; each time fails after two seconds.
+    /// Tries to write until it succeeds, like a client; each try fails after two seconds.
     private func secondsUntilWritten(_ number: Int64, _ meanwhile: (Double) throws -> Void) throws -> Double {
         var seconds = 0.0
         var plain = database.submit([set("c/a", number)])
@@ -86,8 +86,8 @@ import Testing
         return seconds
     }
 
-    /// Who may only read can't keep out who writes.
-    @Test(arguments: [false, true]) func readingAgainDoesNotKeepTheTurn(isQuery: Bool) throws {
+    /// Transactions that only read can't keep a writer out.
+    @Test(arguments: [false, true]) func readingAgainDoesNotExtendTheLease(isQuery: Bool) throws {
         let target: Database.ReadTarget = isQuery ? try query(0, 100) : .document(resource("c/a").path)
         let reader = try database.beginTransaction()
         func readAgain() throws {
@@ -97,7 +97,7 @@ import Testing
         try readAgain()
         let first = try secondsUntilWritten(5) { _ in try readAgain() }
         #expect(first <= 5.5)
-        // Afterwards the transaction is in nobody's way.
+        // Afterwards the transaction blocks no one.
         let second = try secondsUntilWritten(6) { _ in try readAgain() }
         #expect(second <= 0.25)
         #expect(commitStatus([set("c/b", 1)], in: reader) == Self.contention)
@@ -105,8 +105,8 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    /// Nor can some that take turns.
-    @Test(arguments: [false, true]) func readersInTurnDoNotKeepOutWhoWrites(isQuery: Bool) throws {
+    /// Nor can several that alternate.
+    @Test(arguments: [false, true]) func alternatingReadersDoNotStarveAWriter(isQuery: Bool) throws {
         let target: Database.ReadTarget = isQuery ? try query(0, 100) : .document(resource("c/a").path)
         var readers: [[UInt8]] = []
         var pending: [PendingRead] = []
@@ -125,7 +125,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func aPlainWriteGoesOnWhenTheTransactionIsRolledBack() throws {
+    @Test func aPlainWriteContinuesWhenTheTransactionIsRolledBack() throws {
         let transaction = try database.beginTransaction()
         _ = try number("c/a", in: transaction)
         let plain = database.submit([set("c/a", 5)])
@@ -136,7 +136,7 @@ import Testing
     }
 
     /// Waiting for a second document must not forget the first.
-    @Test func aPlainWriteMayWaitForSeveralOneAfterTheOther() throws {
+    @Test func aPlainWriteMayWaitForSeveralTransactions() throws {
         let transactions = try ["c/a", "c/b", "c/none"].map { path in
             let id = try database.beginTransaction()
             _ = try number(path, in: id)
@@ -171,7 +171,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func closingAnswersThoseWhoWait() throws {
+    @Test func closingAnswersWaitingCallers() throws {
         let transaction = try database.beginTransaction()
         _ = try number("c/a", in: transaction)
         let plain = database.submit([set("c/a", 5)])
@@ -189,7 +189,7 @@ import Testing
         _ = try database.view(.transaction(transaction), [query(0, 10)])
         // Outside before and after, another collection, no change at all.
         #expect(commitStatus([set("c/x", 10), set("d/a", 5), .delete("c/none"), set("c/a", 1)]) == nil)
-        // Comes in, leaves, changes within.
+        // An added, a removed and a changed result.
         let writes = [
             database.submit([set("c/x", 9)]), database.submit([set("c/a", 11)]), database.submit([.delete("c/b")]),
             database.submit([.set("c/a", map(("n", .integer(1)), ("more", .null)))]),
@@ -201,7 +201,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func queriesWaitForQueriesThatMayMeetThem() throws {
+    @Test func queriesWaitForQueriesThatMayOverlap() throws {
         let holder = try database.beginTransaction()
         _ = try database.view(.transaction(holder), [query(0, 10)])
         let ids = try (0..<4).map { _ in try database.beginTransaction() }
@@ -209,7 +209,7 @@ import Testing
         let overlapping = database.beginRead(.transaction(ids[1]), [try query(9, 12)])
         let group = database.beginRead(.transaction(ids[2]), [try query(5, 6, group: true)])
         #expect(apart.isOver && !overlapping.isOver && !group.isOver)
-        // Behind the one that waits already, though the holder doesn't touch it.
+        // Behind the one that waits already, though the holder doesn't conflict with it.
         let behind = database.beginRead(.transaction(ids[3]), [try query(11, 12)])
         #expect(!behind.isOver)
         try database.rollback(holder)
@@ -234,7 +234,7 @@ import Testing
 
     // MARK: Leases
 
-    @Test func whoOverrunsItsLeaseIsOvertakenAndFails() throws {
+    @Test func anOwnerWithAnExpiredLeaseIsOvertakenAndFails() throws {
         let slow = try database.beginTransaction()
         let quick = try database.beginTransaction()
         _ = try number("c/a", in: slow)
@@ -244,7 +244,7 @@ import Testing
         pass(seconds: 0.2)
         #expect(try number("c/a", waiting.wait()) == 1)
         try database.commit([set("c/a", 7)], in: quick)
-        // What it reads now is still of its own time; only its commit fails.
+        // Its reads are still of its own time; only its commit fails.
         #expect(try number("c/b", in: slow) == 2)
         #expect(try number("c/a", in: slow) == 1)
         #expect(commitStatus([set("c/a", 8)], in: slow) == Self.contention)
@@ -252,7 +252,7 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func anOverrunLeaseDoesNoHarmWhenNobodyCame() throws {
+    @Test func anExpiredLeaseIsHarmlessWithoutOtherOwners() throws {
         let slow = try database.beginTransaction()
         _ = try number("c/a", in: slow)
         pass(seconds: 50)
@@ -277,7 +277,7 @@ import Testing
         #expect(!waiting.isOver)
         pass(seconds: 1.5)
         #expect(try number("c/a", waiting.wait()) == 1)
-        // It takes no turns any more. While what it has read is as it was, it can still succeed.
+        // It takes no more locks. While the data that it has read is unchanged, it can still succeed.
         _ = try number("c/a", in: slow)
         try database.rollback(quick)
         try database.commit([set("c/a", 3)], in: slow)
@@ -291,27 +291,27 @@ import Testing
         try database.commit([set("c/b", 20)])
         #expect(try number("c/b", in: transaction) == 20)
         pass(seconds: 6)
-        // Overtaken by a write: from here on it stays where it was.
+        // Overtaken by a write: from here on it keeps its version.
         let plain = database.submit([set("c/a", 5)])
         _ = try plain.wait().get()
         try database.commit([set("c/later", 1)])
         #expect(try number("c/later", in: transaction) == nil)
         #expect(try number("c/a", in: transaction) == 1)
-        // Without writes nothing has to hold any more.
+        // Without writes no read must still be valid.
         try database.commit([], in: transaction)
         #expect(database.locks.isIdle)
     }
 
     // MARK: Deadlocks
 
-    @Test func theYoungestOfARingFailsAtItsCommitAndNotAtARead() throws {
+    @Test func theYoungestOfACycleFailsAtItsCommitAndNotAtARead() throws {
         let old = try database.beginTransaction()
         let young = try database.beginTransaction()
         _ = try number("c/a", in: old)
         _ = try number("c/b", in: young)
         let oldRead = read("c/b", in: old)
         #expect(!oldRead.isOver)
-        // Closes the ring: both go on.
+        // Closes the cycle: both continue.
         #expect(try number("c/a", in: young) == 1)
         #expect(try number("c/b", oldRead.wait()) == 2)
         #expect(commitStatus([set("c/a", 5)], in: young) == Self.contention)
@@ -333,7 +333,7 @@ import Testing
         #expect(commitStatus([set("c/a", 6)], in: retry) == nil)
     }
 
-    @Test func ringsThroughQueriesAndWritesAreFound() throws {
+    @Test func cyclesThroughQueriesAndWritesAreFound() throws {
         let first = try database.beginTransaction()
         let second = try database.beginTransaction()
         let third = try database.beginTransaction()
@@ -347,7 +347,7 @@ import Testing
         #expect(!commit.isGiven && !thirdRead.isOver)
         let firstRead = database.beginRead(.transaction(first), [try query(55, 56)])
         _ = try firstRead.wait()
-        // third, the youngest, was doomed, and reads on.
+        // third, the youngest, was doomed, and continues to read.
         _ = try thirdRead.wait()
         #expect(commitStatus([set("c/x", 1)], in: third) == Self.contention)
         try database.rollback(first)

@@ -3,9 +3,9 @@ import Synchronization
 
 @testable import HearthSQLite
 
-/// Watches from below SQLite how checkpoints begin: on which state of the log, and with which locks.
+/// Observes below SQLite how checkpoints begin: on which state of the log, and with which locks.
 ///
-/// The file methods of one connection are replaced by ones that look at the locks. A checkpoint locks slot 1 of the WAL's
+/// The file methods of one connection are replaced by ones that check the locks. A checkpoint locks slot 1 of the WAL's
 /// index; one that isn't PASSIVE locks slot 0, the writer's, too. Source: "WAL-mode File Format", section 2.3.
 enum CheckpointProbe {
     struct Figures {
@@ -32,7 +32,7 @@ enum CheckpointProbe {
         var methods = below
         methods.xShmLock = { file, slot, count, flags in CheckpointProbe.lock(file!, slot, count, flags) }
         methods.xClose = { file in CheckpointProbe.close(file!) }
-        // Lives as long as the process: whoever closes the file still uses it.
+        // Lives as long as the process: the code that closes the file still uses it.
         let lasting = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
         lasting.initialize(to: methods)
         watches.withLock { $0[UInt(bitPattern: file)] = Watch(below: below, figures: figures) }

@@ -43,7 +43,7 @@ struct CheckpointerTests {
                         }
                         snapshot.close()
                     } catch {
-                        // Taken away, which a busy machine may bring about.
+                        // Taken away, which can happen on a busy machine.
                         if error.code != .unavailable { failures.withLock { $0.append("\(error)") } }
                     }
                 }
@@ -51,7 +51,7 @@ struct CheckpointerTests {
         }
         for round in 0..<400 {
             try commit(store, round)
-            // 1,000 and a commit's.
+            // 1,000 and those of one commit.
             #expect(walPages < 1030)
         }
         isOver.store(true, ordering: .releasing)
@@ -77,10 +77,10 @@ struct CheckpointerTests {
         #expect(try store.snapshot().get(.documents, key(7))?.first == UInt8(257 & 0xFF))
     }
 
-    @Test func anIdleReaderDoesNotKeepTheLogFromItsStart() throws {
+    @Test func anIdleReaderDoesNotPreventALogRestart() throws {
         let store = try open(walPages: 100_000, walPagesMax: 100_000)
         for round in 0..<15 { try commit(store, round) }
-        // Goes idle with the present state, which it reads from the log.
+        // Becomes idle with the present state, which it reads from the log.
         try store.snapshot().close()
         #expect(
             eventually {
@@ -93,7 +93,7 @@ struct CheckpointerTests {
         #expect(walPages == before)
     }
 
-    @Test func aSnapshotThatHoldsTooMuchIsTakenAway() throws {
+    @Test func aSnapshotThatHoldsTooMuchIsRevoked() throws {
         let store = try open(walPages: 200, walPagesMax: 1000)
         for round in 0..<50 { try commit(store, round) }
         let long = try store.snapshot()

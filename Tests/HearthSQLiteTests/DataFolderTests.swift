@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthSQLite
 
-/// File names, and who may use a folder.
+/// File names, and access to a folder.
 struct DataFolderTests {
     static let ids = [
         "demo-shop", "(default)", "example.com:app", "a/b", "..", ".", ".hidden", "a.b", "%2f", "a%", "ÄÖ", "e\u{301}",
@@ -39,7 +39,7 @@ struct DataFolderTests {
         return stat(path, &information) == 0 ? information.st_mode & 0o777 : 0
     }
 
-    @Test func nobodyElseMayReadWhatIsMade() throws {
+    @Test func newFilesAreReadableByTheOwnerOnly() throws {
         let folder = TemporaryFolder()
         let data = folder.path + "/data"
         let provider = try SQLiteStoreProvider(path: data)
@@ -80,7 +80,7 @@ struct DataFolderTests {
         provider.close()
     }
 
-    @Test func aFolderThatIsNotOnlyForDataIsLeftAlone() throws {
+    @Test func aFolderThatIsNotOnlyForDataIsUnchanged() throws {
         let folder = TemporaryFolder()
         for (name, mode) in [("new", 0o755 as mode_t), ("shared", 0o1777)] {
             let path = folder.path + "/" + name
@@ -94,7 +94,7 @@ struct DataFolderTests {
         }
     }
 
-    @Test func oddIdsComeBackFromAFolder() throws {
+    @Test func oddIdsAreReadBackFromAFolder() throws {
         let folder = TemporaryFolder()
         var expected: Set<[UInt8]> = []
         do {
@@ -134,7 +134,7 @@ struct DataFolderTests {
         #expect(throws: Status.self) { try provider.delete(DatabaseName(project: id)) }
     }
 
-    @Test func emptyAndEndlessIdsAreRefused() throws {
+    @Test func emptyAndTooLongIdsFail() throws {
         let folder = TemporaryFolder()
         let provider = try SQLiteStoreProvider(path: folder.path)
         for id in ["", String(repeating: "p", count: 1501)] {
@@ -144,7 +144,7 @@ struct DataFolderTests {
         #expect(try provider.databases() == [])
     }
 
-    @Test func aFolderHasOneProcess() throws {
+    @Test func aFolderIsLockedForOneProcess() throws {
         let folder = TemporaryFolder()
         var first: SQLiteStoreProvider? = try SQLiteStoreProvider(path: folder.path)
         #expect(
@@ -160,9 +160,9 @@ struct DataFolderTests {
         _ = try SQLiteStoreProvider(path: folder.path)
     }
 
-    @Test func aFolderThatCannotBeUsedIsNamed() throws {
+    @Test func theErrorNamesAFolderThatCannotBeUsed() throws {
         let folder = TemporaryFolder()
-        try DataFolder.write("text", folder.path + "/file")
+        try DataFolder.write("data", folder.path + "/file")
         #expect(
             throws: Status.failedPrecondition("Cannot make the folder \(folder.path)/file/data: Not a directory.")
         ) { try SQLiteStoreProvider(path: folder.path + "/file/data") }

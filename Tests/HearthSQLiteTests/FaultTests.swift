@@ -7,12 +7,13 @@ import Testing
 
 @testable import HearthSQLite
 
-/// Commits that the disk refuses: nothing of them is to be seen, and the store goes on.
+/// Commits that fail on the disk: none of their changes are visible, and the store continues.
 ///
-/// Serialised, for the faults are planted in the system calls of the whole process, though they hit one thread only.
+/// Serialised, because the faults are injected into the system calls of the whole process, though they affect one
+/// thread only.
 @Suite(.serialized)
 struct FaultTests {
-    @Test func aFullDatabaseRefusesACommitAndGoesOn() throws {
+    @Test func aFullDatabaseFailsACommitAndContinues() throws {
         let folder = TemporaryFolder()
         var options = SQLiteStoreOptions()
         options.pagesMax = 60
@@ -26,7 +27,7 @@ struct FaultTests {
         #expect(try content(store) == [key(1), key(3)])
     }
 
-    @Test func whatABodyCatchesStillFailsTheCommit() throws {
+    @Test func aCaughtErrorStillFailsTheCommit() throws {
         let folder = TemporaryFolder()
         var options = SQLiteStoreOptions()
         options.pagesMax = 60
@@ -50,7 +51,7 @@ struct FaultTests {
     }
 
     /// A small file system of its own; needs the right to mount.
-    @Test func aFullDiskRefusesCommitsUntilThereIsSpace() throws {
+    @Test func commitsFailOnAFullDiskUntilThereIsSpace() throws {
         let folder = TemporaryFolder()
         guard system("mount -t tmpfs -o size=2m tmpfs \(folder.path) 2>/dev/null") == 0 else { return }
         defer { system("umount -l \(folder.path)") }
@@ -107,7 +108,7 @@ struct FaultTests {
     }
 
     /// The worst case: all of the commit is in the file when the failure is reported.
-    @Test func aCommitThatWasWrittenAndReportedAsFailedStaysUnseenAfterACrash() throws {
+    @Test func aFailedCommitThatWasWrittenStaysInvisibleAfterACrash() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         try put(store, 0, bytes: 1000)
@@ -139,7 +140,7 @@ struct FaultTests {
             store.maintain()
             #expect(try !afterCrash(folder).contains(key(number)))
         }
-        // Else the test doesn't test what it's for.
+        // Otherwise the test doesn't test its subject.
         #expect(late > 0)
     }
 
@@ -158,7 +159,7 @@ struct FaultTests {
         return try rows(cursor).map(\.key)
     }
 
-    /// What a process finds that starts after this one was killed.
+    /// The state for a process that starts after this one was killed.
     private func afterCrash(_ folder: TemporaryFolder) throws(Status) -> [[UInt8]] {
         for suffix in ["", "-wal"] { folder.copy("a.sqlite\(suffix)", to: folder.path + "/copy.sqlite\(suffix)") }
         let store = try SQLiteStore(path: folder.path + "/copy.sqlite")
@@ -176,7 +177,7 @@ struct FaultTests {
     }
 }
 
-/// Makes SQLite's writes fail on the thread that planted the fault.
+/// Makes SQLite's writes fail on the thread that injected the fault.
 private enum FaultyWrites {
     private static let thread = Atomic<UInt>(0)
     private static let left = Atomic<Int>(0)
@@ -187,7 +188,7 @@ private enum FaultyWrites {
     /// - Parameters:
     ///   - after: writes that succeed before.
     ///   - count: writes that fail then.
-    ///   - writesFirst: whether the first of them is done all the same.
+    ///   - writesFirst: whether the first of them is written all the same.
     static func plant(after: Int, count: Int, code: Int32, writesFirst: Bool) {
         _ = installed
         left.store(after, ordering: .relaxed)

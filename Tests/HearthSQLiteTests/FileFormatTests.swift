@@ -6,7 +6,7 @@ import Testing
 
 @testable import HearthSQLite
 
-/// What a file must be, and what stays in it.
+/// The requirements on a file, and its contents over time.
 struct FileFormatTests {
     @Test func dataOutlivesTheStore() throws {
         let folder = TemporaryFolder()
@@ -32,14 +32,14 @@ struct FileFormatTests {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         try store.write { transaction throws(Status) in try transaction.put(.documents, [1], [2]) }
-        // The files as a crash leaves them: the store isn't closed.
+        // The files as after a crash: the store isn't closed.
         folder.copy("a.sqlite", to: folder.path + "/b.sqlite")
         folder.copy("a.sqlite-wal", to: folder.path + "/b.sqlite-wal")
         let copy = try SQLiteStore(path: folder.path + "/b.sqlite")
         #expect(try copy.snapshot().get(.documents, [1]) == [2])
     }
 
-    @Test func aStoreForReadingLeavesTheFilesAsTheyAre() throws {
+    @Test func aReadOnlyStoreDoesNotChangeTheFiles() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         try store.write { transaction throws(Status) in try transaction.put(.documents, [1], [2]) }
@@ -62,13 +62,13 @@ struct FileFormatTests {
         #expect(folder.size("c.sqlite") == nil)
     }
 
-    @Test func damageIsToldOf() throws {
+    @Test func damageIsReported() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"
         let store = try SQLiteStore(path: path)
         #expect(try store.damage(max: 10) == [])
         store.close()
-        // The index of the documents' keys loses what it knows.
+        // The index of the documents' keys loses its entries.
         try change(
             path,
             """
@@ -81,7 +81,7 @@ struct FileFormatTests {
         #expect(try !damaged.damage(max: 10).isEmpty)
     }
 
-    @Test func aNewerFormatIsRefused() throws {
+    @Test func openingANewerFormatFails() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"
         try SQLiteStore(path: path).close()
@@ -93,7 +93,7 @@ struct FileFormatTests {
         ) { try SQLiteStore(path: path) }
     }
 
-    @Test func aFolderWithANewerFormatIsRefusedBeforeAnythingIsOpened() throws {
+    @Test func aFolderWithANewerFormatFailsBeforeAnyFileIsOpened() throws {
         let folder = TemporaryFolder()
         var provider: SQLiteStoreProvider? = try SQLiteStoreProvider(path: folder.path)
         try provider?.open(DatabaseName(project: "p")).close()
@@ -105,19 +105,19 @@ struct FileFormatTests {
         #expect(throws: FileFormat.newer(path, FileFormat.version + 1)) { try SQLiteStoreProvider(path: folder.path) }
     }
 
-    @Test func aForeignDatabaseIsRefusedAndLeftAlone() throws {
+    @Test func openingAForeignDatabaseFailsAndDoesNotChangeIt() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"
         try change(path, "CREATE TABLE t (x)")
         let before = folder.size("a.sqlite")
-        #expect(throws: Status.failedPrecondition("\(path) is a SQLite database, but not one of Hearth's.")) {
+        #expect(throws: Status.failedPrecondition("\(path) is a SQLite database, but not a Hearth database.")) {
             try SQLiteStore(path: path)
         }
         #expect(folder.size("a.sqlite") == before)
         #expect(folder.size("a.sqlite-wal") == nil)
     }
 
-    @Test func aFileThatIsNoDatabaseIsRefused() throws {
+    @Test func openingAFileThatIsNotADatabaseFails() throws {
         let folder = TemporaryFolder()
         try DataFolder.write(String(repeating: "no database", count: 1000), folder.path + "/a.sqlite")
         let path = folder.path + "/a.sqlite"
@@ -126,12 +126,12 @@ struct FileFormatTests {
         ) { try SQLiteStore(path: path) }
     }
 
-    @Test func anotherProcessIsKeptOut() throws {
+    @Test func anotherProcessIsLockedOut() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"
         let store = try SQLiteStore(path: path)
         try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
-        // Needs the command-line tool; where it's missing, there's nothing to see.
+        // Needs the command-line tool; skipped where it is missing.
         let ask = "sqlite3 \(path) 'SELECT count(*) FROM meta' >\(folder.path)/out 2>\(folder.path)/error"
         if system("command -v sqlite3 >/dev/null") == 0 {
             #expect(system(ask) != 0)
@@ -153,7 +153,7 @@ struct FileFormatTests {
         connection.close()
     }
 
-    @Test func aPathThatCannotBeOpenedIsNamed() throws {
+    @Test func theErrorNamesAPathThatCannotBeOpened() throws {
         let folder = TemporaryFolder()
         do throws(Status) {
             _ = try SQLiteStore(path: folder.path + "/missing/a.sqlite")
@@ -164,9 +164,9 @@ struct FileFormatTests {
         }
     }
 
-    /// Changes a file by SQLite as such.
-    /// A clear lets pages go: its statements have no loop over rows, whose steps would be the writer's.
-    @Test func everythingIsDeletedWithoutALookAtRows() throws {
+    /// Changes a file by SQLite directly. A clear drops pages: its statements have no loop over rows, whose steps would
+    /// be the writer's.
+    @Test func everythingIsDeletedWithoutAWalkOverRows() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"
         let store = try SQLiteStore(path: path)
@@ -197,7 +197,7 @@ struct FileFormatTests {
             try operations(of: StatementKind.deleteRange.string(.documents, bounded: false), path).contains("Delete"))
     }
 
-    /// What SQLite does for a statement.
+    /// SQLite's plan for a statement.
     private func operations(of statement: String, _ path: String) throws -> Set<String> {
         var handle: OpaquePointer?
         #expect(sqlite3_open(path, &handle) == SQLITE_OK)

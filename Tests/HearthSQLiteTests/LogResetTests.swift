@@ -7,11 +7,11 @@ import Testing
 
 @testable import HearthSQLite
 
-/// No checkpoint begins on a fully copied log beside a writer: what SQLite's defect needs never comes about.
+/// No checkpoint begins on a fully copied log beside a writer: the precondition of SQLite's defect never arises.
 struct LogResetTests {
     private let folder = TemporaryFolder()
 
-    /// What is watched and expected in one run.
+    /// The observations and expectations of one run.
     private final class Run: Sendable {
         let figures = Mutex(CheckpointProbe.Figures())
         let failures = Mutex<[String]>([])
@@ -66,7 +66,7 @@ struct LogResetTests {
             force(store, run, seed: seed &+ 1), force(store, run, seed: seed &+ 2), read(store, run, seed: seed &+ 3),
             read(store, run, seed: seed &+ 4),
         ]
-        // On a busy machine checkpoints come seldom; else nothing would be tried.
+        // On a busy machine checkpoints are rare; otherwise nothing would be tested.
         func isTried(_ figures: CheckpointProbe.Figures) -> Bool { figures.passive > 10 && figures.locked > 10 }
         for round in 0..<40_000 where round < 1500 || !isTried(run.figures.withLock({ $0 })) {
             let number = generator.number(0..<60)
@@ -89,7 +89,7 @@ struct LogResetTests {
         for (number, value) in expected { #expect(try snapshot.get(.documents, key(number)) == value, "seed \(seed)") }
     }
 
-    @Test func whatWasAskedBeforeTheLogWasBegunAnewIsDropped() throws {
+    @Test func requestsFromBeforeALogRestartAreDropped() throws {
         let run = Run()
         let store = try open(run)
         for round in 0..<50 {
@@ -99,7 +99,7 @@ struct LogResetTests {
         }
         #expect(eventually { !store.isCheckpointing })
         let before = run.figures.withLock { $0 }
-        // Nothing was committed since the log was copied: nothing is to be done, however often it is asked for.
+        // Nothing was committed since the log was copied: there is no work, however often it is requested.
         for _ in 0..<10 {
             store.maintain()
             #expect(eventually { !store.isCheckpointing })

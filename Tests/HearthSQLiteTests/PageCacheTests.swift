@@ -4,11 +4,11 @@ import Testing
 
 @testable import HearthSQLite
 
-/// The pages in memory are those of the file, also when transactions that lengthened it are given up.
+/// The pages in memory are those of the file, also when transactions that lengthened it are rolled back.
 struct PageCacheTests {
     private let folder = TemporaryFolder()
 
-    @Test(arguments: [1 << 20, 64 << 20]) func whatWasRolledBackIsNotRemembered(cacheBytes: Int) throws {
+    @Test(arguments: [1 << 20, 64 << 20]) func aRolledBackCommitIsNotRemembered(cacheBytes: Int) throws {
         var options = SQLiteStoreOptions()
         options.writerCache = CacheBudget(bytesMax: cacheBytes, eachBytesMax: cacheBytes, eachBytesMin: cacheBytes)
         let path = folder.path + "/a.sqlite"
@@ -20,7 +20,7 @@ struct PageCacheTests {
             var next = model
             do throws(Status) {
                 try store.write { transaction throws(Status) in
-                    // In a random order, so that trees are balanced all the time.
+                    // In a random order, so that trees are rebalanced all the time.
                     for _ in 0..<150 {
                         let number = Int.random(in: 0..<4000, using: &random)
                         if round % 5 == 4 {
@@ -49,7 +49,7 @@ struct PageCacheTests {
         #expect(try SQLiteStore(path: path, options: options).damage(max: 10) == [])
     }
 
-    @Test func aWalkIsNeededOnlyForPagesBehindTheEnd() {
+    @Test func aWalkIsNeededOnlyForPagesAfterTheEnd() {
         var cache = PageCache.Contents()
         for number: UInt32 in 1...10 { cache.hold(number) }
         #expect(!cache.mayReach(11))

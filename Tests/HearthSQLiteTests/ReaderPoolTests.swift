@@ -8,7 +8,7 @@ import Testing
 
 /// Snapshots by pooled connections.
 struct ReaderPoolTests {
-    @Test func snapshotsBeyondTheBoundAreRefused() throws {
+    @Test func snapshotsBeyondTheBoundFail() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
@@ -26,13 +26,13 @@ struct ReaderPoolTests {
         try store.snapshot().close()
     }
 
-    @Test func longReadsLeaveTheShortOnesTheirReaders() throws {
+    @Test func longReadsDoNotTakeTheReadersOfShortOnes() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
         let half = SQLiteStoreOptions().longReadersMax / 2
         var long = try (0..<half).map { _ in try store.snapshot(.long) }
-        // A short one that turns out to be long frees its place.
+        // A short one that becomes long frees its slot.
         for _ in 0..<half {
             let snapshot = try store.snapshot()
             snapshot.becomeLong()
@@ -47,7 +47,7 @@ struct ReaderPoolTests {
         #expect(store.statistics.longSnapshots == 0 && store.statistics.shortSnapshots == 0)
     }
 
-    @Test func whatIsTakenAwayOrClosedIsCountedOut() throws {
+    @Test func revokedAndClosedSnapshotsAreUncounted() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         let open = [try store.snapshot(.long), try store.snapshot()]
@@ -70,7 +70,7 @@ struct ReaderPoolTests {
             for store in stores { open.append(try store.snapshot(round.isMultiple(of: 2) ? .short : .long)) }
             #expect(memory.pagesPerReader * FileFormat.pageSizeBytes * memory.readerCount <= 16 << 20)
         }
-        // Those that were opened first had more, and have given it back.
+        // Those that were opened first had more, and have returned it.
         for snapshot in open {
             let connection = try #require(snapshot as? SQLiteSnapshot).connection
             #expect(connection.cachePagesNow == memory.pagesPerReader)
@@ -79,7 +79,7 @@ struct ReaderPoolTests {
         #expect(throws: Status.resourceExhausted("Too many reads at a time in all databases.")) {
             try stores[0].snapshot()
         }
-        // Idle ones make room for others.
+        // Idle ones are closed for others.
         for snapshot in open { snapshot.close() }
         let more = try (0..<20).map { _ in try stores[3].snapshot() }
         #expect(memory.readerCount <= 48)
@@ -156,7 +156,7 @@ struct ReaderPoolTests {
         let stores = try (0..<4).map { try SQLiteStore(path: folder.path + "/\($0).sqlite", options: options) }
         cache.setTight(true)
         #expect(cache.pagesEach * FileFormat.pageSizeBytes == 512 << 10)
-        // One that is busy meanwhile shrinks when it no longer is.
+        // One that is busy meanwhile shrinks when it is no longer busy.
         try stores[0].write { transaction throws(Status) in
             for index in 0..<500 { try transaction.put(.entries, key(index), Array(repeating: 1, count: 3000)) }
             cache.setTight(false)
@@ -175,7 +175,7 @@ struct ReaderPoolTests {
         }
     }
 
-    /// A connection is for one thread at a time: whoever opens a database leaves those alone that others write by.
+    /// A connection is for one thread at a time: opening a database does not touch connections that others write with.
     @Test func cachesShrinkWhileOthersCommit() throws {
         let folder = TemporaryFolder()
         let cache = CacheBudget(bytesMax: 1 << 20, eachBytesMax: 1 << 20, eachBytesMin: 64 << 10)
@@ -200,7 +200,7 @@ struct ReaderPoolTests {
                 }
             }
         }
-        // Each time the others' bound falls from a half to a fourth, and rises.
+        // Each time the others' limit falls from a half to a fourth, and rises.
         var round = 0
         while round < 200 || stores.contains(where: { $0.counters.commits.load(ordering: .relaxed) < 2000 }) {
             let store = try SQLiteStore(path: folder.path + "/other\(round % 4).sqlite", options: options)
@@ -232,7 +232,7 @@ struct ReaderPoolTests {
         }
     }
 
-    @Test func aClosedSnapshotRefusesItsCursorsAndNobodyElses() throws {
+    @Test func aClosedSnapshotFailsItsOwnCursorsOnly() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         try store.write { transaction throws(Status) in
@@ -254,7 +254,7 @@ struct ReaderPoolTests {
         #expect(try second.get(.entries, key(1)) == [])
     }
 
-    @Test func aTransactionThatEscapesIsRefused() throws {
+    @Test func anEscapedTransactionFails() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite")
         var escaped: (any StoreTransaction)?

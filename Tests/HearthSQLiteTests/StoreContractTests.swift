@@ -4,7 +4,7 @@ import HearthEngine
 import Synchronization
 import Testing
 
-/// What `Store` promises, on each engine.
+/// The guarantees of `Store`, on each engine.
 struct StoreContractTests {
     @Test(arguments: Engine.allCases, Seeds.all)
     func agreesWithAPlainModel(engine: Engine, seed: UInt64) throws {
@@ -41,7 +41,7 @@ struct StoreContractTests {
     }
 
     @Test(arguments: Engine.allCases, [false, true])
-    func walksThatLeaveOutTheStartSeekByWholeKeys(engine: Engine, reverse: Bool) throws {
+    func walksThatDropTheStartSeekByWholeKeys(engine: Engine, reverse: Bool) throws {
         let folder = TemporaryFolder()
         let store = try engine.open(folder)
         defer { store.close() }
@@ -59,7 +59,7 @@ struct StoreContractTests {
         }
         try expect(reverse ? 198 : 0)
         try expect(reverse ? 196 : 2)
-        // Behind the present place, between two keys; before it; and at a key.
+        // After the present position, between two keys; before it; and at a key.
         try cursor.seek([7, 7, 101])
         try expect(reverse ? 100 : 102)
         try cursor.seek([7, 7, reverse ? 120 : 80])
@@ -220,7 +220,7 @@ struct StoreContractTests {
                     let snapshot = try store.snapshot()
                     var seen: Set<[UInt8]?> = []
                     for keyspace in Keyspace.allCases {
-                        for place in 0..<5 { seen.insert(try snapshot.get(keyspace, key(place))) }
+                        for number in 0..<5 { seen.insert(try snapshot.get(keyspace, key(number))) }
                         let cursor = try snapshot.scan(keyspace, .all, reverse: false, values: true)
                         while try cursor.next() { seen.insert(cursor.value) }
                     }
@@ -238,7 +238,7 @@ struct StoreContractTests {
         for round in 0..<300 {
             try store.write { transaction throws(Status) in
                 for keyspace in Keyspace.allCases {
-                    for place in 0..<5 { try transaction.put(keyspace, key(place), key(round)) }
+                    for number in 0..<5 { try transaction.put(keyspace, key(number), key(round)) }
                 }
             }
             returned.store(round, ordering: .releasing)
@@ -249,7 +249,7 @@ struct StoreContractTests {
     }
 
     @Test(arguments: Engine.allCases)
-    func writersOnSeveralThreadsTakeTurns(engine: Engine) throws {
+    func writersOnSeveralThreadsAreSerialised(engine: Engine) throws {
         let folder = TemporaryFolder()
         let store = try engine.open(folder)
         let increment: @Sendable () -> Void = {

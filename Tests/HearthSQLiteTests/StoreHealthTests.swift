@@ -6,7 +6,7 @@ import Testing
 
 @testable import HearthSQLite
 
-/// What a store reports when its disk refuses commits, and when it takes them again.
+/// The reports of a store when its disk fails commits, and when it accepts them again.
 struct StoreHealthTests {
     private final class Journal: StoreObserver {
         let events = Mutex<[StoreEvent]>([])
@@ -38,7 +38,7 @@ struct StoreHealthTests {
 
     @Test func theFirstFailureAndTheRecoveryAreReportedOnce() throws {
         let store = try open(pagesMax: 60)
-        // Where a probe would be written there is a folder: the disk doesn't seem to have recovered.
+        // A folder exists at the path of the probe: the disk doesn't seem to have recovered.
         mkdir(folder.path + "/a.sqlite-probe", 0o700)
         for _ in 0..<5 { #expect(throws: Status.self) { try put(store, bytes: 400_000) } }
         // A commit that succeeds isn't the end of it: a smaller one may.
@@ -48,7 +48,7 @@ struct StoreHealthTests {
         guard case .commitsFail(let status) = journal.all.first else { return #expect(Bool(false)) }
         #expect(status.code == .unavailable && status.message.contains("No space left on device"))
         #expect(store.statistics.failedCommits == 6)
-        // Nobody writes any more, and it is found out none the less.
+        // There are no more writes, and it is found out none the less.
         rmdir(folder.path + "/a.sqlite-probe")
         #expect(eventually { journal.all.count == 2 })
         #expect(journal.all.last == .commitsRecovered(failures: 6))
@@ -57,7 +57,7 @@ struct StoreHealthTests {
         #expect(journal.all.last == .closed && journal.all.count == 3)
     }
 
-    @Test func whatABodyRefusesIsNoFailureOfTheDisk() throws {
+    @Test func anErrorOfTheBodyIsNotADiskFailure() throws {
         let store = try open(pagesMax: nil)
         #expect(throws: Status.self) {
             try store.write { _ throws(Status) -> Void in throw .unavailable("as if") }
@@ -68,7 +68,7 @@ struct StoreHealthTests {
         #expect(journal.all == [.closed])
     }
 
-    @Test func snapshotsThatAreTakenAwayAreReported() throws {
+    @Test func revokedSnapshotsAreReported() throws {
         var options = SQLiteStoreOptions.shortWAL
         options.bounds.walPagesMax = 200
         options.observer = journal

@@ -101,7 +101,7 @@ struct StoreInterleavingTests {
         let store = try open(folder, run, &generator)
         let isOver = Atomic(0)
         let closing: @Sendable () -> Void = {
-            // The end comes when the writer has ended, or in the midst of everything.
+            // The end comes when the writer has ended, or while other work is under way.
             while isOver.load(ordering: .relaxed) == 0 {
                 let other = OtherWriter()
                 run.cache.add(other)
@@ -142,7 +142,7 @@ struct StoreInterleavingTests {
             passive += figures.passive
             locked += figures.locked
         }
-        // Else nothing was tried.
+        // Otherwise nothing was tested.
         #expect(passive > Self.count / 4 && locked > Self.count / 4)
     }
 }

@@ -2,7 +2,7 @@ import HearthModel
 import HearthEngine
 import Testing
 
-/// What a store should hold, as plainly as possible: a dictionary a keyspace, sorted when it's asked.
+/// The expected contents of a store, as simply as possible: a dictionary per keyspace, sorted on demand.
 struct StoreModel: Equatable {
     private var maps: [[[UInt8]: [UInt8]]] = Array(repeating: [:], count: Keyspace.allCases.count)
 
@@ -35,7 +35,7 @@ struct StoreExercise {
 
     mutating func keyspace() -> Keyspace { Keyspace(rawValue: random.number(0..<4)) ?? .meta }
 
-    /// Short keys of few bytes, so that they meet again and are prefixes of each other.
+    /// Short keys of few bytes, so that they are equal often and are prefixes of each other.
     mutating func key() -> [UInt8] {
         let alphabet: [UInt8] = [0, 1, 0x41, 0xFE, 0xFF]
         if random.chance(20) { return random.bytes(random.number(0..<2000)) }
@@ -56,7 +56,7 @@ struct StoreExercise {
         }
     }
 
-    /// Changes both, at random, and compares what the transaction sees.
+    /// Changes both, at random, and compares the reads of the transaction.
     mutating func change(_ transaction: any StoreTransaction, _ model: inout StoreModel) throws(Status) {
         for _ in 0..<random.number(1..<40) {
             let keyspace = keyspace()

@@ -39,12 +39,13 @@ extension SQLiteStoreOptions {
     }
 }
 
-/// A folder that is removed with all that's in it when the object goes.
+/// A folder that is removed with all its contents when the object is freed.
 final class TemporaryFolder: Sendable {
     let path: String
 
     init() {
-        // In memory where there is such a place: thousands of commits wait for a disk that others use as well.
+        // In memory where such a file system exists: thousands of commits would wait for a disk that others use as
+        // well.
         let memory = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? memory
         var template = Array("\(parent)/hearth-tests-XXXXXX".utf8CString)
@@ -109,7 +110,7 @@ struct SeededGenerator: RandomNumberGenerator {
 }
 
 enum Seeds {
-    /// A few that stay and one that's new each time, or the one of `HEARTH_SEED`, which a failure names.
+    /// A few fixed seeds and a new one each time, or the one of `HEARTH_SEED`, which a failure names.
     static let all: [UInt64] = {
         if let string = getenv("HEARTH_SEED"), let seed = UInt64(String(cString: string)) { return [seed] }
         return [1, 2, 3, UInt64.random(in: 4...UInt64.max)]
@@ -137,7 +138,7 @@ private func testThreadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutab
     return nil
 }
 
-/// Waits for what another thread brings about; false when it doesn't happen in 60 seconds.
+/// Waits for an effect of another thread; false when it doesn't happen in 60 seconds.
 func eventually(_ condition: () -> Bool) -> Bool {
     var start = timespec()
     clock_gettime(CLOCK_MONOTONIC, &start)

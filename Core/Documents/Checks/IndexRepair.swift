@@ -2,11 +2,11 @@ import HearthEngine
 import HearthModel
 import HearthWire
 
-/// Brings the index entries of a store in line with its documents, in small transactions: adds what is missing, corrects
-/// what has another value, removes what belongs to no document.
+/// Brings the index entries of a store in line with its documents, in small transactions: adds missing entries,
+/// corrects wrong values, removes entries that belong to no document.
 ///
-/// Documents are the truth here, and aren't changed. A document that can't be read keeps the entries that it has. Nothing
-/// else may use the store meanwhile.
+/// The documents are the source of truth and are not changed. An unreadable document keeps its entries. Nothing else
+/// may use the store in the meantime.
 package struct IndexRepair {
     package struct Report: Sendable, Equatable {
         package var added = 0
@@ -14,7 +14,7 @@ package struct IndexRepair {
         package var removed = 0
     }
 
-    /// What one transaction looks at: enough for a sync to be shared, little enough for memory.
+    /// Records that one transaction examines: enough to share a sync, few enough for memory.
     static let stepDocumentsMax = 500
     static let stepEntriesMax = 5000
 
@@ -22,8 +22,8 @@ package struct IndexRepair {
     private let catalog: IndexCatalog
     private var report = Report()
 
-    /// - Throws: UNAVAILABLE when the store can't be read or written, DATA_LOSS when it is damaged otherwise. What was
-    ///   repaired up to there stays so.
+    /// - Throws: UNAVAILABLE when the store can't be read or written, DATA_LOSS when it has other damage. Repairs made
+    ///   before the error remain.
     package static func run(_ store: any Store) throws(Status) -> Report {
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
@@ -43,7 +43,7 @@ package struct IndexRepair {
         self.catalog = catalog
     }
 
-    /// Runs steps until one has no position to go on from.
+    /// Runs steps until one returns no next position.
     private mutating func steps(
         _ step: (inout IndexRepair, [UInt8]?, any StoreTransaction) throws(Status) -> [UInt8]?
     ) throws(Status) {
@@ -56,7 +56,7 @@ package struct IndexRepair {
         } while position != nil
     }
 
-    /// Keys of a keyspace behind a position.
+    /// Keys of a keyspace after a position.
     private static func keys(
         of keyspace: Keyspace, after position: [UInt8]?, limit: Int, in snapshot: any Snapshot
     ) throws(Status) -> [[UInt8]] {
@@ -68,7 +68,8 @@ package struct IndexRepair {
         return keys
     }
 
-    /// The entries that belong to a document; nil when there is no such document, `unreadable` when it can't be told.
+    /// The entries that belong to a document; nil when there is no such document, `unreadable` when they cannot be
+    /// determined.
     private enum Belonging {
         case nothing
         case entries([IndexEntries.Entry])

@@ -2,22 +2,22 @@ import HearthEngine
 import HearthModel
 import HearthWire
 
-/// Checks that what a database has stored agrees with itself: documents, index entries, the change feed.
+/// Checks that the stored data of a database is consistent: documents, index entries, the change feed.
 ///
-/// Reads everything once, in one snapshot, and holds little of it: index entries are computed from each document and
-/// looked up; the same number of entries is then no more and no less than what belongs there. Only when the numbers
-/// differ are all entries walked over to name those that belong to no document.
+/// Reads everything once, in one snapshot, and holds little of it. It computes the index entries of each document and
+/// looks them up. When the total number of entries is the same, there are no others. Only when the numbers differ, it
+/// walks over all entries to name those that belong to no document.
 package struct IntegrityCheck {
     package struct Report: Sendable {
         package var documents = 0
         package var entries = 0
         package var feedRecords = 0
         package var tombstones = 0
-        /// What is wrong, as far as it was noted.
+        /// The problems found, as far as they were noted.
         package var problems: [String] = []
-        /// How much is wrong; may be more than was noted.
+        /// The number of problems; may be more than were noted.
         package var problemCount = 0
-        /// How much of it is a matter of index entries, which `IndexRepair` mends.
+        /// The number of problems with index entries, which `IndexRepair` repairs.
         package var entryProblemCount = 0
 
         package init() {}
@@ -25,7 +25,7 @@ package struct IntegrityCheck {
         package var isSound: Bool { problemCount == 0 }
     }
 
-    /// Problems that a report names.
+    /// Problems that a report lists.
     package static let problemsMax = 100
 
     private let snapshot: any Snapshot
@@ -59,7 +59,7 @@ package struct IntegrityCheck {
             try checker.checkMeta()
             try checker.checkNumbers()
         } catch {
-            // Behind damage of the engine's own kind nothing more can be read.
+            // After damage of the storage engine itself nothing more can be read.
             guard error.code == .dataLoss else { throw error }
             checker.note("\(error.message) The rest was not checked.")
         }
@@ -118,7 +118,7 @@ package struct IntegrityCheck {
             report.documents += 1
             let key = cursor.key
             guard let path = DocumentKey.decode(key), path.isDocument, DocumentKey.encode(path) == key else {
-                note("documents: a key of \(key.count) bytes is no document's")
+                note("documents: a key of \(key.count) bytes is not a document key")
                 continue
             }
             do throws(Status) {
@@ -147,7 +147,7 @@ package struct IntegrityCheck {
         }
     }
 
-    /// While overrides change, a document may have entries of either; those that it has are no strays.
+    /// While overrides change, a document may have entries of either version. Those that it has are not strays.
     private mutating func countUncertain(
         _ certain: [IndexEntries.Entry], _ key: [UInt8], _ path: ResourcePath, _ fields: MapValue
     ) throws(Status) {
@@ -158,7 +158,7 @@ package struct IntegrityCheck {
         }
     }
 
-    /// A document as it is or was.
+    /// A document in its present or in an earlier state.
     private mutating func checkState(_ document: StoredDocument, _ path: ResourcePath) throws(Status) -> MapValue {
         let fields = try FieldsCodec.decode(document.fields)
         if FieldsCodec.encode(fields) != document.fields { note("\(path): the fields aren't in canonical form") }
@@ -177,10 +177,10 @@ package struct IntegrityCheck {
 
     // MARK: Feed
 
-    /// Follows the states of a document back to the end of what is kept.
+    /// Follows the states of a document back to the end of the history.
     /// - Parameters:
     ///   - latest: version of its last change.
-    ///   - state: what that change has made of it, nil for a deletion.
+    ///   - state: the state after that change, nil for a deletion.
     private mutating func checkChain(
         of key: [UInt8], from latest: Int64, _ state: StoredDocument?, _ path: ResourcePath
     ) throws(Status) {
@@ -210,7 +210,7 @@ package struct IntegrityCheck {
         }
     }
 
-    /// That a change can have made the one state of the other.
+    /// Whether a change can have made one state from the other.
     private mutating func checkStep(from record: Feed.Record, to after: StoredDocument?, _ path: ResourcePath) {
         let changed = record.version
         if record.previousVersion >= changed {
@@ -225,11 +225,13 @@ package struct IntegrityCheck {
         }
         // A commit that deletes and sets a document creates it anew.
         if after.createVersion != changed, after.createVersion != record.before?.createVersion {
-            note("\(path): changed at \(changed), it was created at \(after.createVersion), which its history denies")
+            note(
+                "\(path): changed at \(changed), it was created at \(after.createVersion), "
+                    + "which contradicts its history")
         }
     }
 
-    // MARK: What stands in `meta`
+    // MARK: Records in `meta`
 
     private mutating func checkMeta() throws(Status) {
         let cursor = try snapshot.scan(.meta, KeyRange(lower: [], upper: nil), reverse: false, values: true)
@@ -249,7 +251,7 @@ package struct IntegrityCheck {
             } else if key.starts(with: StreamAnswers.prefix) {
                 checkStream(key, cursor.value)
             } else if ![Database.versionKey, Database.earliestKey, Incarnation.key, CatalogStore.key].contains(key) {
-                note("meta: a key of \(key.count) bytes is of nothing known")
+                note("meta: a key of \(key.count) bytes is unknown")
             }
         }
     }
@@ -261,7 +263,7 @@ package struct IntegrityCheck {
             } else if StreamAnswers.stream(ofHeadKey: key) != nil {
                 _ = try StreamAnswers.Head(value)
             } else if !StreamAnswers.isPieceKey(key) || value.isEmpty {
-                note("meta: a record of a Write stream is of nothing known")
+                note("meta: a record of a Write stream is unknown")
             }
         } catch {
             note("meta: \(error.message)")
@@ -275,7 +277,7 @@ package struct IntegrityCheck {
         }
         let deleted = Database.decode(value)
         if deleted > version { note("\(path): deleted at \(deleted) of \(version)") }
-        if deleted <= 0 { note("\(path): deleted at \(deleted), which is no commit's time") }
+        if deleted <= 0 { note("\(path): deleted at \(deleted), which is not a commit's time") }
         try checkChain(of: key, from: deleted, nil, path)
     }
 
@@ -288,7 +290,7 @@ package struct IntegrityCheck {
         if report.feedRecords != recordsFound {
             note("feed: \(report.feedRecords - recordsFound) records belong to no document or deletion")
         }
-        // Those of definitions that are gone are still being deleted.
+        // Entries of removed definitions are still being deleted.
         var strays = report.entries - entriesFound
         for definition in catalog.removed {
             strays -= try snapshot.count(.entries, KeyRange(prefix: IndexKey.idPrefix(definition)), limit: .max)
@@ -299,7 +301,7 @@ package struct IntegrityCheck {
         }
     }
 
-    /// Looks for entries that their documents don't account for.
+    /// Finds entries that do not belong to their documents.
     private mutating func nameStrayEntries() throws(Status) {
         let cursor = try snapshot.scan(.entries, KeyRange(lower: [], upper: nil), reverse: false, values: false)
         defer { cursor.close() }
@@ -320,12 +322,12 @@ package struct IntegrityCheck {
             do throws(Status) {
                 fields = try FieldsCodec.decode(StoredDocument(stored: stored).fields)
             } catch {
-                // Noted when the document was looked at; its entries can't be told from strays.
+                // Reported when the document was checked; its entries can't be distinguished from strays.
                 continue
             }
             let expected = IndexEntries.all(of: key, path: path, fields, catalog: catalog, extent: .possible)
             if !expected.contains(where: { $0.key == entry }) {
-                report.problems.append("\(path): an index entry of kind \(entry[0]) is of another content")
+                report.problems.append("\(path): an index entry of kind \(entry[0]) has another content")
             }
         }
     }

@@ -19,10 +19,10 @@ package struct ChangeSet: Sendable {
     }
 }
 
-/// The latest commits, with the documents before and after, for those who must know what changed since a version.
+/// The latest commits, with the documents before and after, for readers that need the changes since a version.
 ///
-/// They are kept in chunks: who looks at them holds the chunks, and only the last of these is copied when the writer appends
-/// to it meanwhile.
+/// The commits are kept in chunks. A reader holds the chunks, and only the last chunk is copied when the writer appends
+/// to it in the meantime.
 final class RecentChanges: Sendable {
     struct Chunk: Sendable {
         fileprivate(set) var sets: [ChangeSet] = []
@@ -38,15 +38,15 @@ final class RecentChanges: Sendable {
         var latest: Int64
     }
 
-    /// Bytes of documents that are held before the oldest commits are let go.
+    /// Bytes of documents that are held; beyond them the oldest commits are dropped.
     static let sizeBytesMax = 16 << 20
-    /// What each database may hold although all together hold too much.
+    /// The bytes that each database may hold even when all together hold too much.
     static let sharedBytesMin = 256 << 10
     static let chunkSetsMax = 128
     private static let chunkBytesMax = sizeBytesMax / 16
 
     private let state: Mutex<State>
-    /// Of all databases of the process.
+    /// The total of all databases of the process.
     private let shared: SharedCacheBytes
 
     init(since version: Int64, shared: SharedCacheBytes = SharedCacheBytes(max: .max)) {
@@ -75,7 +75,7 @@ final class RecentChanges: Sendable {
         }
     }
 
-    /// Lets go of what is too much now: other databases hold more, or memory is tight.
+    /// Drops what is now too much: because other databases hold more, or memory is tight.
     func fit() { state.withLock { fit(&$0) } }
 
     private func fit(_ state: inout State) {
@@ -109,7 +109,7 @@ final class RecentChanges: Sendable {
         }
     }
 
-    /// Forgets everything: what happened up to `version` can't be told any more.
+    /// Forgets everything: changes up to `version` are no longer known.
     func reset(to version: Int64) {
         state.withLock { state in
             shared.used.subtract(state.bytes, ordering: .relaxed)

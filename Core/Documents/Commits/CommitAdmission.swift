@@ -13,14 +13,14 @@ final class CommitAdmission: Sendable {
             countMax: Limits.commitQueueMax, bytesMax: Limits.commitQueueBytesMax,
             nanosecondsPerUnit: CommitCost.nanosecondsPerUnit)
         var nextSequence: UInt64 = 0
-        /// Of connections of which a commit goes back to the preparer.
+        /// Connections with a commit that returns to the preparer.
         var held: [Sender: Held] = [:]
     }
 
     private struct Held {
-        /// The commit that goes back.
+        /// The commit that returns.
         let first: UInt64
-        /// What waits for it.
+        /// The commits that wait for it.
         var requests: [CommitRequest] = []
     }
 
@@ -50,9 +50,9 @@ final class CommitAdmission: Sendable {
     static let isOverShare = Status.resourceExhausted(
         "Too many commits of this client are waiting while others wait, too.")
 
-    /// Counts a commit in, until `leave`, and decides which way it goes: behind a slow one of the same connection
-    /// everything is slow, so that the commits of a connection keep their order.
-    /// - Returns: whether it may be queued now; else it is kept for `nextHeld`.
+    /// Counts a commit until `leave`, and decides its path. After a slow commit of the same connection everything takes
+    /// the slow path, so that the commits of a connection keep their order.
+    /// - Returns: whether it may be queued now; otherwise it is held for `nextHeld`.
     /// - Throws: RESOURCE_EXHAUSTED, and counts nothing.
     func enter(_ request: inout CommitRequest) throws(Status) -> Bool {
         let (refusal, entered, isHeld) = state.withLock { [request] state -> (Status?, CommitRequest, Bool) in
@@ -95,13 +95,13 @@ final class CommitAdmission: Sendable {
         return nil
     }
 
-    // MARK: Going back
+    // MARK: Return to the preparer
 
-    /// Connections of which commits are held back.
+    /// Connections whose commits are held back.
     private let heldCount = Atomic<Int>(0)
 
-    /// Has everything of its connection wait for a commit that goes back to the preparer, what is queued already and what comes, so
-    /// that nothing overtakes it. To be called by the writer.
+    /// Makes everything of its connection wait for a commit that returns to the preparer, both queued and later
+    /// commits, so that nothing overtakes it. Must be called by the writer.
     func holdOthers(behind request: CommitRequest) {
         state.withLock { state in
             let sender = Sender(request.requester)
@@ -111,9 +111,9 @@ final class CommitAdmission: Sendable {
         }
     }
 
-    /// Whether a commit that the writer comes to has to wait for another one of its connection; then it is kept here.
+    /// Whether a commit that the writer takes must wait for another one of its connection; then it is held here.
     func keeps(_ request: CommitRequest) -> Bool {
-        // Only the writer makes it more than nothing.
+        // Only the writer raises it above zero.
         if heldCount.load(ordering: .acquiring) == 0 { return false }
         return state.withLock { state in
             let sender = Sender(request.requester)
@@ -123,8 +123,8 @@ final class CommitAdmission: Sendable {
         }
     }
 
-    /// What has waited for a commit, in the order in which it came. To be called until there is nothing more: what comes
-    /// meanwhile is still held back.
+    /// The commits that waited for a commit, in order of arrival. Must be called until none is left: commits that
+    /// arrive in the meantime are still held back.
     func nextHeld(behind request: CommitRequest) -> [CommitRequest] {
         state.withLock { state in
             let sender = Sender(request.requester)
@@ -139,7 +139,7 @@ final class CommitAdmission: Sendable {
         }
     }
 
-    /// A commit turns out to rest on large documents: it goes by the preparer, and what comes behind it does.
+    /// A commit rests on large documents: it and the later commits of its connection take the preparer's path.
     func grown(_ request: CommitRequest) -> CommitRequest {
         var grown = request
         grown.restsOnLargeDocuments = true
@@ -153,10 +153,10 @@ final class CommitAdmission: Sendable {
         state.withLock { $0.shares.remove(request.load, for: request.requester) }
     }
 
-    /// Notes what a commit has cost the writer.
+    /// Notes the measured cost of a commit to the writer.
     func measured(_ request: CommitRequest, nanoseconds: UInt64) {
         let rate = Double(nanoseconds) / Double(max(1, request.cost))
-        // The store's own share of a small commit is no measure of units.
+        // The store's fixed cost of a small commit does not measure units.
         if request.cost < Self.measuredUnitsMin, nanoseconds < Self.measuredNanosecondsMin { return }
         state.withLock { state in
             state.shares.measured(
@@ -166,7 +166,7 @@ final class CommitAdmission: Sendable {
 
     private static let measuredUnitsMin = 64
     private static let measuredNanosecondsMin: UInt64 = 1_000_000
-    /// Of the newest measurement in the average.
+    /// Weight of the newest measurement in the average.
     private static let weight = 0.25
 }
 

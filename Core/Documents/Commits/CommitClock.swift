@@ -2,21 +2,22 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// Gives commits their versions, and reads their times, so that the two never contradict each other.
+/// Assigns versions to commits and read times to reads, so that the two never contradict each other.
 ///
-/// What holds at all times: versions only grow; a commit's version is greater than every read time that was given out
-/// before it; while commits are on their way, a read time that is given out lies before all of them.
+/// Invariants: versions only grow; a commit's version is greater than every read time that was assigned before it;
+/// while commits are under way, an assigned read time is less than all their versions.
 final class CommitClock: Sendable {
     private struct State {
-        /// The greatest version or read time given out.
+        /// The greatest assigned version or read time.
         var last: Int64
         /// The version of the last commit that is durable and visible.
         var committed: Int64
-        /// When it came, in monotonic nanoseconds; that of the opening for one that was there before.
+        /// When it was committed, in monotonic nanoseconds; the time of opening for a commit that existed before.
         var committedNanoseconds: UInt64
-        /// Whether the writer has begun to give versions to commits that aren't visible yet.
+        /// Whether the writer has begun to assign versions to commits that are not visible yet.
         var isCommitting = false
-        /// While it has: what the state after `committed` is valid for, as every commit on its way is later.
+        /// While it has: the time until which the state after `committed` is valid, because every commit under way is
+        /// later.
         var settledUntil: Int64 = 0
         /// Changes with every group of commits.
         var generation: UInt64 = 0
@@ -33,14 +34,14 @@ final class CommitClock: Sendable {
                 last: lastVersion, committed: lastVersion, committedNanoseconds: clock.monotonicNanoseconds()))
     }
 
-    /// The time before which nothing can be read that isn't there yet.
+    /// The time before which every commit is visible.
     var latest: Int64 {
         state.withLock { max($0.last, clock.now().microseconds) }
     }
 
     var committed: Int64 { state.withLock { $0.committed } }
 
-    /// The newest commit, and when it came.
+    /// The newest commit, and its monotonic time.
     var lastCommit: (version: Int64, nanoseconds: UInt64) {
         state.withLock { ($0.committed, $0.committedNanoseconds) }
     }
@@ -85,12 +86,13 @@ final class CommitClock: Sendable {
 
     // MARK: Readers
 
-    /// A promise that `time` is a read time of the state whose last commit is `committed`. A snapshot that is taken
-    /// afterwards shows that state for sure while `generation` stands, if that is known; else it may show a later one.
+    /// A guarantee that `time` is a read time of the state whose last commit is `committed`. If `generation` is known,
+    /// a snapshot that is taken afterwards shows exactly that state while `generation` is unchanged; otherwise it may
+    /// show a later one.
     struct Promise {
         var time: Int64
         var committed: Int64
-        /// Nil while commits are on their way, which become visible in the store at a moment of its own.
+        /// Nil while commits are under way: the store makes them visible at a moment that the clock does not know.
         var generation: UInt64?
     }
 
@@ -110,7 +112,7 @@ final class CommitClock: Sendable {
         return state.withLock { $0.generation == generation }
     }
 
-    /// Runs `body` when no commit is on its way whose version might lie at or before a read time: at once, or from the
+    /// Runs `body` when no commit is under way whose version might be at or before a read time: at once, or from the
     /// writer's thread.
     func whenSettled(_ body: @escaping @Sendable () -> Void) {
         let isSettled = state.withLock { state in

@@ -4,16 +4,17 @@ import HearthWire
 
 /// Decides whether a commit may be made.
 ///
-/// Asked where the commit is worked out, with the states before and after. What it looks at counts as read by the commit: when
-/// a large commit is worked out beside the writer, and something of that has changed by the time it is made, it is worked out
-/// and judged again. So nothing can come between the decision and the commit. It has to be quick, and must not wait.
+/// It is called where the commit is computed, with the states before and after. Documents that it reads count as read
+/// by the commit: when a large commit is prepared on a snapshot, and one of these documents changes before it is made,
+/// the commit is computed and judged again. So no change can come between the decision and the commit. The guard must
+/// be quick, and must not wait.
 package protocol CommitGuard: Sendable {
-    /// Looks at the writes in their order.
-    /// - Throws: why the commit may not be made.
+    /// Checks the writes in their order.
+    /// - Throws: the reason why the commit may not be made.
     func check(_ commit: GuardedCommit) throws(Status)
 }
 
-/// A commit that nobody has allowed yet, with the states before and after.
+/// A commit that is not allowed yet, with the states before and after.
 package struct GuardedCommit {
     package let writes: [Write]
     /// Whether the commit has several writes, also when only the first is shown.
@@ -38,11 +39,11 @@ package struct GuardedCommit {
 
     /// A document before the commit.
     package func before(_ path: ResourcePath) throws(Status) -> StoredDocument? {
-        try reads.look()
+        try reads.willRead()
         let key = DocumentKey.encode(path)
         let isStaged = staged.touches(key)
         reads.note(key, isStaged: isStaged)
-        // Most that is asked for is what the commit writes to, and known already.
+        // Most documents that are requested are those that the commit writes, and are loaded already.
         return isStaged ? staged.original(of: key) : try read(key)
     }
 
@@ -54,7 +55,7 @@ package struct GuardedCommit {
 
     /// The fields of a document after the commit; nil when there is none.
     package func after(_ path: ResourcePath) throws(Status) -> MapValue? {
-        try reads.look()
+        try reads.willRead()
         let key = DocumentKey.encode(path)
         let isStaged = staged.touches(key)
         reads.note(key, isStaged: isStaged)

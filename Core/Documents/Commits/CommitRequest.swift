@@ -4,58 +4,58 @@ import HearthModel
 /// A commit on its way through the pipeline.
 struct CommitRequest: Sendable {
     var writes: [Write]
-    /// The transaction's id and the state on which its reads rest.
+    /// The transaction's id and the state that it read.
     var transaction: (id: [UInt8], version: Int64?, readSet: ReadSet)?
-    /// Who takes the locks that the commit has to wait for.
+    /// The owner of the locks that the commit must wait for.
     var owner: LockTable.Owner
     var requestTime: Timestamp
-    /// Asked before the commit is made; nil for those who may do everything.
+    /// Called before the commit is made; nil for administrators.
     var `guard`: (any CommitGuard)?
     var sizeBytes: Int
-    /// Whose turn at the writer it takes.
+    /// The requester to whom the writer's time is charged.
     var requester = Requester.server
-    /// False when nobody waits for the answer any more; nil when somebody always does.
+    /// Returns false when no caller waits for the answer any more; nil when one always does.
     var isWanted: (@Sendable () -> Bool)?
-    /// The write of which the outcome carries the document.
+    /// The write whose outcome includes the document.
     var returning: Int?
-    /// Its position in a Write stream that can be resumed; nil for any other commit.
+    /// Its position in a resumable Write stream; nil for any other commit.
     var streamPosition: StreamPosition?
     /// When waiting for locks ends, in monotonic nanoseconds.
     var waitUntil: UInt64
-    /// When it came.
+    /// When it arrived.
     var submittedAt: UInt64 { waitUntil - min(waitUntil, UInt64(Limits.lockWaitSeconds * 1e9)) }
     var completion: @Sendable (Result<CommitOutcome, Status>) -> Void
 
-    /// What the writer has to do, in units of `CommitCost`.
+    /// The writer's work for it, in units of `CommitCost`.
     var cost = 1
-    /// Transforms that look at all elements of an array, of which the request doesn't tell how many there are.
+    /// Transforms that read all elements of an array; the request does not show how many there are.
     var arrayOperations = 0
-    /// What the decoded writes take in memory.
+    /// The memory of the decoded writes.
     var decodedBytes = 0
-    /// In which order commits came.
+    /// The order in which commits arrived.
     var sequence: UInt64 = 0
-    /// Whether it has gone back to be prepared again; what came behind it on its connection is held back meanwhile.
+    /// Whether it has returned to be prepared again; later commits of its connection are held back in the meantime.
     var isReturning = false
-    /// What was found wrong with it then: it fails at the writer, at its place in the order of its connection.
+    /// The error found in that preparation: the commit fails at the writer, in the order of its connection.
     var failure: Status?
-    /// What it takes in memory while it waits.
+    /// The memory that it takes while it waits.
     var heldBytes: Int { max(sizeBytes, decodedBytes) }
-    /// That memory, among all databases of the process.
+    /// That memory, counted among all databases of the process.
     var held: MemoryReservation?
-    /// Whether it goes by the preparer: because it is large, or because one before it on the same connection is.
+    /// Whether it takes the preparer's path: because it is large, or because an earlier one of the same connection is.
     var isSlow = false
-    /// Whether its transaction has read what must be looked up in the history.
+    /// Whether its transaction has read documents that must be looked up in the history.
     var restsOnOldReads = false
-    /// Whether the writer has found that it rests on documents that take long to work on.
+    /// Whether the writer has found that it rests on large documents, which take long to process.
     var restsOnLargeDocuments = false
-    /// What was worked out beside the writer.
+    /// The result of preparing it on a snapshot.
     var prepared: PreparedCommit?
-    /// How often that was done.
+    /// How often it was prepared.
     var preparations = 0
 
     var isAbandoned: Bool { isWanted.map { !$0() } ?? false }
 
-    /// Whether it is worked out beside the writer, which then only checks that nothing of it has changed since.
+    /// Whether it is prepared on a snapshot; the writer then only checks that the state that it read is unchanged.
     var isLarge: Bool {
         restsOnOldReads || restsOnLargeDocuments || cost >= CommitCost.largeUnitsMin
             || arrayOperations >= CommitCost.largeArrayOperationsMin
@@ -63,28 +63,31 @@ struct CommitRequest: Sendable {
     }
 }
 
-/// About what a commit costs the writer, as far as the request alone tells it.
+/// The approximate cost of a commit to the writer, estimated from the request alone.
 enum CommitCost {
-    /// What one unit costs before anything was measured: about a record of the store.
+    /// The cost of one unit before anything was measured: about a record of the store.
     static let nanosecondsPerUnit = 3000.0
 
-    /// From so many units on a commit is worked out beside the writer: some milliseconds.
+    /// A commit of at least this many units is prepared on a snapshot: some milliseconds.
     static let largeUnitsMin = 1000
-    /// From so many writes on, because the stored documents may be large.
+    /// The same for this many writes, because the stored documents may be large.
     static let largeWritesMin = 100
-    /// The same of writes that rules judge.
+    /// The same for writes that rules judge.
     static let largeJudgedWritesMin = 20
-    /// The writer works on stored documents of so many bytes for one commit, about 5 ms; the request doesn't tell their sizes.
+    /// Bytes of stored documents that the writer processes for one commit, about 5 ms; the request does not show their
+    /// sizes.
     static let storedBytesOnWriterMax = 128 << 10
-    /// Judging takes the writer so long at most, again, when only what rules look at has changed since a commit was prepared.
+    /// The longest time that the writer may judge a commit again, when only documents that rules read have changed
+    /// since it was prepared.
     static let judgeAgainNanosecondsMax: UInt64 = 20_000_000
-    /// From so many operations on arrays on, because the stored arrays may be large: each may take a millisecond.
+    /// The same for this many operations on arrays, because the stored arrays may be large: each may take a
+    /// millisecond.
     static let largeArrayOperationsMin = 8
 
     /// Of a group, about 50 ms of the writer's work; a larger commit is a group of its own.
     static let groupUnitsMax = 16_000
 
-    /// Counts the values that become index entries, and bytes; and what the writes take in memory.
+    /// Counts the values that become index entries, and bytes; and the memory of the writes.
     static func measure(_ writes: [Write]) -> ValueMeasure {
         var measure = ValueMeasure()
         for write in writes {
@@ -103,29 +106,29 @@ enum CommitCost {
                 }
                 measure.arrayOperations += transform.isOnArray ? 1 : 0
             }
-            // Each record has the document's name in it.
+            // Each record contains the document's name.
             measure.units += (measure.units - before) * (nameBytes / ValueMeasure.bytesPerUnit)
         }
         return measure
     }
 }
 
-/// What values cost to store and take in memory, added up in one walk.
+/// The cost of values in storage and in memory, summed in one walk.
 struct ValueMeasure {
-    /// In units of `CommitCost`: one a value, and one for so many bytes.
+    /// In units of `CommitCost`: one per value, and one for this many bytes.
     var units = 0
     static let bytesPerUnit = 256
     /// Of transforms.
     var arrayOperations = 0
 
-    /// About what is allocated.
+    /// Approximate allocation sizes.
     var bytes = 0
-    /// A message with a document's name in it: a write, a transform.
+    /// A message that contains a document's name: a write, a transform.
     static let messageBytes = 512
-    /// Of an array or a string that has an allocation of its own.
+    /// An array or a string that has an allocation of its own.
     static let allocationBytes = 32
 
-    /// What a string takes beyond the value that it is in. Short ones have no allocation.
+    /// The memory of a string beyond the value that contains it. Short strings have no allocation.
     static func bytes(ofString string: String) -> Int {
         string.utf8.count > 15 ? allocationBytes + string.utf8.count : 0
     }

@@ -1,16 +1,16 @@
 import HearthEngine
 import Synchronization
 
-/// What a database's writer has done so far. The writer counts, anyone may read.
+/// Counters of a database's writer. The writer counts; any thread may read.
 final class CommitCounters: Sendable {
     static let bucketCount = 11
 
     let commits = Atomic<Int>(0)
     let failures = Atomic<Int>(0)
     let groups = Atomic<Int>(0)
-    /// Large commits that were worked out by the writer itself, for want of a snapshot or at the end.
+    /// Large commits that the writer itself computed, because there was no snapshot or after the last attempt.
     let largeOnWriter = Atomic<Int>(0)
-    /// Commits that the writer left to the preparer because they rest on large documents.
+    /// Commits that the writer moved to the preparer because they rest on large documents.
     let leftToPreparer = Atomic<Int>(0)
     private let histogram = Mutex([Int](repeating: 0, count: bucketCount))
 
@@ -28,18 +28,18 @@ final class CommitCounters: Sendable {
 
 /// A view of a database's counters at one moment.
 package struct DatabaseStatistics: Sendable {
-    /// Commits that went through the writer, whether they were accepted or refused.
+    /// Commits that passed the writer, successful or failed.
     package var commits = 0
-    /// Commits that failed because the disk did.
+    /// Commits that failed because of the disk.
     package var failures = 0
     /// Durable transactions, each of one or more commits.
     package var groups = 0
-    /// How many groups had at most 1, 2, 4, … 1024 commits; each group in the first bucket that holds it.
+    /// How many groups had at most 1, 2, 4, … 1024 commits; each group is in the first bucket that fits it.
     package var groupSizes: [Int] = []
     package var queuedCommits = 0
     package var queuedBytes = 0
     package var openTransactions = 0
-    /// Bytes on the disk, or held in place of it; nil when the store can't tell.
+    /// Bytes on the disk, or the equivalent of an in-memory store; nil when the store does not know.
     package var sizeBytes: Int?
     package var store = StoreStatistics()
 

@@ -2,10 +2,10 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// Jobs that requesters queue, and the one worker that takes them, in turn between the requesters.
+/// Jobs that requesters queue, and the one worker that takes them, round-robin between the requesters.
 ///
-/// There are two lanes. The worker takes from both alternately, so that one who has a quick job waits for one large job at
-/// most, however many are queued. What it takes in one turn comes from one lane.
+/// There are two lanes. The worker takes from both alternately, so that a requester with a quick job waits for one
+/// large job at most, however many are queued. The jobs that the worker takes in one slice come from one lane.
 final class FairWorker<Job: Sendable>: Sendable {
     enum Lane: Int {
         case quick, large
@@ -13,7 +13,7 @@ final class FairWorker<Job: Sendable>: Sendable {
 
     private struct LaneState {
         var queue = FairQueue<Job>()
-        /// What was taken and didn't fit into the turn: the first of the next one.
+        /// A job that was taken and did not fit into the slice: the first of the next one.
         var returned: Job?
 
         var isEmpty: Bool { returned == nil && queue.isEmpty }
@@ -35,7 +35,7 @@ final class FairWorker<Job: Sendable>: Sendable {
         var quick = LaneState()
         var large = LaneState()
         var last = Lane.large
-        /// Whether the body runs, or is about to.
+        /// Whether the body runs, or will run soon.
         var isAwake = false
         var isStopped = false
 
@@ -58,7 +58,7 @@ final class FairWorker<Job: Sendable>: Sendable {
     func count(_ lane: Lane) -> Int { state.withLock { lane == .quick ? $0.quick.count : $0.large.count } }
 
     /// Queues a job.
-    /// - Returns: what can't be worked on, because the worker has ended; mostly nothing.
+    /// - Returns: jobs that can't be processed because the worker has ended; mostly none.
     func push(_ job: Job, for requester: Requester, cost: Int = 1, _ lane: Lane = .quick) -> [Job] {
         let (isStopped, mustWake) = state.withLock { state in
             if state.isStopped { return (true, false) }
@@ -74,8 +74,8 @@ final class FairWorker<Job: Sendable>: Sendable {
         return mustWake ? wakeDriver() : []
     }
 
-    /// Has the body run, when there is something to do.
-    /// - Returns: what can't be worked on, because the worker has ended.
+    /// Makes the body run, when there is a job.
+    /// - Returns: jobs that can't be processed because the worker has ended.
     func wake() -> [Job] {
         let mustWake = state.withLock { state in
             if state.isAwake || (state.quick.isEmpty && state.large.isEmpty) { return false }
@@ -93,7 +93,7 @@ final class FairWorker<Job: Sendable>: Sendable {
         }
     }
 
-    /// The job whose turn it is; for the body alone, which ends when there is none.
+    /// The next job; for the body alone, which ends when there is none.
     func next() -> (job: Job, lane: Lane)? {
         state.withLock { state in
             for lane in state.last == .quick ? [Lane.large, .quick] : [.quick, .large] {
@@ -109,18 +109,18 @@ final class FairWorker<Job: Sendable>: Sendable {
     /// The next job of one lane, for the body.
     func next(in lane: Lane) -> Job? { state.withLock { $0.pop(lane) } }
 
-    /// For the body: `job`, the last that it took from a lane, belongs to the next turn of that lane.
+    /// For the body: `job`, the last that it took from a lane, belongs to the next slice of that lane.
     func putBack(_ job: Job, in lane: Lane) {
         state.withLock { state in
             if lane == .quick { state.quick.returned = job } else { state.large.returned = job }
         }
     }
 
-    /// The body ends although there may be more to do; `wake` has it go on.
+    /// The body ends although there may be more jobs; `wake` makes it continue.
     func pause() { state.withLock { $0.isAwake = false } }
 
-    /// Works off what is queued, and ends the worker.
-    /// - Returns: what was not worked off, because the worker stops itself or has paused.
+    /// Processes the queued jobs, and ends the worker.
+    /// - Returns: the unprocessed jobs, because the worker stops itself or has paused.
     func stop() -> [Job] {
         state.withLock { $0.isStopped = true }
         driver.stop()

@@ -3,26 +3,27 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// What a commit will do, worked out before anything of it is written: on the writer's thread, or, of a large commit, beside
-/// it on a snapshot.
+/// The effect of a commit, computed before anything is written: on the writer's thread, or, for a large commit, on a
+/// snapshot beside it.
 struct PreparedCommit: Sendable {
     let staged: StagedCommit
-    /// Of each change.
+    /// One for each change.
     let differences: [IndexDifference]
     /// The version of the last commit that the snapshot shows, and the index catalog that was in force.
     let version: Int64
     let catalogEpoch: UInt64
-    /// The keys of documents that only the guard looked at.
+    /// The keys of documents that only the guard read.
     let guardReads: Set<[UInt8]>
-    /// What the guard took.
+    /// The time that the guard took.
     let judgedNanoseconds: UInt64
 
     /// - Parameters:
-    ///   - storedBytesMax: of the documents that it works on, as they are stored.
+    ///   - storedBytesMax: limit on the stored bytes of the documents that it processes.
     ///   - snapshot: shows the state before the commit.
-    ///   - version: that of the snapshot; any when nothing can come between the preparation and the commit.
-    ///   - clock: tells how long the guard takes.
-    /// - Throws: why the commit can't be made; `StagedCommit.isTooMuch`.
+    ///   - version: the version of the snapshot; any version when nothing can come between the preparation and the
+    ///     commit.
+    ///   - clock: measures the time that the guard takes.
+    /// - Throws: the reason why the commit can't be made; `StagedCommit.isTooMuch`.
     init(
         _ request: CommitRequest, on snapshot: any Snapshot, version: Int64, catalog: IndexCatalog,
         catalogEpoch: UInt64, latest: Int64, clock: any Clock, storedBytesMax: Int = .max,
@@ -39,8 +40,8 @@ struct PreparedCommit: Sendable {
         differences = try staged.differences(isWanted: isWanted)
     }
 
-    /// Has the guard judge what was worked out.
-    /// - Returns: what it looked at besides.
+    /// Makes the guard judge the computed states.
+    /// - Returns: the other documents that it read.
     private static func judge(
         _ request: CommitRequest, _ staged: StagedCommit, on snapshot: any Snapshot, storedBytesMax: Int,
         isOver: @escaping () -> Bool = { false }
@@ -49,29 +50,30 @@ struct PreparedCommit: Sendable {
         let reads = GuardReads(
             bytesMax: storedBytesMax == .max ? .max : storedBytesMax - staged.storedBytes, isOver: isOver)
         do throws(Status) {
-            // Before the preconditions: whoever may not write learns nothing of what is stored.
+            // Before the preconditions: a client that may not write must learn nothing of the stored data.
             try commitGuard.check(
                 GuardedCommit(
                     request.writes, on: snapshot, staged: staged, requestTime: request.requestTime, reads: reads))
         } catch {
             throw reads.isTooMuch ? StagedCommit.isTooMuch : error
         }
-        // A rule may go on without what it couldn't read.
+        // A rule may continue without a document that it could not read.
         if reads.isTooMuch { throw StagedCommit.isTooMuch }
         if let failure = staged.deferredFailure { throw failure }
         return reads.keys
     }
 
-    /// Has the guard judge again, when only what it looked at has changed since. That may take much longer than before.
-    /// - Parameter isOver: asked whenever the guard looks at a document: whether it has taken too long.
-    /// - Throws: why the commit can't be made; `StagedCommit.isTooMuch`.
+    /// Makes the guard judge again, when only documents that it read have changed since. That may take much longer than
+    /// before.
+    /// - Parameter isOver: called whenever the guard reads a document: whether it has taken too long.
+    /// - Throws: the reason why the commit can't be made; `StagedCommit.isTooMuch`.
     func judgeAgain(
         _ request: CommitRequest, on snapshot: any Snapshot, isOver: @escaping () -> Bool
     ) throws(Status) {
         _ = try Self.judge(request, staged, on: snapshot, storedBytesMax: .max, isOver: isOver)
     }
 
-    /// What a change of a document means for what was worked out.
+    /// The effect of a document's change on the prepared commit.
     func meaning(of key: [UInt8]) -> Freshness {
         if staged.touches(key) { return .outdated }
         return guardReads.contains(key) ? .toBeJudged : .fresh
@@ -79,16 +81,16 @@ struct PreparedCommit: Sendable {
 
     enum Freshness: Int, Comparable {
         case fresh
-        /// Only what the guard looked at has changed.
+        /// Only documents that the guard read have changed.
         case toBeJudged
         case outdated
 
         static func < (lhs: Self, rhs: Self) -> Bool { lhs.rawValue < rhs.rawValue }
     }
 
-    /// Has the guard judge the first write alone, which costs next to nothing: a commit that is refused for it needs no
-    /// further work, however many writes it has.
-    /// - Throws: the refusal, when the other writes can't change it.
+    /// Makes the guard judge the first write alone, which costs next to nothing: a commit that is denied for it needs
+    /// no further work, however many writes it has.
+    /// - Throws: the denial, when the other writes can't change it.
     static func judgeFirstWrite(
         of request: CommitRequest, on snapshot: any Snapshot, catalog: IndexCatalog, latest: Int64
     ) throws(Status) {
@@ -102,7 +104,7 @@ struct PreparedCommit: Sendable {
                 [first], on: snapshot, catalog: catalog, requestTime: request.requestTime, latest: latest,
                 defersPreconditions: true)
         } catch {
-            // What is wrong with a write is said when all are looked at, in their order.
+            // Errors of a write are reported when all writes are checked, in their order.
             return
         }
         do throws(Status) {
@@ -117,25 +119,25 @@ struct PreparedCommit: Sendable {
     }
 }
 
-/// Notes which documents a guard looks at. Used by one thread.
+/// Notes the documents that a guard reads. Used by one thread.
 final class GuardReads {
     fileprivate(set) var keys: Set<[UInt8]> = []
     private let bytesMax: Int
     private var bytes = 0
     private let isOver: () -> Bool
-    /// Whether it wanted to see more than `bytesMax`, or took too long.
+    /// Whether it requested more than `bytesMax`, or took too long.
     private(set) var isTooMuch = false
 
     /// - Parameters:
-    ///   - bytesMax: of the documents that the commit doesn't write to, as they are stored.
+    ///   - bytesMax: limit on the stored bytes of documents that the commit doesn't write.
     ///   - isOver: whether the guard has taken too long.
     init(bytesMax: Int = .max, isOver: @escaping () -> Bool = { false }) {
         self.bytesMax = bytesMax
         self.isOver = isOver
     }
 
-    /// To be called before each document that the guard looks at.
-    func look() throws(Status) {
+    /// Must be called before each document that the guard reads.
+    func willRead() throws(Status) {
         guard isTooMuch || isOver() else { return }
         isTooMuch = true
         throw StagedCommit.isTooMuch
@@ -148,7 +150,7 @@ final class GuardReads {
         throw StagedCommit.isTooMuch
     }
 
-    /// Those whose state after the commit it wanted to see.
+    /// The documents whose state after the commit it requested.
     fileprivate(set) var pathsAfter: Set<ResourcePath> = []
 
     func note(_ key: [UInt8], isStaged: Bool) {

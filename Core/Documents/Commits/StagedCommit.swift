@@ -2,9 +2,9 @@ import HearthEngine
 import HearthModel
 import HearthWire
 
-/// Works out what a list of writes does to the documents, without doing it.
+/// Computes the effect of a list of writes on the documents, without writing.
 ///
-/// Writes are applied in order, each on the state left by the earlier ones. Nothing is stored before all have succeeded.
+/// Writes are applied in order, each on the state after the earlier ones. Nothing is stored before all have succeeded.
 struct StagedCommit: Sendable {
     /// A document touched by the commit.
     private struct State: Sendable {
@@ -14,20 +14,20 @@ struct StagedCommit: Sendable {
         var content: Content
         /// Deleted and made again within the commit: a new document, even with the same fields.
         var isRecreated = false
-        /// Whether `content` is a tree with the stored fields; nil while nobody has compared them.
+        /// Whether `content` is a tree with the stored fields; nil before they are compared.
         var equalsOriginal: Bool?
         var transformCount = 0
         /// The final fields in wire form, when they differ from the stored ones.
         var encoded: [UInt8]?
 
-        /// Whether the state differs from what is stored. Known when the commit is whole.
+        /// Whether the state differs from the stored one. Known when all writes are applied.
         var isChanged = false
 
         var exists: Bool {
             if case .missing = content { false } else { true }
         }
 
-        /// Whether the commit is known to have left the stored fields as they are up to here.
+        /// Whether the commit is known to have left the stored fields unchanged so far.
         var equalsOriginalByNow: Bool {
             if case .original = content { return true }
             return equalsOriginal == true
@@ -35,40 +35,40 @@ struct StagedCommit: Sendable {
     }
 
     private enum Content: Sendable {
-        /// As it is stored.
+        /// The stored state.
         case original
         case missing
-        /// What the commit has made of it so far.
+        /// The state after the writes so far.
         case tree(MapValue)
     }
 
-    /// What a write's answer will say.
+    /// The outcome of a write, for its answer.
     private enum Outcome: Sendable {
-        /// Nothing of the document's time.
+        /// No update time.
         case none
         case unchanged(Int64)
-        /// The update time that the document has when the commit is whole.
+        /// The update time that the document has after the whole commit.
         case document(Int)
     }
 
     private let catalog: IndexCatalog
     private let requestTime: Timestamp
-    /// No version that was given out is later.
+    /// No assigned version is later.
     private let latest: Int64
     /// In the order of first mention.
     private var states: [State] = []
-    private var places: [[UInt8]: Int] = [:]
-    /// So many keys are compared one by one; hashing them costs more.
+    private var slots: [[UInt8]: Int] = [:]
+    /// Up to this many keys are compared one by one, because hashing them costs more.
     private static let comparedMax = 8
     private var outcomes: [(outcome: Outcome, transformResults: [Value])] = []
 
     private let defersPreconditions: Bool
-    /// The first precondition that doesn't hold, when these are deferred: until somebody throws it, what is staged shows what
-    /// the writes would come to.
+    /// The first precondition that fails, when these are deferred: until the caller throws it, the staged state shows
+    /// the result of the writes.
     private(set) var deferredFailure: Status?
 
-    /// Bytes of documents that were decoded, compared or searched. A few small writes can ask for that of large documents
-    /// again and again.
+    /// Bytes of documents that were decoded, compared or searched. A few small writes can request that of large
+    /// documents again and again.
     private(set) var workBytes = 0
     /// Bytes of stored documents that are held.
     private(set) var storedBytes = 0
@@ -76,9 +76,9 @@ struct StagedCommit: Sendable {
 
     /// - Parameters:
     ///   - snapshot: shows the state before the commit.
-    ///   - storedBytesMax: of the documents, as they are stored; more fails with `isTooMuch`.
-    ///   - defersPreconditions: those that don't hold are kept in `deferredFailure`.
-    ///   - isWanted: asked now and then.
+    ///   - storedBytesMax: limit on the stored bytes of the documents; more fails with `isTooMuch`.
+    ///   - defersPreconditions: failed preconditions are noted in `deferredFailure`.
+    ///   - isWanted: called now and then.
     /// - Throws: the status of the first write that fails; CANCELLED when the commit is no longer wanted.
     init(
         _ writes: [Write], on snapshot: any Snapshot, catalog: IndexCatalog, requestTime: Timestamp, latest: Int64,
@@ -94,71 +94,72 @@ struct StagedCommit: Sendable {
             if index % Self.writesBetweenChecks == 0, index > 0, !isWanted() { throw CommitPipeline.unwanted }
             try stage(write, on: snapshot)
         }
-        for place in states.indices { try Self.finish(&states[place]) }
+        for slot in states.indices { try Self.finish(&states[slot]) }
     }
 
     private static let writesBetweenChecks = 256
 
-    /// What is worked out at the writer fails with this when it rests on large documents.
+    /// A commit that the writer computes fails with this when it rests on large documents.
     static let isTooMuch = Status(.aborted, "The commit rests on large documents.")
 
     static let tooBig = Status.invalidArgument("Transaction too big. Decrease transaction size.")
 
     // MARK: One write
 
-    // What works on one state is static and takes that state alone: a method of the whole would copy all states to reach one.
+    // Functions that work on one state are static and take that state alone: a mutating method of the whole would copy
+    // all states to access one.
 
     private mutating func stage(_ write: Write, on snapshot: any Snapshot) throws(Status) {
-        let place = try self.place(for: write, on: snapshot)
-        // After the first that doesn't hold the others don't matter.
+        let slot = try self.slot(for: write, on: snapshot)
+        // After the first failed precondition the others do not matter.
         if deferredFailure == nil {
             do throws(Status) {
-                try Self.check(write.precondition, &states[place], latest: latest, &workBytes)
+                try Self.check(write.precondition, &states[slot], latest: latest, &workBytes)
             } catch {
                 if !defersPreconditions { throw error }
                 deferredFailure = error
             }
         }
         switch write.operation {
-        case .verify: outcomes.append((Self.verification(of: states[place], place), []))
+        case .verify: outcomes.append((Self.verification(of: states[slot], slot), []))
         case .delete:
-            states[place].content = .missing
+            states[slot].content = .missing
             outcomes.append((.none, []))
         case .update(let fields, let mask):
             let results = try Self.update(
-                &states[place], write, fields, mask, requestTime: requestTime, &workBytes)
-            outcomes.append((.document(place), results))
+                &states[slot], write, fields, mask, requestTime: requestTime, &workBytes)
+            outcomes.append((.document(slot), results))
         }
         if workBytes > Limits.commitWorkBytesMax { throw Self.tooBig }
     }
 
-    private mutating func place(for write: Write, on snapshot: any Snapshot) throws(Status) -> Int {
+    private mutating func slot(for write: Write, on snapshot: any Snapshot) throws(Status) -> Int {
         let key = DocumentKey.encode(write.document.path)
-        if let known = place(of: key) { return known }
+        if let known = slot(of: key) { return known }
         let original = try snapshot.document(key)
         storedBytes += original?.fields.count ?? 0
         if storedBytes > storedBytesMax { throw Self.isTooMuch }
         if storedBytes > Limits.commitBytesMax { throw Self.tooBig }
-        let place = states.count
+        let slot = states.count
         states.append(
             State(key: key, name: write.document, original: original, content: original == nil ? .missing : .original))
-        if place >= Self.comparedMax {
-            if places.isEmpty { for (place, state) in states.enumerated() { places[state.key] = place } }
-            places[key] = place
+        if slot >= Self.comparedMax {
+            if slots.isEmpty { for (slot, state) in states.enumerated() { slots[state.key] = slot } }
+            slots[key] = slot
         }
-        return place
+        return slot
     }
 
-    private func place(of key: [UInt8]) -> Int? {
-        states.count > Self.comparedMax ? places[key] : states.firstIndex { $0.key == key }
+    private func slot(of key: [UInt8]) -> Int? {
+        states.count > Self.comparedMax ? slots[key] : states.firstIndex { $0.key == key }
     }
 
-    private static func verification(of state: State, _ place: Int) -> Outcome {
-        guard let original = state.original else { return state.exists ? .document(place) : .none }
+    private static func verification(of state: State, _ slot: Int) -> Outcome {
+        guard let original = state.original else { return state.exists ? .document(slot) : .none }
         switch state.content {
         case .original: return .unchanged(original.updateVersion)
         case .tree where state.equalsOriginal == true: return .unchanged(original.updateVersion)
-        case .tree: return .document(place)
+        case .tree: return .document(slot)
         case .missing: return .none
         }
     }
@@ -198,7 +199,7 @@ struct StagedCommit: Sendable {
         case .tree(let tree):
             guard let original = state.original else { return true }
             if let known = state.equalsOriginal { return !known }
-            // As they rest: there, one NaN stands for all that arithmetic makes.
+            // In stored form: there, one NaN represents all that arithmetic makes.
             workBytes += original.fields.count
             let isSame = original.fields == FieldsCodec.encode(tree)
             state.equalsOriginal = isSame
@@ -211,7 +212,7 @@ struct StagedCommit: Sendable {
         _ workBytes: inout Int
     ) throws(Status) -> [Value] {
         if !state.exists, state.original != nil { state.isRecreated = true }
-        // Nothing is known of a document that is written as a whole; else only what the write touches is compared.
+        // A document that is written as a whole is not compared here; otherwise only the written fields are compared.
         var isSame = mask != nil && state.equalsOriginalByNow
         var tree = fields
         if let mask {
@@ -236,7 +237,7 @@ struct StagedCommit: Sendable {
         return run.results
     }
 
-    /// The present fields, taken out of the state so that changing them makes no copy.
+    /// The present fields, moved out of the state so that changing them makes no copy.
     private static func takeTree(_ state: inout State, _ workBytes: inout Int) throws(Status) -> MapValue {
         defer { state.content = .missing }
         switch state.content {
@@ -252,7 +253,7 @@ struct StagedCommit: Sendable {
         try FieldsCodec.decode(document.fields)
     }
 
-    /// Looks at what all writes have made of a document together.
+    /// Checks a document after all writes together.
     private static func finish(_ state: inout State) throws(Status) {
         switch state.content {
         case .original: state.isChanged = false
@@ -286,24 +287,24 @@ struct StagedCommit: Sendable {
 
     // MARK: The state after the commit
 
-    func touches(_ key: [UInt8]) -> Bool { place(of: key) != nil }
+    func touches(_ key: [UInt8]) -> Bool { slot(of: key) != nil }
 
-    /// What is stored of a document that the commit touches.
-    func original(of key: [UInt8]) -> StoredDocument? { place(of: key).flatMap { states[$0].original } }
+    /// The stored state of a document that the commit touches.
+    func original(of key: [UInt8]) -> StoredDocument? { slot(of: key).flatMap { states[$0].original } }
 
-    /// The fields that the commit leaves to a document that it touches; nil also when it leaves none.
+    /// The fields, after the commit, of a document that it touches; nil also when it has none.
     func fields(of key: [UInt8]) throws(Status) -> MapValue? {
-        guard let place = place(of: key) else { return nil }
-        switch states[place].content {
+        guard let slot = slot(of: key) else { return nil }
+        switch states[slot].content {
         case .missing: return nil
-        case .original: return try states[place].original.map(Self.decode)
+        case .original: return try states[slot].original.map(Self.decode)
         case .tree(let tree): return tree
         }
     }
 
     // MARK: The result
 
-    /// The documents that differ from what is stored, in the order of first mention.
+    /// The documents that differ from the stored ones, in the order of first mention.
     func changes(version: Int64) -> [Change] {
         states.compactMap { state in
             guard state.isChanged else { return nil }
@@ -329,7 +330,7 @@ struct StagedCommit: Sendable {
                 switch outcome {
                 case .none: nil
                 case .unchanged(let stored): stored
-                case .document(let place): updateTime(states[place], version: version)
+                case .document(let slot): updateTime(states[slot], version: version)
                 }
             return WriteResult(
                 updateTime: time.map { Timestamp(microseconds: $0) }, transformResults: transformResults)
@@ -341,13 +342,13 @@ struct StagedCommit: Sendable {
         return original.updateVersion
     }
 
-    /// The document that a write leaves when the commit is whole; nil when there is none.
+    /// The state of a written document after the whole commit; nil when it does not exist.
     func document(afterWrite index: Int, version: Int64) -> StoredDocument? {
-        guard case .document(let place) = outcomes[index].outcome else { return nil }
-        return Self.after(states[place], version: version)
+        guard case .document(let slot) = outcomes[index].outcome else { return nil }
+        return Self.after(states[slot], version: version)
     }
 
-    /// The keys of the documents that differ from what is stored.
+    /// The keys of the documents that differ from the stored ones.
     var changedKeys: [[UInt8]] { states.lazy.filter(\.isChanged).map(\.key) }
 
     /// The index entries that each of the changes adds and removes, in the order of `changes`.
@@ -364,7 +365,7 @@ struct StagedCommit: Sendable {
             if case .tree(let tree) = state.content, let encoded = state.encoded { after = (tree, encoded) }
             let difference = try IndexDifference(
                 key: state.key, path: state.name.path, before: state.original?.fields, after: after, catalog: catalog)
-            // Checked as it grows, so that no commit can fill the memory before it is refused.
+            // Checked as it grows, so that no commit can fill the memory before it fails.
             sizeBytes +=
                 difference.sizeBytes + (state.original?.fields.count ?? 0) + (after?.encoded.count ?? 0)
             records += difference.deleted.count + difference.inserted.count + Self.recordsPerChange

@@ -2,8 +2,8 @@ import HearthEngine
 import HearthModel
 import HearthWire
 
-/// The position of a commit in a Write stream that can be resumed. It distinguishes a commit that is repeated, because its answer
-/// was lost, from a new one.
+/// The position of a commit in a Write stream that can be resumed. It distinguishes a commit that is repeated, because
+/// its answer was lost, from a new one.
 package struct StreamPosition: Sendable, Equatable {
     /// The stream's random name, `idBytes` bytes.
     package var stream: [UInt8]
@@ -11,7 +11,7 @@ package struct StreamPosition: Sendable, Equatable {
     package var owner: [UInt8]
     /// From 1, without gaps: one for each commit that was made.
     package var number: UInt64
-    /// A hash of the request. A client that has lost its newest writes, after a loss of power, sends others under their numbers.
+    /// A hash of the request. A client that lost its newest writes in a power failure sends others under their numbers.
     package var fingerprint: UInt64
 
     package static let idBytes = 16
@@ -32,18 +32,19 @@ package struct StreamPosition: Sendable, Equatable {
     }
 }
 
-/// The answers to the latest commits of each Write stream that can be resumed, stored in the transactions of those commits.
+/// The answers to the latest commits of each Write stream that can be resumed, stored in the transactions of those
+/// commits.
 ///
 ///     "w"                                                time (8 bytes): streams were deleted whose last commit is older
 ///     "w" · stream (16)                                  number of the last commit (8) · its time (8) · owner
 ///     "w" · stream (16) · number mod 16 (1) · piece (3)  piece 0: number (8) · fingerprint (8); then together the pieces of
 ///                                                        a google.firestore.v1.CommitResponse
 ///
-/// The pieces are small: `meta` is searched for each read and commit, and a search that meets a large row reads all of it.
+/// The pieces are small: each read and commit searches `meta`, and a search that meets a large row reads all of it.
 ///
-/// The next commit of a stream has the number that follows the head's. A lower number is a repetition, and answered from the record.
-/// Any other commit changes nothing: it belongs to another history, or a later connection has overtaken its own. A stream is deleted
-/// with its head; what is left of its answers then follows.
+/// The next commit of a stream has the number that follows the head's. A lower number is a repetition, and is answered
+/// from the record. Any other commit changes nothing: it belongs to another history, or a later connection has
+/// overtaken its own. To delete a stream, its head is deleted first, then its remaining answers.
 ///
 /// Source: google.firestore.v1.WriteRequest, `stream_id` and `stream_token`.
 enum StreamAnswers {
@@ -152,7 +153,7 @@ enum StreamAnswers {
         try snapshot.get(.meta, headKey(stream))
     }
 
-    /// The time of the last commit; that of a head which cannot be read lies in the past: it is of no use to anybody.
+    /// The time of the last commit; a time in the past for an unreadable head, which nobody can use.
     static func time(ofHead bytes: [UInt8]) -> Int64 {
         guard bytes.count >= 16 else { return .min }
         let time = Int64(bitPattern: IndexValue.readBigEndian(bytes[8...]))
@@ -166,8 +167,8 @@ enum StreamAnswers {
     }
 
     /// The answer to a commit that was made already; nil when it is the next one of its stream.
-    /// - Throws: ABORTED when it is neither, also when another commit was made under its number or the record cannot be read:
-    ///   nothing may be made then. UNAVAILABLE when the store cannot be read.
+    /// - Throws: ABORTED when it is neither, also when another commit was made under its number or the record cannot be
+    ///   read: then no commit may be made. UNAVAILABLE when the store cannot be read.
     static func known(_ position: StreamPosition, in snapshot: any Snapshot) throws(Status) -> CommitOutcome? {
         do throws(Status) {
             guard let head = try head(of: position.stream, in: snapshot) else {

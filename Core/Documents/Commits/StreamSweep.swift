@@ -2,9 +2,9 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// The state of the search for old Write streams: it looks at all of them once an hour, at some of them at a time.
+/// The state of the search for old Write streams. It checks all of them once an hour, some of them at a time.
 final class StreamSweep: Sendable {
-    /// Bytes of streams by their owners, in some shares, and by the hour of their last commit.
+    /// Bytes of streams by shares of owners, and by the hour of their last commit.
     struct Ages: Sendable {
         private var bytes: [UInt8: [Int64: Int]] = [:]
         private static let hour: Int64 = 3_600_000_000
@@ -26,8 +26,8 @@ final class StreamSweep: Sendable {
             for (share, hours) in other.bytes { bytes[share, default: [:]].merge(hours, uniquingKeysWith: +) }
         }
 
-        /// The times from which on all streams together take at most so many bytes, each at the start of an hour. Only the
-        /// largest shares have one: nobody loses anything by what others keep.
+        /// The times from which on all streams together take at most so many bytes, each at the start of an hour. Only
+        /// the largest shares have one, so that no owner loses streams because of what others store.
         func oldestKept(within bytesMax: Int) -> [UInt8: Int64] {
             var left = bytesMax
             var sizes = bytes.map { (share: $0.key, bytes: $0.value.values.reduce(0, +)) }.sorted {
@@ -53,7 +53,7 @@ final class StreamSweep: Sendable {
     }
 
     struct Step: Sendable {
-        /// The key after which it goes on; nil for the first.
+        /// The key after which the search continues; nil for the first.
         var after: [UInt8]?
         /// Streams whose last commit is older than this, in microseconds since 1970, are deleted.
         var before: Int64
@@ -74,9 +74,9 @@ final class StreamSweep: Sendable {
         var after: [UInt8]?
         /// Monotonic seconds since the database was opened.
         var dueSeconds: UInt64 = 0
-        /// Those of this pass.
+        /// The bytes of this pass.
         var ages = Ages()
-        /// What is older was too much in the last pass.
+        /// Older streams were too much in the last pass.
         var oldestKept: [UInt8: Int64] = [:]
     }
 
@@ -89,7 +89,7 @@ final class StreamSweep: Sendable {
     private let openedNanoseconds: UInt64
     private let state = Mutex(State())
 
-    /// - Parameter bytesMax: all streams together take at most this and what an hour brings.
+    /// - Parameter bytesMax: all streams together take at most this and the bytes of one hour.
     init(clock: any Clock, bytesMax: Int = Limits.streamAnswersBytesMax) {
         self.clock = clock
         self.bytesMax = bytesMax
@@ -102,7 +102,7 @@ final class StreamSweep: Sendable {
     /// Nil when no step is due, or one is under way. Each step is ended by `end` or `fail`.
     func begin(newestVersion: Int64) -> Step? {
         let passed = passedNanoseconds
-        // By the time that has passed, and not by a clock that is ahead: neither may delete what is new.
+        // Measured by elapsed time, not by a clock that is ahead: neither may delete new streams.
         let now = min(openedMicroseconds + Int64(passed / 1000), newestVersion)
         return state.withLock { state in
             if state.isUnderWay { return nil }
@@ -112,12 +112,12 @@ final class StreamSweep: Sendable {
         }
     }
 
-    /// The step is done again.
+    /// The step is repeated.
     func fail() { state.withLock { $0.isUnderWay = false } }
 
     /// - Parameters:
     ///   - end: the last key of the step; nil when that was the last step.
-    ///   - kept: what the step has left.
+    ///   - kept: the bytes that the step has left.
     func end(through end: [UInt8]?, kept: Ages) {
         let passed = passedNanoseconds
         state.withLock { state in
@@ -127,7 +127,7 @@ final class StreamSweep: Sendable {
             guard end == nil else { return }
             let oldestKept = state.ages.oldestKept(within: bytesMax)
             state.ages = Ages()
-            // What is too much is deleted at once.
+            // Excess streams are deleted at once.
             if oldestKept.isEmpty || oldestKept == state.oldestKept {
                 state.dueSeconds = passed / 1_000_000_000 + Self.passSeconds
             }

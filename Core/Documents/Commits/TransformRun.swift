@@ -1,25 +1,25 @@
 import HearthModel
 
-/// Applies the transforms of one write to a document's fields, in order. Several operations on one array look at its stored
-/// elements once.
+/// Applies the transforms of one write to a document's fields, in order. Several operations on one array read its
+/// stored elements once.
 struct TransformRun {
     private struct Edited {
         let stored: Value?
         var editor: ArrayEditor
     }
 
-    /// What looking at an element of an array is taken to cost.
+    /// The assumed cost of reading an element of an array.
     private static let elementWorkBytes = 16
 
     private let requestTime: Timestamp
     /// Whether arrays are edited: not for a single operation.
     private let edits: Bool
-    /// Arrays on which operations were done that the fields don't show yet.
+    /// Arrays with operations that are not yet in the fields.
     private var edited: [FieldPath: Edited] = [:]
     private(set) var results: [Value] = []
-    /// Whether all has left the fields as they were.
+    /// Whether all operations have left the fields unchanged.
     private(set) var isSame = true
-    /// Bytes of elements that were looked at.
+    /// Bytes of elements that were read.
     private(set) var workBytes = 0
 
     init(_ transforms: [FieldTransform], requestTime: Timestamp) {
@@ -72,8 +72,8 @@ struct TransformRun {
         tree.set(path, value)
     }
 
-    /// Puts arrays into the fields.
-    /// - Parameter isWanted: which of them.
+    /// Writes arrays back into the fields.
+    /// - Parameter isWanted: selects the arrays.
     mutating func finish(_ tree: inout MapValue, _ isWanted: (FieldPath) -> Bool = { _ in true }) throws(Status) {
         if edited.isEmpty { return }
         for path in edited.keys.filter(isWanted).sorted() {
@@ -84,7 +84,7 @@ struct TransformRun {
 }
 
 extension FieldTransform {
-    /// Whether it looks at all elements of a stored array.
+    /// Whether it reads all elements of a stored array.
     var isOnArray: Bool {
         switch operation {
         case .appendMissingElements, .removeAllFromArray: true

@@ -1,13 +1,15 @@
 import HearthEngine
 import HearthModel
 
-/// The documents of a scope that changed between two versions, by their keys: what they held is read when it is asked for.
+/// The documents of a scope that changed between two versions, by their keys. Their earlier contents are read on
+/// demand.
 struct ScopeChanges {
-    /// By key, the first change after the earlier version: its feed record has the state at that version.
+    /// By key, the version of the first change after the earlier version: its feed record has the state at that
+    /// version.
     private(set) var firstVersions: [[UInt8]: Int64] = [:]
     private(set) var sizeBytes = 0
 
-    /// Of a key in the table, besides its own bytes.
+    /// Memory of a key in the table, besides its own bytes.
     private static let entrySizeBytes = 96
 
     /// Documents of a scope whose keys begin with a prefix.
@@ -45,9 +47,9 @@ struct ScopeChanges {
 
     /// - Parameters:
     ///   - earlier: within the retention.
-    ///   - last: later changes don't count.
-    ///   - bytesMax: of keys that are held.
-    ///   - snapshotVersion: that of the last commit that the snapshot shows.
+    ///   - last: later changes are ignored.
+    ///   - bytesMax: limit on the bytes of keys that are held.
+    ///   - snapshotVersion: the version of the last commit that the snapshot shows.
     /// - Throws: RESOURCE_EXHAUSTED beyond the bound, or when the meter has no more memory.
     init(
         in scope: Scope, after earlier: Int64, through last: Int64, _ snapshot: any Snapshot, snapshotVersion: Int64,
@@ -55,7 +57,7 @@ struct ScopeChanges {
     ) throws(Status) {
         var reader = FeedReader(snapshot, after: earlier, meter)
         defer { reader.close() }
-        // From then on whoever uses the changes counts them.
+        // From here on the owner of the changes counts their memory.
         defer { meter.release(sizeBytes) }
         var after = earlier
         if let known = index?.versions(in: scope.watched, after: earlier) {
@@ -64,7 +66,7 @@ struct ScopeChanges {
             }
             after = max(earlier, known.through)
         }
-        // What the index lacks: nothing, the last group of commits, or all.
+        // The commits that the index does not cover: none, the last group, or all.
         guard after < last else { return }
         var walk = after == earlier ? index?.walk(after: earlier, snapshotVersion: snapshotVersion) : nil
         let end = max(last, walk?.end ?? 0)
@@ -77,7 +79,7 @@ struct ScopeChanges {
         if let walk { index?.learn(walk) }
     }
 
-    /// The changes of one commit, of which those of a collection stand together.
+    /// The changes of one commit; those of a collection are adjacent.
     private mutating func note(
         from reader: inout FeedReader, of version: Int64, in scope: Scope, _ bytesMax: Int,
         _ meter: WorkMeter
@@ -98,7 +100,7 @@ struct ScopeChanges {
         try meter.hold(key.count + Self.entrySizeBytes)
         if sizeBytes > bytesMax {
             throw .resourceExhausted(
-                "Too many documents of what is read have changed since the version that is asked for: their keys take more "
+                "Too many of the documents have changed since the requested version: their keys take more "
                     + "than \(bytesMax) bytes. Read at a later time.")
         }
     }
@@ -119,7 +121,7 @@ private struct FeedReader {
         self.meter = meter
     }
 
-    /// Moves to the first record at or behind a key. Targets ascend.
+    /// Moves to the first record at or after a key. Targets ascend.
     mutating func move(to target: [UInt8]) throws(Status) {
         if let current, UTF8Order.compare(Feed.key(current.version, current.key), target) >= 0 { return }
         if cursor == nil { cursor = try snapshot.scan(.feed, Feed.range(after: begin), reverse: false, values: false) }
@@ -153,7 +155,7 @@ package struct DocumentChanges {
         keys = changes.firstVersions.keys.sorted { UTF8Order.compare($0, $1) < 0 }
     }
 
-    /// A document as it was at the earlier version; nil also when there was none.
+    /// A document at the earlier version; nil also when it did not exist.
     package func before(_ key: [UInt8]) throws(Status) -> StoredDocument? {
         guard let version = changes.firstVersions[key] else { return try view.document(key: key) }
         return try Feed.stateBefore(version, key, in: view.snapshot)
@@ -164,11 +166,11 @@ package struct DocumentChanges {
 }
 
 extension ReadView {
-    /// The documents that a query looks at and that changed after an earlier version.
+    /// The documents in a query's scope that changed after an earlier version.
     /// - Parameters:
     ///   - changesMax: how many documents may have changed.
-    ///   - meter: counts the feed records that are looked at.
-    /// - Returns: nil when the history doesn't go back so far, or more have changed.
+    ///   - meter: counts the feed records that are read.
+    /// - Returns: nil when the history doesn't reach back that far, or more have changed.
     package func changes(
         in live: LiveQuery, since earlier: Int64, changesMax: Int, meter: WorkMeter
     ) throws(Status) -> DocumentChanges? {
@@ -184,16 +186,17 @@ extension ReadView {
         }
     }
 
-    /// A document as it was at a version before the view's; nil also when there was none.
-    /// - Throws: FAILED_PRECONDITION when the history doesn't go back so far.
+    /// A document at a version before the view's; nil also when it did not exist.
+    /// - Throws: FAILED_PRECONDITION when the history doesn't reach back that far.
     package func document(key: [UInt8], atVersion earlier: Int64) throws(Status) -> StoredDocument? {
         let current = try snapshot.document(key)
         if let current, current.updateVersion <= earlier { return current }
         return try Feed.document(key: key, current: current, at: earlier, in: snapshot)
     }
 
-    /// Whether a version is one of this history, and all changes after it are still known: there is a commit of exactly this
-    /// version, or the history begins with it. A database that was restored from a backup has lost the versions after it.
+    /// Whether a version is one of this history, and all changes after it are still known: there is a commit of exactly
+    /// this version, or the history begins with it. A database that was restored from a backup has lost the versions
+    /// after it.
     package func knows(_ earlier: Int64) throws(Status) -> Bool {
         let begin = try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0
         if earlier <= begin { return earlier == begin }

@@ -7,8 +7,8 @@ import HearthModel
 ///     value: previous version (8 bytes) · the stored document before (see `StoredDocument`), or nothing
 ///
 /// The previous version is that of the document's change before this one: its update, or, when it did not exist, the
-/// deletion that is still known; 0 for none. So the states of one document form a chain that is walked backwards from the
-/// present without looking at other documents. A deletion leaves a tombstone in `meta`, from which the chain starts:
+/// deletion that is still known; 0 for none. So the states of one document form a chain that is walked backwards from
+/// the present without reading other documents. A deletion leaves a tombstone in `meta`, from which the chain starts:
 ///
 ///     key: "t" · document key       value: version of the deletion (8 bytes)
 ///
@@ -77,7 +77,7 @@ package enum Feed {
         return try tombstone(key, in: snapshot) ?? 0
     }
 
-    /// A document as it was before one of its changes.
+    /// A document before one of its changes.
     /// - Throws: FAILED_PRECONDITION when the change is not known any more.
     static func stateBefore(_ version: Int64, _ key: [UInt8], in snapshot: any Snapshot) throws(Status)
         -> StoredDocument?
@@ -89,7 +89,7 @@ package enum Feed {
         return try Record(key: record, value: value).before
     }
 
-    /// A document as it was at a version within the retention.
+    /// A document at a version within the retention.
     static func document(
         key: [UInt8], current: StoredDocument?, at version: Int64, in snapshot: any Snapshot
     ) throws(Status) -> StoredDocument? {

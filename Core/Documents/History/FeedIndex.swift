@@ -3,33 +3,33 @@ import Synchronization
 
 /// Which collections recent commits changed: a guide to the change feed, which is ordered by version alone.
 ///
-/// A client that comes back, and a read in the past, ask what changed in one collection since a version. The feed answers
-/// that by a walk over all commits since; this index names the commits that matter, so that changes elsewhere cost nothing.
-/// It lives in memory, because a key per commit and collection in the store would make every commit write another page.
-/// What it does not know the feed still does: after a start the first question walks over the keys of the feed once, for
-/// all collections, and leaves here what it found (`Walk`).
+/// A client that reconnects, and a read in the past, need the changes of one collection since a version. The feed alone
+/// would need a walk over all commits since; this index names the relevant commits, so that changes elsewhere cost
+/// nothing. It is held in memory, because a key per commit and collection in the store would make every commit write
+/// another page. The feed contains everything that the index does not know: after a start the first question walks over
+/// the keys of the feed once, for all collections, and adds the result to the index (`Walk`).
 ///
 /// For each collection and each collection id:
 ///
 /// - the versions that changed it, complete after `since`, in generations of which the oldest is forgotten as a whole;
-/// - the last version that changed it, complete after `quietSince`, which reaches back much farther: most of those who ask
-///   hear that nothing has changed.
+/// - the last version that changed it, complete after `quietSince`, which reaches back much farther: for most questions
+///   the answer is that nothing has changed.
 final class FeedIndex: Sendable {
-    /// What is known of some commits, by the prefix of a collection or the encoded id of collections.
+    /// The known versions of some commits, by the prefix of a collection or the encoded id of collections.
     struct Generation {
         var collections: [ByteKey: [Int64]] = [:]
         var groups: [ByteKey: [Int64]] = [:]
-        /// About the memory it takes, in units of eight bytes.
+        /// The approximate memory that it takes, in units of eight bytes.
         var units = 0
         var last: Int64 = 0
 
-        /// Of a name that is new in a generation, besides its bytes: the array and the place in the table.
+        /// Memory of a name that is new in a generation, besides its bytes: the array and the slot in the table.
         private static let unitsPerName = 16
 
-        mutating func note(_ place: FeedIndex.Place, _ version: Int64) {
+        mutating func note(_ location: FeedIndex.Location, _ version: Int64) {
             last = max(last, version)
-            Self.note(ByteKey(place.prefix), version, &collections, &units)
-            Self.note(ByteKey(place.segment), version, &groups, &units)
+            Self.note(ByteKey(location.prefix), version, &collections, &units)
+            Self.note(ByteKey(location.segment), version, &groups, &units)
         }
 
         private static func note(
@@ -51,16 +51,16 @@ final class FeedIndex: Sendable {
         var newer: [ByteKey: Int64] = [:]
         /// The greatest version in `older`.
         var olderLast: Int64 = 0
-        /// About the memory that each half takes, in units of eight bytes.
+        /// The approximate memory that each half takes, in units of eight bytes.
         private var olderUnits = 0
         private var newerUnits = 0
 
         var units: Int { olderUnits + newerUnits }
 
-        /// Of a name, besides its bytes.
+        /// Memory of a name, besides its bytes.
         private static let unitsPerName = 8
 
-        /// - Parameter unitsMax: of a half.
+        /// - Parameter unitsMax: limit for each half.
         /// - Returns: a version up to which names may have been forgotten.
         mutating func note(_ table: [ByteKey: [Int64]], unitsMax: Int) -> Int64 {
             var forgotten: Int64 = 0
@@ -86,7 +86,7 @@ final class FeedIndex: Sendable {
     }
 
     private struct State {
-        /// What a walk over the feed has found, before `older`.
+        /// The result of a walk over the feed, before `older`.
         var walked = Generation()
         var older = Generation()
         var newer = Generation()
@@ -96,7 +96,7 @@ final class FeedIndex: Sendable {
         var groups = LastVersions()
         /// Last versions are complete after this one.
         var quietSince: Int64
-        /// The last commit that is known here; snapshots may show later ones.
+        /// The last commit that the index has; snapshots may show later ones.
         var latest: Int64
 
         init(_ version: Int64) {
@@ -109,13 +109,13 @@ final class FeedIndex: Sendable {
     }
 
     /// A collection that a document is in.
-    struct Place {
-        /// What the keys of its documents begin with.
+    struct Location {
+        /// The common prefix of its documents' keys.
         var prefix: [UInt8]
         /// The encoded id of the collection.
         var segment: [UInt8]
 
-        /// Nil when the bytes are no document's key.
+        /// Nil when the bytes are not the key of a document.
         init?(of key: [UInt8]) {
             var position = 0
             var start = 0
@@ -133,25 +133,25 @@ final class FeedIndex: Sendable {
         func holds(_ key: [UInt8]) -> Bool { key.starts(with: prefix) }
     }
 
-    /// What one generation may hold, in units of eight bytes.
+    /// The limit of one generation, in units of eight bytes.
     static let generationUnitsMax = 1 << 18
     /// The same, while those of all databases are crowded.
     private static let generationUnitsMin = 1 << 13
-    /// What half of the last versions of one kind may take: of 32,768 short names.
+    /// The limit of each half of the last versions of one kind: 32,768 short names.
     private static let lastUnitsMax = 1 << 19
 
-    /// A name's own bytes, with their array.
+    /// The bytes of a name with its array.
     fileprivate static func units(ofName name: ByteKey) -> Int { 4 + name.bytes.count / 8 }
 
-    /// Of all databases of the process.
+    /// The total of all databases of the process.
     private let shared: SharedCacheBytes
     private let state: Mutex<State>
     private let unitsMax: Int
     private let lastUnitsMax: Int
 
     /// - Parameters:
-    ///   - version: of the last commit; what happened before is not known.
-    ///   - unitsMax: of a generation; smaller in tests.
+    ///   - version: of the last commit; earlier changes are not known.
+    ///   - unitsMax: limit for a generation; smaller in tests.
     init(
         after version: Int64, unitsMax: Int = FeedIndex.generationUnitsMax,
         shared: SharedCacheBytes = SharedCacheBytes(max: .max)
@@ -162,7 +162,7 @@ final class FeedIndex: Sendable {
         lastUnitsMax = min(Self.lastUnitsMax, 2 * unitsMax)
     }
 
-    /// About the memory that it takes.
+    /// The approximate memory that it takes.
     var heldBytes: Int { state.withLock { 8 * $0.units } }
 
     deinit { state.withLock { count(-$0.units) } }
@@ -176,12 +176,12 @@ final class FeedIndex: Sendable {
         state.withLock { state in
             state.latest = set.version
             let before = state.units
-            var last: Place?
+            var last: Location?
             for change in set.changes {
                 if let last, last.holds(change.key) { continue }
-                guard let place = Place(of: change.key) else { continue }
-                state.newer.note(place, set.version)
-                last = place
+                guard let location = Location(of: change.key) else { continue }
+                state.newer.note(location, set.version)
+                last = location
             }
             let isCrowded = shared.isCrowded
             if state.newer.units > (isCrowded ? min(unitsMax, littleUnits) : unitsMax) {
@@ -193,12 +193,12 @@ final class FeedIndex: Sendable {
 
     private var littleUnits: Int { shared.littleBytes(Self.generationUnitsMin) }
 
-    /// Lets go of what is too much now: other databases hold more, or memory is tight.
+    /// Drops what is now too much: because other databases hold more, or memory is tight.
     func fit() {
         state.withLock { state in
             guard shared.isCrowded, state.units > 8 * littleUnits else { return }
             count(-state.units)
-            // As when it begins: it knows of what comes.
+            // As at the beginning: later commits will be known.
             state = State(state.latest)
         }
     }
@@ -269,16 +269,16 @@ final class FeedIndex: Sendable {
         }
     }
 
-    // MARK: What the feed knows
+    // MARK: Walks over the feed
 
-    /// Gathers what the index lacks while somebody walks over the feed from a version on.
+    /// Gathers the versions that the index lacks, while the caller walks over the feed from a version on.
     struct Walk {
-        /// The walk begins behind this version, and counts up to the one from which on the index knows.
+        /// The walk begins after this version, and counts up to the version from which on the index is complete.
         fileprivate let begin: Int64
         let end: Int64
         fileprivate var generation = Generation()
         fileprivate let unitsMax: Int
-        private var last: (place: Place, version: Int64)?
+        private var last: (location: Location, version: Int64)?
 
         fileprivate init(begin: Int64, end: Int64, unitsMax: Int) {
             self.begin = begin
@@ -288,10 +288,10 @@ final class FeedIndex: Sendable {
 
         mutating func note(_ key: [UInt8], _ version: Int64) {
             if version > end || generation.units > unitsMax { return }
-            if let last, last.version == version, last.place.holds(key) { return }
-            guard let place = Place(of: key) else { return }
-            generation.note(place, version)
-            last = (place, version)
+            if let last, last.version == version, last.location.holds(key) { return }
+            guard let location = Location(of: key) else { return }
+            generation.note(location, version)
+            last = (location, version)
         }
     }
 
@@ -304,17 +304,17 @@ final class FeedIndex: Sendable {
         }
     }
 
-    /// Takes what a whole walk has found.
+    /// Adds the result of a complete walk.
     func learn(_ walk: Walk) {
         if walk.generation.units > (shared.isCrowded ? littleUnits : walk.unitsMax) { return }
         state.withLock { state in
-            // Others may have walked farther, and commits may have pushed out what the walk ended at.
+            // Other walks may have reached farther, and commits may have pushed out the end of this walk.
             guard walk.end == state.since, walk.begin < state.since else { return }
-            // A shorter walk before this one: what it found lies behind.
+            // A shorter walk came before this one: its result is later.
             guard state.walked.last == 0 else { return join(walk, &state) }
             count(walk.generation.units)
             state.walked = walk.generation
-            // The end of what was walked, also when its last commit is earlier.
+            // The end of the walked versions, even if its last commit is earlier.
             state.walked.last = walk.end
             state.since = walk.begin
         }

@@ -2,11 +2,11 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// Up to which version the history may be forgotten: that which was the newest as long ago as the history is kept.
+/// The version up to which history may be deleted: the version that was the newest one retention period ago.
 ///
-/// Versions are times, but the clock may be wrong, or have been wrong when they were given. So the age of history is measured
-/// by the time that has passed since the database was opened, in which the newest versions are noted. What is older than that
-/// is judged by the clock as it was at the opening.
+/// Versions are times, but the clock may be wrong, or may have been wrong when they were assigned. So the age of
+/// history is measured by the elapsed time since the database was opened, in which the newest versions are sampled.
+/// Older history is judged by the clock at the time of opening.
 final class HistoryHorizon: Sendable {
     private struct Sample {
         var version: Int64
@@ -16,10 +16,10 @@ final class HistoryHorizon: Sendable {
     private let clock: any Clock
     private let openedMicroseconds: Int64
     private let openedNanoseconds: UInt64
-    /// In the order of time, one old enough at most.
+    /// In the order of time; at most one is old enough to delete.
     private let samples = Mutex<[Sample]>([])
 
-    /// A minute of grace for reads that were let in just before.
+    /// A minute of grace for reads that were admitted just before.
     private static let keptSeconds = Limits.retentionSeconds + 60
     /// Seconds between two samples.
     private static let sampleSeconds: UInt64 = 30
@@ -31,7 +31,7 @@ final class HistoryHorizon: Sendable {
     }
 
     /// Nothing before this version is kept.
-    /// - Parameter newest: the newest commit, and when it came.
+    /// - Parameter newest: the newest commit, and its monotonic time.
     func version(newest: (version: Int64, nanoseconds: UInt64)) -> Int64 {
         let now = clock.monotonicNanoseconds()
         func isOld(_ nanoseconds: UInt64) -> Bool {

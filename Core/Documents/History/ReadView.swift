@@ -3,22 +3,22 @@ import HearthModel
 
 /// The state of a database at one version, as one request reads it.
 ///
-/// The version is that of the snapshot beneath, or an earlier one: then the documents that changed since are taken from
-/// the feed, which keeps the state before each change.
+/// The version is that of the snapshot, or an earlier one. For an earlier version, documents that changed since are
+/// read from the feed, which stores the state before each change.
 package final class ReadView {
     package let snapshot: any Snapshot
-    /// Commits up to and with this version are seen.
+    /// Commits up to and including this version are visible.
     package let version: Int64
     /// The version of the last commit in the snapshot.
     let snapshotVersion: Int64
-    /// The time that an answer gives as its read time; a later read at it sees the same.
+    /// The read time in answers; a later read at this time sees the same state.
     package let readTime: Timestamp
     package let catalog: IndexCatalog
-    /// Which collections recent commits changed; without it the feed alone tells.
+    /// Which collections recent commits changed; without it only the feed is used.
     let history: FeedIndex?
     private var cachedOverlay: (scope: ScopeChanges.Scope, overlay: PastOverlay)?
     private var longRead: LongRead?
-    /// Keeps the database open while somebody reads it.
+    /// Keeps the database open while it is read.
     private let owner: AnyObject
 
     init(
@@ -39,7 +39,7 @@ package final class ReadView {
         longRead?.end()
     }
 
-    /// The view is kept for a long read from now on, which ends with the view.
+    /// From here on the view is used for a long read, which ends with the view.
     package func hold(_ read: LongRead) {
         if longRead == nil { snapshot.becomeLong() }
         longRead = read
@@ -47,7 +47,7 @@ package final class ReadView {
 
     package var isPast: Bool { version < snapshotVersion }
 
-    /// The documents of a scope that changed after the view's version, nil when it is the present.
+    /// The documents of a scope that changed after the view's version, nil when the view shows the present.
     /// - Throws: RESOURCE_EXHAUSTED when they are too many.
     func overlay(of scope: ScopeChanges.Scope, _ meter: WorkMeter = WorkMeter()) throws(Status) -> PastOverlay? {
         guard isPast else { return nil }
@@ -73,10 +73,10 @@ package final class ReadView {
 }
 
 extension ReadView {
-    /// The keys of documents in all collections with an id, or of all documents, in an order of the store's own.
+    /// The keys of documents in all collections with an id, or of all documents, in the store's order.
     /// - Parameters:
     ///   - collectionID: nil for all.
-    ///   - position: a key that an earlier call gave last.
+    ///   - position: the last key of an earlier call.
     package func documentKeys(of collectionID: String?, after position: [UInt8]?, limit: Int) throws(Status)
         -> [[UInt8]]
     {
@@ -92,8 +92,8 @@ extension ReadView {
     }
 }
 
-/// The documents of a scope that differ between a past version and the snapshot. It holds their keys; what they were at that
-/// version is read from the feed, one document at a time.
+/// The documents of a scope that differ between a past version and the snapshot. It holds their keys; their contents at
+/// that version are read from the feed, one document at a time.
 struct PastOverlay {
     private let changes: ScopeChanges
     private let snapshot: any Snapshot
@@ -107,13 +107,13 @@ struct PastOverlay {
 
     var heldBytes: Int { changes.sizeBytes }
 
-    /// Whether the snapshot's document isn't that of the past version.
+    /// Whether the snapshot's document differs from that of the past version.
     func replaces(_ key: [UInt8]) -> Bool { changes.firstVersions[key] != nil }
 
-    /// Their keys, in the order in which the feed has their states.
+    /// Their keys, in the order of their states in the feed.
     var keys: [[UInt8]] { changes.firstVersions.sorted { $0.value < $1.value }.map(\.key) }
 
-    /// A replaced document as it was; nil when there was none.
+    /// A replaced document at that version; nil when it did not exist.
     func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
         guard let version = changes.firstVersions[key] else { return nil }
         return try Feed.stateBefore(version, key, in: snapshot)

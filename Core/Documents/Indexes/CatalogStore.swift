@@ -2,16 +2,17 @@ import HearthEngine
 import HearthModel
 import HearthWire
 
-/// Keeps the index catalog in the `meta` keyspace, as the fields of one document in wire form.
+/// Stores the index catalog in the `meta` keyspace, as the fields of one document in wire form.
 ///
 ///     key "catalog": {next: integer, definitions: [{id, collection, scope, name, state, fields: [{path, kind, dimension}]}],
 ///                     overrides: [{collection, path, ttl, indexes: [{scope, kind}]}],
 ///                     changes: [{collection, earlier: [{overrides: […]}]}], removed: [a definition]}, the last two
-///                     only while overrides change, and while entries of definitions that are gone are deleted
+///                     only while overrides change, and while entries of removed definitions are deleted
 ///
-/// A change writes the catalog as a whole: about 150 bytes an index of two fields, of at most 1,000 (`Limits.compositeIndexesMax`)
-/// and as many overrides. Nobody decodes it but a start: the writer has it in memory, and so have readers while it changes
-/// (`CurrentCatalog`). Many indexes that are made or removed together share a few changes.
+/// A change writes the catalog as a whole: about 150 bytes an index of two fields, of at most 1,000
+/// (`Limits.compositeIndexesMax`) and as many overrides. It is decoded only at a start: the writer has it in memory,
+/// and so have readers while it changes (`CurrentCatalog`). Many indexes that are made or removed together share a few
+/// changes.
 enum CatalogStore {
     static let key = Array("catalog".utf8)
 
@@ -26,11 +27,11 @@ enum CatalogStore {
             definitions: definitions.compactMap(definition), overrides: overrides.compactMap(override),
             changes: changes.compactMap(change), removed: removed.compactMap(definition),
             nextID: integer(fields["next"]).map { UInt32(clamping: $0) } ?? 1)
-        // Entries of a definition that is left out would be taken for strays, and no longer be kept up.
+        // The entries of a definition that is left out would be strays, and would no longer be maintained.
         guard catalog.definitions.count == definitions.count, catalog.overrides.count == overrides.count,
             catalog.changes.count == changes.count, catalog.removed.count == removed.count
         else {
-            throw Status(.dataLoss, "The index catalog holds a definition that can't be read.")
+            throw Status(.dataLoss, "The index catalog contains a definition that can't be read.")
         }
         return catalog
     }

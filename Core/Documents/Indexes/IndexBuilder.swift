@@ -5,29 +5,29 @@ import Synchronization
 
 /// Brings the entries of a database in line with a changed index catalog.
 ///
-/// First the new catalog is put in force, with new definitions as CREATING: from then on writers maintain their entries.
-/// Then the documents concerned are visited in small transactions, and their entries added; in the end the definitions
-/// are READY and queries use them. Changed overrides are applied in small transactions, too, and so is deleted what
-/// definitions that are gone have left: the catalog notes the earlier ones until that is done, and an opened database goes on
-/// with it. Each change writes the catalog as a whole, so small indexes share a transaction.
+/// First the new catalog is put in force, with new definitions as CREATING: from then on writers maintain their
+/// entries. Then the documents concerned are visited in small transactions, and their entries added; at the end the
+/// definitions are READY and queries use them. Small transactions also apply changed overrides, and delete the entries
+/// of removed definitions: the catalog notes the earlier overrides and the removed definitions until that is done, and
+/// a reopened database continues. Each change writes the catalog as a whole, so small indexes share a transaction.
 struct IndexBuilder: Sendable {
     let database: Database
     let pipeline: CommitPipeline
 
     /// Documents that one transaction of a build visits.
     static let stepDocumentsMax = 500
-    /// Entries after which such a transaction ends before, and those that one deletes.
+    /// Entries after which such a transaction ends earlier, and entries that one transaction deletes.
     static let stepEntriesMax = 2_000
 
-    /// What a change makes of a catalog.
+    /// The effect of a change on a catalog.
     typealias Change =
         @Sendable (IndexCatalog) throws(Status) -> (definitions: [IndexDefinition], overrides: [FieldOverride])
 
     /// - Parameters:
     ///   - resuming: also builds what an earlier run of the process left unfinished.
-    ///   - change: asked on the writer's thread for what is wanted, so that two changes can't undo each other.
-    ///   - installed: told, when the new catalog is in force, which of its definitions are to be built.
-    ///   - completion: told when all of those are ready.
+    ///   - change: called on the writer's thread for the wanted catalog, so that two changes can't undo each other.
+    ///   - installed: called, when the new catalog is in force, with the definitions that will be built.
+    ///   - completion: called when all of those are ready.
     func install(
         resuming: Bool, _ change: @escaping Change, installed: @escaping @Sendable ([IndexDefinition]) -> Void,
         completion: @escaping @Sendable (Result<Void, Status>) -> Void
@@ -59,8 +59,8 @@ struct IndexBuilder: Sendable {
     }
 
     /// Runs a step on the writer's thread.
-    /// - Parameter step: returns the new catalog when it has changed it. It is put in the store, and comes in force when it is
-    ///   durable, before the next commit.
+    /// - Parameter step: returns the new catalog when it has changed it. The catalog is stored, and comes into force
+    ///   when it is durable, before the next commit.
     private func perform(
         _ step: @escaping @Sendable (any StoreTransaction) throws(Status) -> IndexCatalog?,
         completion: @escaping @Sendable (Result<Void, Status>) -> Void
@@ -86,7 +86,7 @@ struct IndexBuilder: Sendable {
             })
     }
 
-    /// The catalog that is wanted, with the ids and states of what exists already.
+    /// The wanted catalog, with the ids and states of existing definitions.
     private func merge(
         _ definitions: [IndexDefinition], _ overrides: [FieldOverride], into old: IndexCatalog, resuming: Bool
     ) throws(Status) -> (catalog: IndexCatalog, added: [IndexDefinition]) {
@@ -136,20 +136,20 @@ struct IndexBuilder: Sendable {
 
     // MARK: Building
 
-    /// What a definition costs beside its documents, in entries.
+    /// Cost of a definition besides its documents, in entries.
     private static let workPerIndex = 4
 
-    /// What one transaction has built.
+    /// The progress of one transaction.
     private struct Progress {
-        /// Definitions that are done with.
+        /// Definitions that are complete.
         var count = 0
         var ready: Set<UInt32> = []
-        /// Where the next one goes on.
+        /// Where the next transaction continues.
         var position: [UInt8]?
         var wasDeleted = false
     }
 
-    /// Builds definitions, as many in one transaction as it may: the catalog is written once for them.
+    /// Builds definitions, as many in one transaction as fit: the catalog is written once for them.
     private func build(
         _ definitions: ArraySlice<IndexDefinition>, after position: [UInt8]? = nil,
         _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
@@ -200,7 +200,7 @@ struct IndexBuilder: Sendable {
     /// Visits documents of a collection, as many as a transaction may.
     /// - Parameters:
     ///   - work: of the transaction so far, in entries.
-    ///   - body: returns how much work a document was.
+    ///   - body: returns the amount of work for a document.
     /// - Returns: the last of them when there may be more.
     private func visit(
         _ collectionID: String, after position: [UInt8]?, _ work: inout Int, _ transaction: any StoreTransaction,
@@ -215,7 +215,7 @@ struct IndexBuilder: Sendable {
         return keys.count == Self.stepDocumentsMax ? keys.last : nil
     }
 
-    /// What it costs to read a document, in entries.
+    /// The cost of reading a document, in entries.
     private static func work(ofReading bytes: [UInt8]) -> Int { 1 + bytes.count / 512 }
 
     private func addEntries(
@@ -244,8 +244,8 @@ struct IndexBuilder: Sendable {
 
     // MARK: Overrides
 
-    /// Brings the automatic entries in line with overrides that have changed, of all collections where they have, and deletes
-    /// what definitions that are gone have left.
+    /// Brings the automatic entries in line with changed overrides, of all collections with such a change, and deletes
+    /// the entries of removed definitions.
     func finishChanges(_ completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
         guard let change = database.catalog.changes.first else { return finishRemovals(completion) }
         visit(change, after: nil) { result in
@@ -256,8 +256,8 @@ struct IndexBuilder: Sendable {
         }
     }
 
-    /// Visits the documents of a collection, a step at a time. Ends early when somebody changes the overrides again, who
-    /// visits all of them anew.
+    /// Visits the documents of a collection, a step at a time. Ends early when the overrides change again, because that
+    /// change visits all of them again.
     private func visit(
         _ change: IndexCatalog.Change, after position: [UInt8]?,
         _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
@@ -267,7 +267,7 @@ struct IndexBuilder: Sendable {
             { transaction throws(Status) in
                 let catalog = database.catalog
                 guard catalog.change(of: change.collectionID) == change else { return nil }
-                // Only the automatic entries: definitions are built or deleted on their own.
+                // Only the automatic entries: definitions are built or deleted separately.
                 let automatic = IndexCatalog(
                     definitions: [], overrides: catalog.overrides, changes: catalog.changes, removed: [])
                 var work = 0
@@ -305,7 +305,7 @@ struct IndexBuilder: Sendable {
         return possible.entries.count + present.entries.count + Self.work(ofReading: bytes)
     }
 
-    /// The catalog without a change that is done.
+    /// The catalog without a completed change.
     private func finished(_ change: IndexCatalog.Change) -> IndexCatalog {
         let catalog = database.catalog
         return IndexCatalog(
@@ -322,7 +322,7 @@ struct IndexBuilder: Sendable {
                 let catalog = database.catalog
                 var left = Self.stepEntriesMax
                 var gone: Set<UInt32> = []
-                // Two that remove at the same time share the work.
+                // Two callers that remove at the same time share the work.
                 for definition in catalog.removed where left > 0 {
                     let range = KeyRange(prefix: IndexKey.idPrefix(definition))
                     let deleted = try transaction.delete(.entries, range, limit: left)
@@ -340,7 +340,7 @@ struct IndexBuilder: Sendable {
             })
     }
 
-    /// The catalog without definitions of which nothing is left.
+    /// The catalog without removed definitions that have no entries left.
     private func forgotten(_ ids: Set<UInt32>) -> IndexCatalog {
         let catalog = database.catalog
         return IndexCatalog(

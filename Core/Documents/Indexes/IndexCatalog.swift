@@ -31,7 +31,7 @@ package struct IndexDefinition: Sendable, Hashable {
         case ready = "READY"
     }
 
-    /// Unique in its database, never used again.
+    /// Unique in its database, never reused.
     package var id: UInt32
     package var collectionID: String
     package var scope: Scope
@@ -92,7 +92,7 @@ package struct FieldOverride: Sendable, Hashable {
     package var collectionID: String
     /// Nil for all fields of the collection (`*`).
     package var path: FieldPath?
-    /// What exists in place of the automatic indexes; empty for a field that is exempt.
+    /// The indexes that replace the automatic ones; empty for an exempt field.
     package var indexes: [Index]
     /// Whether documents expire by this field's time.
     package var isTimeToLive: Bool
@@ -122,10 +122,10 @@ package struct FieldOverride: Sendable, Hashable {
 
 /// All index definitions of a database. An immutable value: a change makes a new catalog.
 package struct IndexCatalog: Sendable, Equatable {
-    /// The overrides of a collection have changed, and not all of its documents have the entries that belong to that.
+    /// The overrides of a collection have changed, and not all of its documents have the matching entries yet.
     ///
-    /// A document may have the entries of any of the earlier overrides, or those of the present ones. Meanwhile a query uses
-    /// only what exists under all of them, and a write deletes what may exist under any.
+    /// A document may have the entries of any of the earlier overrides, or those of the present ones. Meanwhile a query
+    /// uses only indexes that exist under all of them, and a write deletes entries that may exist under any.
     struct Change: Sendable, Equatable {
         var collectionID: String
         /// The overrides of the collection before each of the changes that are under way, oldest first.
@@ -134,20 +134,20 @@ package struct IndexCatalog: Sendable, Equatable {
 
     /// Which of a document's entries are meant while overrides change.
     enum Extent {
-        /// Those of the present overrides, which every write makes.
+        /// The entries of the present overrides, which every write makes.
         case present
-        /// Those that it may have.
+        /// The entries that it may have.
         case possible
-        /// Those that it has for sure.
+        /// The entries that it certainly has.
         case certain
     }
 
     package private(set) var definitions: [IndexDefinition] = []
     package private(set) var overrides: [FieldOverride] = []
     private(set) var changes: [Change] = []
-    /// Definitions that are gone, and of which there still are entries.
+    /// Removed definitions that still have entries.
     private(set) var removed: [IndexDefinition] = []
-    /// The id of the next definition that is new; above those of all that ever were.
+    /// The id of the next new definition; greater than all earlier ids.
     private(set) var nextID: UInt32 = 1
     // By the bytes of collection ids: to Swift, two spellings of "é" are one string.
     private var byCollection: [[UInt8]: [IndexDefinition]] = [:]
@@ -175,7 +175,7 @@ package struct IndexCatalog: Sendable, Equatable {
             && lhs.removed == rhs.removed
     }
 
-    /// Whether any definition or override touches a collection id: the common answer no makes writes cheap.
+    /// Whether any definition or override concerns a collection id: the common answer no makes writes cheap.
     func hasOverrides(_ collectionID: String) -> Bool {
         !overrides(for: collectionID).isEmpty || (!changes.isEmpty && change(of: collectionID) != nil)
     }
@@ -211,8 +211,8 @@ package struct IndexCatalog: Sendable, Equatable {
         return above.max { ($0.path?.segments.count ?? 0) < ($1.path?.segments.count ?? 0) }
     }
 
-    /// Whether the automatic order index of a field exists: kept when the override keeps either direction. Queries use what
-    /// exists for certain.
+    /// Whether the automatic order index of a field exists: an override keeps it when it keeps either direction.
+    /// Queries use only indexes that certainly exist.
     func hasOrderIndex(_ path: FieldPath, in collectionID: String, _ extent: Extent = .certain) -> Bool {
         hasIndex(path, collectionID, extent) { $0 == .ascending || $0 == .descending }
     }
@@ -237,7 +237,7 @@ package struct IndexCatalog: Sendable, Equatable {
         }
     }
 
-    /// The definitions that were asked for as such, without those that overrides bring with them.
+    /// The definitions that were requested as such, without those that overrides imply.
     package var ownDefinitions: [IndexDefinition] {
         let brought = Set(Self.groupDefinitions(overrides).map(IndexIdentity.init))
         return definitions.filter { !brought.contains(IndexIdentity($0)) }
@@ -255,7 +255,8 @@ package struct IndexCatalog: Sendable, Equatable {
         }
     }
 
-    /// What a field without an override of its own takes over: that of the nearest path above it, or of the collection.
+    /// The settings of a field without an override of its own: those of the nearest path above it, or of the
+    /// collection.
     package func inheritedOverride(for path: FieldPath?, in collectionID: String) -> FieldOverride? {
         guard let path else { return nil }
         let above = overrides(for: collectionID).filter { candidate in
@@ -266,7 +267,7 @@ package struct IndexCatalog: Sendable, Equatable {
     }
 }
 
-/// What makes two definitions the same index, whatever their ids and states.
+/// The identity of an index, independent of ids and states.
 struct IndexIdentity: Hashable {
     // By bytes: to Swift, two spellings of "é" are one string.
     private let collectionID: [UInt8]

@@ -1,7 +1,7 @@
 import HearthModel
 import HearthWire
 
-/// Computes the index entries of a document, and what changes in them when it changes.
+/// Computes the index entries of a document, and their changes when it changes.
 struct IndexEntries {
     struct Entry {
         var key: [UInt8]
@@ -19,7 +19,7 @@ struct IndexEntries {
     private(set) var entries: [Entry] = []
     /// Bytes of the entries' keys.
     private(set) var sizeBytes = 0
-    /// Whether entries beyond the limit are left out, so that a hostile document can't fill the memory before it is refused.
+    /// Whether entries beyond the limit are left out, so that a hostile document can't fill the memory before it fails.
     private let isBounded: Bool
     private let extent: IndexCatalog.Extent
 
@@ -66,7 +66,7 @@ struct IndexEntries {
         return expected.entries + (expected.groupNameEntry.map { [Entry(key: $0, value: [])] } ?? [])
     }
 
-    /// The entries of the definitions that look into one of the changed fields.
+    /// The entries of the definitions that use one of the changed fields.
     mutating func addDefinitions(_ fields: MapValue, touching changed: ChangedFields) {
         for definition in definitions where definition.fields.contains(where: { changed.has($0.path.segments[0]) }) {
             add(definition, fields)
@@ -75,7 +75,7 @@ struct IndexEntries {
 
     var hasDefinitions: Bool { !definitions.isEmpty }
 
-    /// The entry by which a nested document is found through its collection id; the same in all states.
+    /// The entry that finds a nested document by its collection id; the same in all states.
     var groupNameEntry: [UInt8]? {
         guard isNested, let pathKey = DocumentKey.toPathKey(key) else { return nil }
         return IndexKey.groupNamePrefix(collectionID) + pathKey
@@ -154,11 +154,11 @@ struct IndexEntries {
 // MARK: Counting
 
 extension IndexEntries {
-    /// Whether a document has more entries than are allowed, as the documentation counts them: two for each indexed value,
-    /// two for each distinct element of an array, one for each of a definition.
+    /// Whether a document has more entries than are allowed, as the documentation counts them: two for each indexed
+    /// value, two for each distinct element of an array, one for each of a definition.
     func isOverLimit(_ fields: MapValue) -> Bool {
         let most = Limits.indexEntriesPerDocumentMax
-        // Looking for equal elements is dear, and hardly ever needed.
+        // Searching for equal elements is expensive, and rarely needed.
         return count(fields, exactly: false) > most && count(fields, exactly: true) > most
     }
 
@@ -207,7 +207,7 @@ struct IndexDifference {
         key: [UInt8], path: ResourcePath, before: [UInt8]?, after: (tree: MapValue, encoded: [UInt8])?,
         catalog: IndexCatalog
     ) throws(Status) {
-        // While overrides change, the stored state may have more than what is made now.
+        // While overrides change, the stored state may have more entries than are made now.
         var old = IndexEntries(key: key, path: path, catalog: catalog, extent: .possible)
         var new = IndexEntries(key: key, path: path, catalog: catalog, isBounded: true)
         if let after, new.isOverLimit(after.tree) {
@@ -237,7 +237,7 @@ struct IndexDifference {
         }
     }
 
-    /// Of an update only the entries of changed fields are there, so for it the sum is a lower bound.
+    /// An update computes only the entries of changed fields, so the sum is a lower bound for it.
     private static func check(_ new: IndexEntries, path: ResourcePath) throws(Status) {
         if new.sizeBytes > Limits.indexEntriesSizeBytesMax {
             throw .invalidArgument(
@@ -249,7 +249,7 @@ struct IndexDifference {
         }
     }
 
-    /// By a walk over both in the order of keys, which is also the order in which a store takes them best.
+    /// Walks over both in the order of keys, which is also the best order of writes for a store.
     private mutating func difference(_ old: [IndexEntries.Entry], _ new: [IndexEntries.Entry]) {
         let before = old.sorted { UTF8Order.compare($0.key, $1.key) < 0 }
         let after = new.sorted { UTF8Order.compare($0.key, $1.key) < 0 }
@@ -285,7 +285,7 @@ struct ChangedFields {
         old.fields.contains { UTF8Order.equal($0.name, name) } || new.fields.contains { UTF8Order.equal($0.name, name) }
     }
 
-    /// By a walk over both in the order of names; only what differs is decoded.
+    /// Walks over both in the order of names; only fields that differ are decoded.
     /// - Parameters:
     ///   - before: fields in wire form.
     ///   - after: fields in both forms, which have the same order.

@@ -2,11 +2,11 @@ import HearthModel
 
 /// The keys of the `entries` keyspace.
 ///
-///     01 COLLECTION TEXT(field path) VALUE NAME          automatic index of a field, ascending
-///     02 COLLECTION TEXT(field path) VALUE NAME          automatic index of an array's distinct elements
+///     01 COLLECTION STR(field path) VALUE NAME           automatic index of a field, ascending
+///     02 COLLECTION STR(field path) VALUE NAME           automatic index of an array's distinct elements
 ///     03 ID COLLECTION VALUE… NAME                       a definition with collection scope
 ///     04 ID VALUE… PATH                                  a definition with collection group scope
-///     05 TEXT(collection id) PATH                        documents of nested collections, by collection id
+///     05 STR(collection id) PATH                         documents of nested collections, by collection id
 ///
 /// COLLECTION is the collection's path key, NAME the document's SEG and a terminator, PATH its path key (see
 /// `DocumentKey`), ID the definition's number in 4 bytes. VALUE is the cut form of `IndexValue`, complemented in
@@ -28,7 +28,7 @@ package enum IndexKey {
     static func fieldPrefix(collectionPrefix: some Collection<UInt8>, path: FieldPath, contains: Bool) -> [UInt8] {
         let string = path.string
         var key: [UInt8] = []
-        // With room for a short value and name.
+        // Capacity for a short value and name.
         key.reserveCapacity(collectionPrefix.count + string.utf8.count + 64)
         key.append(contains ? containsKind : fieldKind)
         key.append(contentsOf: collectionPrefix)
@@ -42,7 +42,7 @@ package enum IndexKey {
         return key
     }
 
-    /// What all entries of a definition begin with.
+    /// The common prefix of all entries of a definition.
     static func idPrefix(_ definition: IndexDefinition) -> [UInt8] {
         var key: [UInt8] = [definition.scope == .collection ? collectionKind : groupKind]
         for shift in [24, 16, 8, 0] { key.append(UInt8(truncatingIfNeeded: definition.id >> UInt32(shift))) }
@@ -55,7 +55,7 @@ package enum IndexKey {
         return key
     }
 
-    /// The document that an entry stands for; nil when the key can't be read or is of no index of the catalog.
+    /// The document of an entry; nil when the key is unreadable or of no index in the catalog.
     package static func documentKey(of entry: [UInt8], catalog: IndexCatalog) -> [UInt8]? {
         switch entry.first {
         case fieldKind, containsKind:

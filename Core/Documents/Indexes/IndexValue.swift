@@ -9,18 +9,18 @@ import HearthModel
 /// Format, by first byte:
 ///
 ///     null 05 · false 0A 00 · true 0A 01 · NaN 0D · number 0F NUM · timestamp 14 and (µs + 2^63) in 8 bytes
-///     string 19 TEXT · bytes 1E TEXT · reference 25 SEG… 02 · geo point 2D NUM NUM · array 32 value… 02
-///     vector 35, dimension in 4 bytes, then 0F NUM each (0D for NaN) · map 37 (19 TEXT value)… 02
-///     TEXT: 00 becomes 00 FF; ends with 00 01
+///     string 19 STR · bytes 1E STR · reference 25 SEG… 02 · geo point 2D NUM NUM · array 32 value… 02
+///     vector 35, dimension in 4 bytes, then 0F NUM each (0D for NaN) · map 37 (19 STR value)… 02
+///     STR:  00 becomes 00 FF; ends with 00 01
 ///     NUM:  the largest double not above the number, 8 bytes big-endian, sign bit flipped if positive, all bits flipped
 ///           if negative; from 2^53 to 2^63 in magnitude two more bytes: the number less that double (0…1023)
-///     SEG:  10 and (n + 2^63) in 8 bytes for an id `__id<n>__`, else 20 TEXT
+///     SEG:  10 and (n + 2^63) in 8 bytes for an id `__id<n>__`, else 20 STR
 ///
 /// Integers are big-endian. The terminator 02 lies below every tag, so that the shorter comes first.
 ///
-/// An encoding longer than its limit is cut there, without a mark: complete encodings are prefix-free and not longer than
-/// the limit, so a cut one never is a prefix of a complete one or the other way round. Entries that are cut must be
-/// compared by their documents (`isCut`).
+/// An encoding longer than its limit is cut there, without a mark: complete encodings are prefix-free and not longer
+/// than the limit, so a cut one never is a prefix of a complete one or the other way round. Entries that are cut must
+/// be compared by their documents (`isCut`).
 package enum IndexValue {
     package enum Tag {
         package static let null: UInt8 = 0x05
@@ -40,7 +40,7 @@ package enum IndexValue {
         package static let stringSegment: UInt8 = 0x20
     }
 
-    /// Bytes after which the encoding of an array, a vector or a map is cut. Whole containers are rarely asked for;
+    /// Bytes after which the encoding of an array, a vector or a map is cut. Queries rarely compare whole containers;
     /// short entries keep writes cheap.
     static let containerSizeBytesMax = 256
 
@@ -51,7 +51,7 @@ package enum IndexValue {
         return bytes
     }
 
-    /// The form that stands in an index: cut at its limit.
+    /// The form in an index: cut at its limit.
     package static func appendCut(_ value: Value, to bytes: inout [UInt8]) {
         let start = bytes.count
         append(value, to: &bytes)
@@ -137,7 +137,8 @@ package enum IndexValue {
 
     private static func appendNumber(_ number: Int64, to bytes: inout [UInt8]) {
         var floor = Double(number)
-        // Conversion rounds to the nearest; what was rounded up goes one double down. 2^63 itself is out of Int64.
+        // Conversion rounds to the nearest; a value that was rounded up is decreased by one double. 2^63 itself is out
+        // of Int64.
         if floor >= 0x1p63 || Int64(floor) > number { floor = floor.nextDown }
         appendOrdered(floor, to: &bytes)
         if abs(floor) >= exactLimit {
@@ -160,7 +161,7 @@ package enum IndexValue {
         bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    // MARK: Texts and names
+    // MARK: Strings and names
 
     package static func appendString(_ string: String, to bytes: inout [UInt8]) {
         var string = string
@@ -202,8 +203,8 @@ package enum IndexValue {
     // MARK: Reading
 
     /// The end of the value that begins at `start`: complete, or cut at its limit.
-    /// - Parameter complemented: whether the bytes stand in descending form.
-    /// - Returns: nil when the bytes are no encoding.
+    /// - Parameter complemented: whether the bytes are in descending form.
+    /// - Returns: nil when the bytes are not an encoding.
     package static func end(of bytes: [UInt8], from start: Int, complemented: Bool) -> (end: Int, isCut: Bool)? {
         guard start < bytes.count else { return nil }
         let flip: UInt8 = complemented ? 0xFF : 0
@@ -239,7 +240,7 @@ package enum IndexValue {
             return true
         }
 
-        mutating func skipText() -> Bool {
+        mutating func skipString() -> Bool {
             while let byte = read() {
                 guard byte == 0 else { continue }
                 guard let next = read() else { return false }
@@ -267,7 +268,7 @@ package enum IndexValue {
             case Tag.boolean: return skip(1)
             case Tag.number: return skipNumber()
             case Tag.timestamp: return skip(8)
-            case Tag.string, Tag.bytes: return skipText()
+            case Tag.string, Tag.bytes: return skipString()
             case Tag.reference: return skipSegments()
             case Tag.geoPoint: return skipNumber() && skipNumber()
             case Tag.vector: return skipVector(depth: depth)
@@ -275,7 +276,7 @@ package enum IndexValue {
                 while position < limit {
                     if bytes[position] ^ flip == Tag.terminator { return skip(1) }
                     if tag == Tag.map {
-                        guard skip(1), skipText() else { return false }
+                        guard skip(1), skipString() else { return false }
                     }
                     guard skipValue(depth: depth + 1) else { return false }
                 }
@@ -290,7 +291,7 @@ package enum IndexValue {
                 switch tag {
                 case Tag.terminator: return true
                 case Tag.numericSegment: if !skip(8) { return false }
-                case Tag.stringSegment: if !skipText() { return false }
+                case Tag.stringSegment: if !skipString() { return false }
                 default: return false
                 }
             }
@@ -310,8 +311,8 @@ package enum IndexValue {
         }
     }
 
-    /// The number at the start of an ascending encoding: an integer where its payload says so, else a double.
-    /// Nil when it is no number.
+    /// The number at the start of an ascending encoding: an integer if its payload is one, otherwise a double. Nil when
+    /// it is not a number.
     package static func decodeNumber(_ bytes: [UInt8], from start: Int) -> (double: Double, rest: Int64)? {
         guard start + 9 <= bytes.count, bytes[start] == Tag.number else {
             return start < bytes.count && bytes[start] == Tag.nan ? (.nan, 0) : nil

@@ -6,9 +6,9 @@ import HearthModel
 ///     document key: SEG(collection) SEG(id) … SEG(collection) 02 SEG(id) 02
 ///
 /// SEG is that of `IndexValue`. Path keys have the order of names: segment by segment, a parent before its descendants.
-/// Document keys are the same but for a terminator behind the last collection: so the documents of one collection stand
-/// side by side (a scan of the prefix up to that terminator), and all that lies below a document or in and below a
-/// collection is one range too. `documents` is kept by document keys.
+/// Document keys differ only by a terminator after the last collection: so the documents of one collection are
+/// adjacent (a scan of the prefix up to that terminator), and everything below a document or in and below a
+/// collection is one range too. `documents` is ordered by document keys.
 package enum DocumentKey {
     private typealias Tag = IndexValue.Tag
 
@@ -41,11 +41,11 @@ package enum DocumentKey {
         encodePath(collection)
     }
 
-    /// The path of a document key; nil when the bytes are none.
+    /// The path of a document key; nil when the bytes are not one.
     package static func decode(_ key: [UInt8]) -> ResourcePath? {
         var position = 0
         var segments: [String] = []
-        // One terminator behind the collection, one behind the document; a damaged key may have them anywhere.
+        // One terminator after the collection, one after the document; a damaged key may have them elsewhere.
         var collectionSegments: Int?
         while position < key.count {
             if key[position] == Tag.terminator {
@@ -66,7 +66,7 @@ package enum DocumentKey {
         return ResourcePath(segments)
     }
 
-    /// Reads one SEG at `position` and moves behind it.
+    /// Reads one SEG at `position` and moves after it.
     package static func readSegment(_ key: [UInt8], _ position: inout Int) -> String? {
         guard position < key.count else { return nil }
         switch key[position] {
@@ -84,7 +84,7 @@ package enum DocumentKey {
         }
     }
 
-    /// Where a TEXT that begins at `start` has its terminator.
+    /// The index of the terminator of a STR that begins at `start`.
     static func stringEnd(_ key: [UInt8], _ start: Int) -> Int? {
         var index = start
         while index + 1 < key.count {
@@ -119,7 +119,7 @@ package enum DocumentKey {
         }
     }
 
-    /// A document key from a path key: the terminator of the last collection is put in.
+    /// A document key from a path key: inserts the terminator of the last collection.
     package static func fromPathKey(_ pathKey: [UInt8]) -> [UInt8]? {
         var position = 0
         var lastStart = 0
@@ -146,7 +146,7 @@ package enum DocumentKey {
         return pathKey
     }
 
-    /// The prefix that the keys of a document's collection have in common; nil when the bytes are no key.
+    /// The prefix that the keys of a document's collection have in common; nil when the bytes are not a key.
     package static func collectionPrefix(of key: [UInt8]) -> [UInt8]? {
         collectionPrefixEnd(key).map { Array(key[..<$0]) }
     }
@@ -163,7 +163,8 @@ package enum DocumentKey {
         return id
     }
 
-    /// Where the part begins that tells a document from the others of its collection: behind the first terminator.
+    /// The start of the part that distinguishes a document from the others of its collection: after the first
+    /// terminator.
     static func collectionPrefixEnd(_ key: [UInt8]) -> Int? {
         var position = 0
         while position < key.count, key[position] != Tag.terminator {

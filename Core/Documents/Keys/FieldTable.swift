@@ -2,7 +2,7 @@ import HearthEngine
 import HearthModel
 import HearthWire
 
-/// What decides about a document's fields looks at: one document's, as they are stored.
+/// The input of decisions about a document's fields: one document, as it is stored.
 protocol FieldSource {
     func contains(_ path: FieldPath) throws(Status) -> Bool
     func value(at path: FieldPath) throws(Status) -> Value?
@@ -13,7 +13,7 @@ extension FieldsReader: FieldSource {
     func contains(_ path: FieldPath) throws(Status) -> Bool { try locate(path) != nil }
 }
 
-/// The fields of a document in one state, for many queries that look at it: each map is walked once and each value decoded
+/// The fields of a document in one state, for many queries that read it: each map is walked once and each value decoded
 /// once, however many queries name it. Used by one thread at a time.
 package final class FieldTable: FieldSource {
     private let reader: FieldsReader
@@ -25,7 +25,7 @@ package final class FieldTable: FieldSource {
     /// Fields that were read to find others, for tests.
     package private(set) var entriesRead = 0
 
-    /// So many fields are searched for as `FieldsReader` does it, which takes no memory.
+    /// Up to this many fields are searched like in `FieldsReader`, which takes no memory.
     private static let plainSearchesMax = 4
 
     package init(_ document: StoredDocument) {

@@ -21,7 +21,7 @@ package final class AggregationExecution {
     }
 
     /// The base query with the aggregated fields in its order: only documents that have all of them count.
-    /// - Throws: INVALID_ARGUMENT when the query's order or projection leaves no place for them.
+    /// - Throws: INVALID_ARGUMENT when the query's order or projection excludes them.
     package static func normalize(_ query: Query, _ aggregations: [Aggregation]) throws(Status) -> NormalizedQuery {
         let fields = aggregations.compactMap { Self.field(of: $0) }
         if let projection = query.projection, let field = fields.first {
@@ -50,7 +50,7 @@ package final class AggregationExecution {
         return normalized
     }
 
-    /// Whether a filter on `__name__` puts the name at the head of the order.
+    /// Whether a filter on `__name__` puts the name first in the order.
     private static func filtersNames(_ filter: Filter) -> Bool {
         switch filter {
         case .and(let filters), .or(let filters): filters.contains(where: filtersNames)
@@ -118,7 +118,7 @@ package struct NumberSum: Sendable {
 
     package init() {}
 
-    /// Adds a number; values of other types are passed over.
+    /// Adds a number; values of other types are ignored.
     package mutating func add(_ value: Value) {
         switch value {
         case .integer(let number):
@@ -143,7 +143,7 @@ package struct NumberSum: Sendable {
 
     private var doubleTotal: Double {
         guard sum.isFinite else { return sum }
-        // The integers' part enters as one more summand.
+        // The integers' part is added as one more summand.
         var whole = self
         whole.addCompensated(Double(integers))
         return whole.sum + whole.compensation

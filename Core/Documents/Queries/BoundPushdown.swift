@@ -1,13 +1,13 @@
 import HearthEngine
 import HearthModel
 
-/// Bounds of order keys as bounds of the suffixes that a branch scans, so that a cursor deep in an index costs no walk to
-/// get there.
+/// Bounds of order keys as bounds of the suffixes that a branch scans, so that a cursor deep in an index costs no walk
+/// to its position.
 extension Planner {
     /// The range of suffixes within the query's bounds, ascending, and whether nothing in it is out of bounds.
     /// - Parameters:
-    ///   - parts: what is known of order keys, component by component.
-    ///   - namePrefix: what stands in order keys before the names of suffixes.
+    ///   - parts: the known parts of order keys, component by component.
+    ///   - namePrefix: the part of order keys before the names of suffixes.
     ///   - reverse: whether order keys hold the complement of suffixes.
     func suffixBounds(
         _ parts: [QueryPlan.OrderPart], namePrefix: [UInt8], reverse: Bool
@@ -20,8 +20,8 @@ extension Planner {
         return (range, lower.isExact && upper?.isExact ?? true)
     }
 
-    /// One bound, still in the direction of order keys. Where it can't be exact, it lets too much through.
-    /// - Returns: nil for a bound behind everything.
+    /// One bound, still in the direction of order keys. Where it can't be exact, it is too wide.
+    /// - Returns: nil for a bound after everything.
     private func suffixBound(
         _ bound: [UInt8], _ parts: [QueryPlan.OrderPart], namePrefix: [UInt8], isUpper: Bool
     ) -> (bytes: [UInt8]?, isExact: Bool) {
@@ -39,7 +39,7 @@ extension Planner {
                 }
                 position += constant.count
             case .scanned:
-                // A bound that is no whole value is one behind some value: it stands for itself.
+                // A bound that is not a whole value is a position after some value: it is its own bound.
                 guard let end = IndexValue.end(of: bound, from: position, complemented: order.descending) else {
                     return (bytes + rest, true)
                 }
@@ -54,7 +54,7 @@ extension Planner {
         return (isUpper ? KeyRange.successor(ofPrefix: bytes) : bytes, false)
     }
 
-    /// A position among names as one among names without a prefix.
+    /// A position among names relative to the prefix.
     static func strip(_ bound: [UInt8], _ prefix: [UInt8], complemented: Bool = false) -> [UInt8] {
         if bound.isEmpty || prefix.isEmpty { return bound }
         let stripped = NormalizedQuery.relative(complemented ? bound.map(~) : bound, to: prefix)
@@ -66,7 +66,7 @@ extension Planner {
         let end: [UInt8] = [0xFF]
         guard descending else { return KeyRange(lower: bounds.lower, upper: bounds.upper ?? end) }
         func mirrored(_ bound: [UInt8]) -> [UInt8]? { KeyRange.successor(ofPrefix: bound.map { ~$0 }) }
-        // An empty upper bound lets nothing through, an empty lower one everything.
+        // An empty upper bound excludes everything, an empty lower one nothing.
         let lower = bounds.upper.map { $0.isEmpty ? end : mirrored($0) ?? end } ?? []
         let upper = bounds.lower.isEmpty ? end : mirrored(bounds.lower) ?? end
         return KeyRange(lower: lower, upper: upper)

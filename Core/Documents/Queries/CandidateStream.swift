@@ -2,10 +2,10 @@ import HearthEngine
 import HearthModel
 import HearthWire
 
-/// A document on its way through a query, known by its key; its content is read when somebody needs it.
+/// A candidate document of a query, known by its key; its content is read on demand.
 struct Candidate {
     var key: [UInt8]
-    /// Its place in the query's order, or as much of it from the start as is known; empty when nobody looks at it.
+    /// Its position in the query's order, or the known start of it; empty when it is not needed.
     var orderKey: [UInt8]
     /// Whether `orderKey` is whole and exact.
     var isComplete: Bool
@@ -17,7 +17,7 @@ class CandidateStream {
     func next() throws(Status) -> Candidate? { nil }
 }
 
-/// What the streams of one query share.
+/// State that the streams of one query share.
 final class QueryContext {
     let query: NormalizedQuery
     let view: ReadView
@@ -26,10 +26,10 @@ final class QueryContext {
     let overlay: PastOverlay?
     /// Whether only the keys of the results are wanted.
     let keysOnly: Bool
-    /// Whether order keys of candidates that come in order anyway are looked at.
+    /// Whether order keys are needed for candidates that arrive in order anyway.
     let needsOrderKeys: Bool
     private let fetcher: DocumentFetcher
-    /// What is counted for the overlay while the query uses it.
+    /// The memory of the overlay, counted while the query uses it.
     private let overlayBytes: Int
 
     /// - Parameter isMerged: the results come from several streams.
@@ -50,12 +50,12 @@ final class QueryContext {
 
     deinit { meter.release(overlayBytes) }
 
-    /// Results beyond this many are never asked for; nil when there is no limit.
+    /// Results beyond this many are never requested; nil when there is no limit.
     var resultsMax: Int? {
         query.query.findNearest == nil ? query.query.limit.map { $0 + query.query.offset } : nil
     }
 
-    /// The content of a candidate, read now if nobody has needed it before.
+    /// The content of a candidate, read now if it was not read before.
     func document(of candidate: Candidate) throws(Status) -> StoredDocument? {
         if let document = candidate.document { return document }
         return try load(candidate.key)
@@ -70,12 +70,12 @@ final class QueryContext {
     }
 }
 
-/// The candidates of one branch of the plan, filtered, ordered as far as its sources order them.
+/// The candidates of one branch of the plan, filtered, and ordered as far as its sources order them.
 final class BranchStream: CandidateStream {
     private let branch: QueryPlan.Branch
     private let context: QueryContext
     private let join: JoinCursor
-    /// Whether the cursor brings the documents themselves.
+    /// Whether the cursor returns the documents themselves.
     private let scansDocuments: Bool
     private let isFullyOrdered: Bool
     private var isOver = false
@@ -107,7 +107,7 @@ final class BranchStream: CandidateStream {
         return nil
     }
 
-    /// Filters from the cheap to the dear: by what the suffix tells, then by the document.
+    /// Filters from cheap to expensive: first by the suffix, then by the document.
     private func candidate(_ suffix: [UInt8]) throws(Status) -> Candidate? {
         guard findComponents(suffix) else { throw Self.damaged }
         let name = branch.nameComplemented ? suffix[(ends.last ?? 0)...].map(~)[...] : suffix[(ends.last ?? 0)...]
@@ -147,8 +147,8 @@ final class BranchStream: CandidateStream {
 
     private static var damaged: Status { Status(.dataLoss, "An index entry can't be read.") }
 
-    /// Whether the query's bounds let a candidate through, as far as its order key is known. Order keys only grow, so the
-    /// first one behind the upper bound ends the scan.
+    /// Whether a candidate is within the query's bounds, as far as its order key is known. Order keys only grow, so the
+    /// first one after the upper bound ends the scan.
     private func isWithinBounds(_ candidate: Candidate) -> Bool {
         guard context.query.hasBounds else { return true }
         if let upper = context.query.bounds.upper, UTF8Order.compare(candidate.orderKey, upper) >= 0 {
@@ -208,7 +208,7 @@ final class BranchStream: CandidateStream {
     }
 }
 
-/// Sorts within groups of candidates whose order is known only in part, by what stands in the documents.
+/// Sorts within groups of candidates whose order is known only in part, by the contents of the documents.
 final class RefiningStream: CandidateStream {
     private let input: CandidateStream
     private let context: QueryContext
@@ -217,10 +217,10 @@ final class RefiningStream: CandidateStream {
     private var position = 0
     private var lookahead: Candidate?
     private var heldBytes = 0
-    /// What is known of the order keys of the group that is being gathered.
+    /// The known part of the order keys of the group that is being gathered.
     private var gathering: [UInt8]?
 
-    /// Documents of a group that are gathered where a query gives way.
+    /// Documents of a group that are gathered before a query yields.
     private static let gatheredMax = 16
 
     init(_ input: CandidateStream, _ context: QueryContext) {
@@ -255,8 +255,8 @@ final class RefiningStream: CandidateStream {
         return candidate
     }
 
-    /// Collects the further candidates with a known part, and sorts them all.
-    /// - Returns: whether that is done; else the query has given way.
+    /// Collects the other candidates with the same known part, and sorts them all.
+    /// - Returns: whether that is complete; otherwise the query has yielded.
     private func gather(_ known: [UInt8]) throws(Status) -> Bool {
         while true {
             if context.meter.mayPause, group.count >= Self.gatheredMax {
@@ -289,7 +289,7 @@ final class RefiningStream: CandidateStream {
         }
         if context.query.hasBounds, !context.query.isWithinBounds(candidate.orderKey) { return }
         candidate.isComplete = true
-        // Contents are read again when they are sent: a sort holds keys only.
+        // Contents are read again when they are sent: a sort holds only keys.
         candidate.document = nil
         group.append(candidate)
         let bytes = Self.heldBytes(candidate)
@@ -298,7 +298,7 @@ final class RefiningStream: CandidateStream {
         try bound()
     }
 
-    /// Drops what a limit can never reach, and refuses to hold more than a query may.
+    /// Drops candidates that a limit can never reach, and fails when the query would hold more than it may.
     private func bound() throws(Status) {
         if let most = context.resultsMax, group.count > 2 * most + 1000 {
             sort()
@@ -309,7 +309,7 @@ final class RefiningStream: CandidateStream {
         }
     }
 
-    /// With the allocator's part of two arrays, and the place in the group.
+    /// Includes the allocator's overhead of two arrays, and the slot in the group.
     private static func heldBytes(_ candidate: Candidate) -> Int {
         candidate.orderKey.count + candidate.key.count + 2 * 48 + MemoryLayout<Candidate>.stride
     }
@@ -360,7 +360,7 @@ final class MergingStream: CandidateStream {
 final class ListStream: CandidateStream {
     private let candidates: [Candidate]
     private let meter: WorkMeter
-    /// What is counted for them.
+    /// The memory counted for them.
     private let countedBytes: Int
     private var position = 0
 

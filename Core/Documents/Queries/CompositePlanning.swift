@@ -15,13 +15,15 @@ extension Planner {
 
     /// One definition, or several joined, that have the order and together cover the equalities.
     ///
-    /// What stays uncovered in a collection is filtered afterwards; in a collection group only a full cover will do.
+    /// In a collection, uncovered equalities are filtered afterwards; a collection group needs a full cover.
     func definedBranch(
-        _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace, scope: IndexDefinition.Scope
+        _ constraints: Constraints, _ sortFields: [Query.Order], in collection: ScannedCollection,
+        scope: IndexDefinition.Scope
     ) -> QueryPlan.Branch? {
-        // The names in a group's index start at the root; below a document they would have to be cut out of their middle.
+        // The names in a group's index start at the root; below a document they would have to be cut out of the middle
+        // of its keys.
         if scope == .collectionGroup, !query.parentPath.isRoot { return nil }
-        let candidates = candidates(constraints, sortFields, in: place, scope: scope)
+        let candidates = candidates(constraints, sortFields, in: collection, scope: scope)
         guard let reverse = candidates.first?.reverse else { return nil }
         var chosen: [Candidate] = []
         var openFields = Set(constraints.fields.map(\.path).filter { constraints.isEquality($0) })
@@ -38,13 +40,14 @@ extension Planner {
         let isFull = openFields.isEmpty && openMemberships.isEmpty
         if scope == .collectionGroup, !isFull || constraints.isOnlyByName { return nil }
         if chosen[0].coverage == 0, !isFull { return nil }
-        return branch(chosen, constraints, sortFields, in: place, isFull: isFull)
+        return branch(chosen, constraints, sortFields, in: collection, isFull: isFull)
     }
 
     private func candidates(
-        _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace, scope: IndexDefinition.Scope
+        _ constraints: Constraints, _ sortFields: [Query.Order], in collection: ScannedCollection,
+        scope: IndexDefinition.Scope
     ) -> [Candidate] {
-        catalog.definitions(for: place.collectionID)
+        catalog.definitions(for: collection.id)
             .filter { $0.state == .ready && $0.scope == scope }
             .compactMap { candidate($0, constraints, sortFields) }
             .sorted { ($0.coverage, $1.definition.id) > ($1.coverage, $0.definition.id) }
@@ -80,7 +83,8 @@ extension Planner {
     }
 
     private func branch(
-        _ chosen: [Candidate], _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace,
+        _ chosen: [Candidate], _ constraints: Constraints, _ sortFields: [Query.Order],
+        in collection: ScannedCollection,
         isFull: Bool
     ) -> QueryPlan.Branch {
         let first = chosen[0]
@@ -92,7 +96,7 @@ extension Planner {
                 covered.insert(membership.index)
             }
         }
-        // The first sort field bounds the scan; what is asked of later ones is seen in the entries.
+        // The first sort field bounds the scan; conditions on later fields are checked in the entries.
         var components: [QueryPlan.ComponentFilter] = []
         for (index, order) in sortFields.enumerated() {
             let ranges = constraints.ranges(order.field)
@@ -103,17 +107,17 @@ extension Planner {
         }
         let isGroup = first.definition.scope == .collectionGroup
         let parts = constraints.parts(query)
-        let bounds = suffixBounds(parts, namePrefix: place.namePrefix, reverse: first.reverse)
+        let bounds = suffixBounds(parts, namePrefix: collection.namePrefix, reverse: first.reverse)
         let residual = constraints.residual(covered: covered)
-        // Without sort fields names lead the suffixes, and the ranges of the sources are theirs.
+        // Without sort fields names lead the suffixes, and the ranges of the sources are ranges of names.
         let names = sortFields.isEmpty ? nil : constraints.names
         return QueryPlan.Branch(
-            sources: chosen.map { source($0, constraints, sortFields, in: place, within: bounds.range) },
-            reverse: first.reverse, complemented: complemented, parts: parts, namePrefix: place.namePrefix,
-            keyPrefix: isGroup ? [] : place.prefix, nameIsPath: isGroup,
+            sources: chosen.map { source($0, constraints, sortFields, in: collection, within: bounds.range) },
+            reverse: first.reverse, complemented: complemented, parts: parts, namePrefix: collection.namePrefix,
+            keyPrefix: isGroup ? [] : collection.prefix, nameIsPath: isGroup,
             nameComplemented: first.definition.nameDescending, names: names, components: components, residual: residual,
             isExact: residual.isEmpty && components.isEmpty && names == nil && bounds.isExact,
-            missingIndex: isFull ? nil : missingIndex(constraints, place.collectionID, first.definition.scope))
+            missingIndex: isFull ? nil : missingIndex(constraints, collection.id, first.definition.scope))
     }
 
     private func isCutElement(_ value: Value) -> Bool {
@@ -122,11 +126,12 @@ extension Planner {
     }
 
     private func source(
-        _ candidate: Candidate, _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace,
+        _ candidate: Candidate, _ constraints: Constraints, _ sortFields: [Query.Order],
+        in collection: ScannedCollection,
         within bounds: KeyRange
     ) -> QueryPlan.Source {
         let definition = candidate.definition
-        var prefix = IndexKey.definitionPrefix(definition, collectionPrefix: place.prefix)
+        var prefix = IndexKey.definitionPrefix(definition, collectionPrefix: collection.prefix)
         for field in definition.fields.dropLast(sortFields.count) {
             if field.kind == .contains, let membership = candidate.membership {
                 IndexValue.appendCut(membership.value, to: &prefix)
@@ -139,7 +144,7 @@ extension Planner {
             properties: Self.properties(definition), isGroupScope: definition.scope == .collectionGroup)
     }
 
-    /// The ranges of suffixes: of their first component, which is the name when nothing is sorted by.
+    /// The ranges of suffixes: of their first component, which is the name when there are no sort fields.
     private func ranges(
         _ definition: IndexDefinition, _ constraints: Constraints, _ sortFields: [Query.Order], within bounds: KeyRange
     ) -> [KeyRange] {
@@ -168,7 +173,7 @@ extension Planner {
         return "(" + (fields + ["__name__ \(definition.nameDescending ? "DESC" : "ASC")"]).joined(separator: ", ") + ")"
     }
 
-    /// The definition that production would ask for: the equalities, then the order.
+    /// The definition that production would request: the equalities, then the order.
     func missingIndex(
         _ constraints: Constraints, _ collectionID: String, _ scope: IndexDefinition.Scope
     ) -> IndexDefinition {

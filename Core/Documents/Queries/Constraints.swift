@@ -1,7 +1,7 @@
 import HearthEngine
 import HearthModel
 
-/// What a conjunction demands, field by field.
+/// The conditions of a conjunction, field by field.
 struct Constraints {
     struct Membership {
         var path: FieldPath
@@ -11,10 +11,10 @@ struct Constraints {
     }
 
     let predicates: [NormalizedQuery.Predicate]
-    /// The values let through, for every field with a filter other than an array membership; in order of first mention.
+    /// The allowed values, for every field with a filter other than an array membership; in order of first mention.
     private(set) var fields: [(path: FieldPath, ranges: ValueRanges)] = []
     private(set) var memberships: [Membership] = []
-    /// The names let through, relative to the query's `namePrefix`; nil without a filter on `__name__`.
+    /// The allowed names, relative to the query's `namePrefix`; nil without a filter on `__name__`.
     private(set) var names: ValueRanges?
 
     /// Nil when the conjunction contradicts itself and can have no results.
@@ -39,7 +39,7 @@ struct Constraints {
         }
     }
 
-    /// False when nothing is left.
+    /// False when no value is left.
     private mutating func narrow(_ path: FieldPath, to ranges: ValueRanges) -> Bool {
         guard let known = fields.firstIndex(where: { $0.path == path }) else {
             fields.append((path, ranges))
@@ -62,7 +62,7 @@ struct Constraints {
         fields.first { $0.path == path }?.ranges ?? .any
     }
 
-    /// Whether a field is fixed by an equality, so that ordering by it is without effect. IS_NULL and IS_NAN fix it too.
+    /// Whether an equality fixes a field, so that ordering by it has no effect. IS_NULL and IS_NAN fix it too.
     func isEquality(_ path: FieldPath) -> Bool {
         predicates.contains { predicate in
             guard predicate.path == path else { return false }
@@ -88,14 +88,14 @@ struct Constraints {
         }
     }
 
-    /// The filters on fields that remain to be checked on documents.
+    /// The filters on fields that must still be checked on documents.
     func residual(covered: Set<Int>) -> [NormalizedQuery.Predicate] {
         predicates.indices.filter { !covered.contains($0) && predicates[$0].path != nil }.map { predicates[$0] }
     }
 
     // MARK: Against the order
 
-    /// The order without the name and without what equalities fix.
+    /// The order without the name and without fields that equalities fix.
     func sortFields(_ query: NormalizedQuery) -> [Query.Order] {
         query.orders.filter { !$0.field.isDocumentName && !isEquality($0.field) }
     }
@@ -108,7 +108,7 @@ struct Constraints {
         }
     }
 
-    /// The constant parts that stand before the first sort field in the order.
+    /// The constant parts before the first sort field in the order.
     func constantsBefore(_ path: FieldPath, _ query: NormalizedQuery) -> [QueryPlan.OrderPart] {
         query.orders.prefix { $0.field != path }.compactMap(constant)
     }

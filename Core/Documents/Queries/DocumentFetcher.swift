@@ -1,12 +1,12 @@
 import HearthEngine
 import HearthModel
 
-/// Reads the documents of a query's results, in the order in which an index gives their keys.
+/// Reads the documents of a query's results, in the order in which an index returns their keys.
 ///
-/// Often that is the order of the keys themselves: ids that grow with time in a query by time, equal values, where names
-/// decide. Then the documents lie one behind the other in the store, and a walk along them costs a third of looking each one
-/// up. So a walk is tried; where it doesn't lead to the next key, documents are looked up for a while, the longer the less
-/// often it does.
+/// Often that is the order of the keys themselves: ids that grow with time in a query by time, or equal values, which
+/// names order. Then the documents are adjacent in the store, and a walk along them costs a third of separate look-ups.
+/// So a walk is tried first. When it does not lead to the next key, documents are looked up separately for a while; the
+/// less often walks succeed, the longer.
 final class DocumentFetcher {
     private let snapshot: any Snapshot
     private let reverse: Bool

@@ -1,13 +1,12 @@
 import HearthEngine
 import HearthModel
 
-/// Walks over what lies below a place without looking at documents: collection ids, and documents that are missing but
-/// have descendants.
+/// Lists collection ids, and documents including missing ones that have descendants, without reading documents.
 ///
-/// At present both skip from one id to the next: their cost is that of their answer. In the past everything below the
-/// place is looked at, because an id counts by what existed then.
+/// In the present state both skip from one id to the next: their cost is proportional to their answer. In the past
+/// everything below the path is read, because an id counts only when it existed then.
 package enum Listing {
-    /// A document of a collection, or the place of one.
+    /// A document of a collection, or a missing one that has descendants.
     package struct Item: Sendable {
         package var key: [UInt8]
         package var document: StoredDocument?
@@ -15,7 +14,7 @@ package enum Listing {
 
     /// The ids of the collections directly below a document or the root, in the order of their UTF-8 bytes.
     /// - Parameters:
-    ///   - after: ids up to and with this one are left out.
+    ///   - after: ids up to and including this one are left out.
     ///   - limit: at most so many ids.
     package static func collectionIDs(
         below parent: ResourcePath, after: String?, limit: Int, view: ReadView
@@ -39,15 +38,15 @@ package enum Listing {
 
     /// The documents of a collection in the order of names, and the missing ones between them.
     /// - Parameters:
-    ///   - after: the key of the item to begin behind.
+    ///   - after: the key of the item before the first one.
     ///   - limit: at most so many items.
-    ///   - bytesMax: the last item is the first behind documents of so many bytes.
+    ///   - bytesMax: the last item is the first after documents of so many bytes.
     package static func items(
         of collection: ResourcePath, after: [UInt8]?, limit: Int, bytesMax: Int, view: ReadView
     ) throws(Status) -> [Item] {
         let below = DocumentKey.encodeSegments(collection)
         let direct = DocumentKey.collectionPrefix(collection)
-        // Behind the prefix both kinds of keys go on with the document's SEG.
+        // After the prefix both kinds of keys continue with the document's SEG.
         let lastSegment = after.map { Array($0.dropFirst(direct.count).dropLast()) }
         let documents = try DirectDocuments(prefix: direct, afterSegment: lastSegment, view: view)
         let start = lastSegment.map { KeyRange.successor(ofPrefix: below + $0) ?? below } ?? below
@@ -55,7 +54,7 @@ package enum Listing {
         var items: [Item] = []
         var document = try documents.next()
         var segment = try walker.nextSegment().map { Array($0.dropFirst(below.count)) }
-        // Of all but the last item.
+        // All but the last item.
         var bytes = 0
         while items.count < limit, bytes < bytesMax, document != nil || segment != nil {
             bytes += items.last?.document?.fields.count ?? 0

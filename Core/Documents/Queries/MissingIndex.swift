@@ -1,16 +1,16 @@
 import HearthModel
 import HearthWire
 
-/// The refusal of a query for want of an index, as production words it, for `--require-indexes`.
+/// The error of a query without its index, in production's words, for `--require-indexes`.
 package enum MissingIndex {
     package static func status(_ index: IndexDefinition, database: DatabaseName) -> Status {
         let payload = Self.payload(index, database: database)
-        let place =
+        let page =
             database.database == DatabaseName.defaultDatabase
             ? "firestore/indexes" : "firestore/databases/\(database.database)/indexes"
         return .failedPrecondition(
             "The query requires an index. You can create it here: https://console.firebase.google.com/v1/r/project/"
-                + "\(database.project)/\(place)?create_composite=\(payload) or add to firestore.indexes.json: "
+                + "\(database.project)/\(page)?create_composite=\(payload) or add to firestore.indexes.json: "
                 + definitionJSON(index))
     }
 
@@ -43,7 +43,7 @@ package enum MissingIndex {
         return result
     }
 
-    /// The unpadded base64url form of a google.firestore.admin.v1.Index that names what is missing.
+    /// The unpadded base64url form of a google.firestore.admin.v1.Index that describes the missing index.
     static func payload(_ index: IndexDefinition, database: DatabaseName) -> String {
         var bytes: [UInt8] = []
         let name = "\(database.string)/collectionGroups/\(index.collectionID)/indexes/_"

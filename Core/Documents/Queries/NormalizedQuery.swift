@@ -2,17 +2,17 @@ import HearthEngine
 import HearthModel
 import HearthWire
 
-/// A query that is checked and brought into the form in which it is planned and matched: disjunctive normal form, the
-/// completed order, cursors as order-key bounds.
+/// A checked query in the form in which it is planned and matched: disjunctive normal form, the completed order,
+/// cursors as order-key bounds.
 package struct NormalizedQuery: Sendable {
-    /// A filter that can't be taken apart further; IN and ARRAY_CONTAINS_ANY have become alternatives.
+    /// A filter that can't be decomposed further; IN and ARRAY_CONTAINS_ANY have become alternatives.
     enum Predicate: Sendable {
         case field(FieldPath, Filter.Operator, Value)
         case unary(FieldPath, Filter.UnaryOperator)
-        /// A filter on `__name__`: the path keys that it lets through.
+        /// A filter on `__name__`: the path keys that it allows.
         case names(ValueRanges)
 
-        /// The field that is looked at; nil for the name.
+        /// The filtered field; nil for the name.
         var path: FieldPath? {
             switch self {
             case .field(let path, _, _), .unary(let path, _): path
@@ -29,14 +29,14 @@ package struct NormalizedQuery: Sendable {
     let disjunction: [Conjunction]
     /// The completed order; its last field is `__name__`.
     let orders: [Query.Order]
-    /// Bounds of order keys, lower inclusive and upper exclusive, as the cursors say.
+    /// Bounds of order keys, lower inclusive and upper exclusive, from the cursors.
     private(set) var bounds: KeyRange
 
-    /// The path key, without terminator, under which all documents of the scope lie: of the collection, or of the parent
-    /// where the scope spans several. Names in order keys are relative to it.
+    /// The path key, without terminator, of the common ancestor of all documents in the scope: of the collection, or of
+    /// the parent where the scope spans several. Names in order keys are relative to it.
     let namePrefix: [UInt8]
 
-    /// About what the query takes in memory where a transaction relies on it: itself, its filter in normal form, and the
+    /// The approximate memory of the query where a transaction relies on it: itself, its filter in normal form, and the
     /// values as keys by which its lock is found.
     var heldBytes: Int {
         var measure = ValueMeasure()
@@ -72,8 +72,8 @@ package struct NormalizedQuery: Sendable {
     var nameDescending: Bool { orders[orders.count - 1].descending }
 
     /// Checks a query and completes it.
-    /// - Parameter existing: further fields that results must have, which the order has behind those of inequalities;
-    ///   aggregations name theirs here.
+    /// - Parameter existing: further fields that results must have; in the order they follow those of inequalities.
+    ///   Used by aggregations.
     /// - Throws: INVALID_ARGUMENT, with Google's wordings, in Google's order of checks.
     package init(_ query: Query, existing: [FieldPath] = []) throws(Status) {
         self.query = query
@@ -103,15 +103,15 @@ package struct NormalizedQuery: Sendable {
                 "Too many disjunctions after normalization. Result had \(size.conjunctions) disjunctions which is more "
                     + "than the maximum of \(Limits.disjunctionsMax)")
         }
-        // Far beyond what is allowed: refused before it is built. The exact figures come after checks that go before.
+        // Far more than allowed: fails before it is built. The exact figures come after earlier checks.
         if size.predicates > 100 * Limits.queryComponentsMax {
             throw QueryRules.tooManyComponents(query, size.predicates)
         }
         return try expand(filter, query)
     }
 
-    /// How many conjunctions `expand` would give, and how many predicates in all, without building them; capped, so that
-    /// nothing overflows.
+    /// How many conjunctions `expand` would return, and how many predicates in all, without building them; capped, so
+    /// that nothing overflows.
     private static func normalFormSize(_ filter: Filter) -> (conjunctions: Int, predicates: Int) {
         let cap = 1_000_000
         switch filter {
@@ -172,7 +172,7 @@ package struct NormalizedQuery: Sendable {
         path.isDocumentName ? .names(try nameRanges(op, value, query)) : .field(path, op, value)
     }
 
-    /// The path keys that a filter on `__name__` lets through. They aren't cut like values, so the ranges are exact.
+    /// The path keys that a filter on `__name__` allows. They aren't cut like values, so the ranges are exact.
     private static func nameRanges(
         _ op: Filter.Operator, _ operand: Value, _ query: Query
     ) throws(Status) -> ValueRanges {
@@ -183,7 +183,7 @@ package struct NormalizedQuery: Sendable {
         }
         guard case .reference(let name) = operand else { return .empty }
         let key = try pathKey(name, in: query)
-        // Not the key with a byte behind: in descending form that would stand before the key.
+        // Not the key with an additional byte: in descending form that would come before the key.
         let after = KeyRange.successor(ofPrefix: key) ?? [0xFF]
         return switch op {
         case .lessThan: .names(from: [], to: key)
@@ -208,7 +208,7 @@ package struct NormalizedQuery: Sendable {
 
     /// - Parameter implied: the fields of inequalities and aggregations.
     private static func completeOrders(_ explicit: [Query.Order], implied: [FieldPath]) -> [Query.Order] {
-        // Nothing can come behind the name; `QueryRules` has seen to it that nothing would have to.
+        // Nothing can come after the name; `QueryRules` has checked that nothing would have to.
         if explicit.last?.field.isDocumentName ?? false { return explicit }
         var orders = explicit
         let descending = explicit.last?.descending ?? false
@@ -271,13 +271,13 @@ package struct NormalizedQuery: Sendable {
         }
     }
 
-    /// The path key of a reference that is a position in the order of names. Its document needs not exist.
+    /// The path key of a reference that is a position in the order of names. Its document need not exist.
     private static func pathKey(_ string: String, in query: Query) throws(Status) -> [UInt8] {
         let name = try ResourceName(reference: string, in: query.parent.database)
         return DocumentKey.encodePath(name.path)
     }
 
-    /// A path key as a position among names relative to a prefix; what lies outside stands before or after all of them.
+    /// A path key as a position among names relative to a prefix; keys outside come before or after all of them.
     static func relative(_ pathKey: [UInt8], to prefix: [UInt8]) -> [UInt8] {
         if pathKey.starts(with: prefix) { return Array(pathKey.dropFirst(prefix.count)) }
         return UTF8Order.compare(pathKey, prefix) < 0 ? [0x00] : [0xFF]
@@ -285,16 +285,16 @@ package struct NormalizedQuery: Sendable {
 
     // MARK: Order keys
 
-    /// A document's name as it stands in order keys.
+    /// A document's name as it appears in order keys.
     func relativeName(key: [UInt8]) -> [UInt8] {
         if case .collection = query.scope {
-            // The collection's prefix and its terminator lead the key.
+            // The collection's prefix and its terminator begin the key.
             return Array(key.dropFirst(namePrefix.count + 1))
         }
         return Array((DocumentKey.toPathKey(key) ?? key).dropFirst(namePrefix.count))
     }
 
-    /// The key by which a document stands in this query's results; nil when it lacks a field of the order.
+    /// The key that orders a document in this query's results; nil when it lacks a field of the order.
     func orderKey(fields: [UInt8], key: [UInt8]) throws(Status) -> [UInt8]? {
         try orderKey(FieldsReader(fields), key: key)
     }
@@ -312,10 +312,10 @@ package struct NormalizedQuery: Sendable {
         return bytes
     }
 
-    /// The rest of this query's results, behind a document that was its last so far.
+    /// The rest of this query's results, after a document that was its last so far.
     /// - Parameters:
-    ///   - remaining: what is left of the limit.
-    ///   - offset: what is left to be skipped.
+    ///   - remaining: the rest of the limit.
+    ///   - offset: the rest of the results to skip.
     package func continued(after result: QueryResult, remaining: Int?, offset: Int) throws(Status) -> NormalizedQuery {
         guard let last = try orderKey(fields: result.document.fields, key: result.key) else { return self }
         return continued(after: last, remaining: remaining, offset: offset)
@@ -325,7 +325,7 @@ package struct NormalizedQuery: Sendable {
         var rest = self
         rest.query.limit = remaining
         rest.query.offset = offset
-        // Complete order keys are no prefixes of others, so nothing else lies before the successor.
+        // Complete order keys are not prefixes of others, so nothing else lies before the successor.
         rest.bounds.lower = KeyRange.successor(ofPrefix: orderKey) ?? orderKey
         return rest
     }
@@ -338,7 +338,7 @@ package struct NormalizedQuery: Sendable {
         return other
     }
 
-    /// Where a result stands in this query's order; can be given to `continued` later.
+    /// The position of a result in this query's order; can be passed to `continued` later.
     package func position(of result: QueryResult) throws(Status) -> [UInt8] {
         try orderKey(fields: result.document.fields, key: result.key) ?? []
     }

@@ -2,13 +2,13 @@ import HearthModel
 
 /// Cuts a collection group into parts of about equal size.
 package enum Partitions {
-    /// Documents that a part has at least; smaller groups are not cut.
+    /// Minimum number of documents in a part; smaller groups are not cut.
     package static let partSizeMin = 128
 
     /// The keys of documents at which parts begin, ascending in the order of names.
     /// - Parameters:
     ///   - query: a collection group by name, without filters.
-    ///   - count: the cuts wanted; fewer are made when the parts would be too small.
+    ///   - count: the requested number of cuts; fewer are made when the parts would be too small.
     package static func cuts(_ query: NormalizedQuery, count: Int, view: ReadView) throws(Status) -> [[UInt8]] {
         let total = try self.count(query, view)
         let cuts = min(count, total / partSizeMin)

@@ -1,20 +1,21 @@
 import HearthEngine
 import HearthModel
 
-/// What a query is filed under in a `QueryIndex`: for each of its alternatives one thing that all its results have.
+/// The keys under which a query is filed in a `QueryIndex`: for each of its alternatives one property that all its
+/// results have.
 struct QueryAnchors {
     private(set) var values: [(path: FieldPath, key: [UInt8])] = []
     private(set) var members: [(path: FieldPath, key: [UInt8])] = []
     private(set) var ranges: [FieldPath: KeyRange] = [:]
     /// Of names, as path keys.
     private(set) var names: KeyRange?
-    /// An alternative demands nothing of the kind.
+    /// An alternative has no such condition.
     private(set) var isAlways = false
     private let withinCursors: Bool
 
     /// - Parameters:
     ///   - withinCursors: false when changes outside of the query's cursors concern it as well.
-    ///   - crowd: how many others are filed under a value; asked when there are several to choose from.
+    ///   - crowd: how many others are filed under a value; called when there are several to choose from.
     init(
         _ query: NormalizedQuery, withinCursors: Bool = true, crowd: (FieldPath, [UInt8]) -> Int = { _, _ in 0 }
     ) {
@@ -42,7 +43,7 @@ struct QueryAnchors {
         }
         if let field = constraints.fields.first { return add(Self.hull(field.ranges), field.path) }
         if let order = query.orders.first {
-            // Whatever is ordered by has a value.
+            // Every field of the order has a value.
             if !order.field.isDocumentName { return add(Self.hull(.any), order.field) }
             if let names = names(between: query, order) { return add(names: names) }
         }
@@ -65,7 +66,8 @@ struct QueryAnchors {
             upper: ValueRanges.greater(lhs.upper, rhs.upper))
     }
 
-    /// What the filters and the cursors leave of the first field of the order; nil when they say nothing about it.
+    /// The values of the first field of the order that the filters and the cursors allow; nil when they do not restrict
+    /// it.
     private func range(
         of order: Query.Order, _ constraints: Constraints, _ query: NormalizedQuery
     ) -> KeyRange? {
@@ -84,7 +86,7 @@ struct QueryAnchors {
         return range
     }
 
-    /// The first values of the cursors: the least that is let through and the greatest. Whether they themselves are doesn't
+    /// The first values of the cursors: the least and the greatest that are allowed. Whether they are inclusive doesn't
     /// matter here: further values may decide that.
     private func ends(_ query: Query, _ order: Query.Order) -> (least: Value?, greatest: Value?) {
         if !withinCursors { return (nil, nil) }
@@ -93,7 +95,7 @@ struct QueryAnchors {
         return order.descending ? (end, start) : (start, end)
     }
 
-    /// The names that filters let through.
+    /// The names that filters allow.
     private static func names(_ constraints: Constraints) -> KeyRange? {
         for case .names(let ranges) in constraints.predicates { return hull(ranges) }
         return nil
@@ -114,7 +116,7 @@ struct QueryAnchors {
             let name = try ResourceName(reference: string, in: query.query.parent.database)
             return DocumentKey.encodePath(name.path)
         } catch {
-            // Checked when the query was normalised; without a bound more is looked at, and nothing is missed.
+            // Checked when the query was normalised; without a bound more is examined, and nothing is missed.
             return nil
         }
     }

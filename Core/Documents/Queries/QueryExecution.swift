@@ -16,26 +16,26 @@ package struct QueryResult: Sendable {
     }
 }
 
-/// A running query: gives its results one after the other, in order, from one view.
+/// A running query: returns its results one after the other, in order, from one view.
 ///
-/// Used by one thread at a time. It holds the view's snapshot open, so its owner lets go of it when nobody reads.
+/// Used by one thread at a time. It holds the view's snapshot open, so its owner releases it when it is no longer read.
 package final class QueryExecution {
     package let query: NormalizedQuery
     let plan: QueryPlan
     package let view: ReadView
     package let meter: WorkMeter
     private let keysOnly: Bool
-    /// Made by the first step: of a state of the past it costs a walk over what has changed since, which is no work for
-    /// those who only plan.
+    /// Made by the first step: for a past state it costs a walk over the changes since, which callers that only plan
+    /// should not pay.
     private var started: (context: QueryContext, stream: CandidateStream)?
     private var remaining: Int
     private var toSkip: Int
-    /// Results that the query's offset has passed over so far.
+    /// Results that the query's offset has skipped so far.
     package private(set) var skippedResults = 0
     package private(set) var resultsReturned = 0
     private var nearest: [Neighbour]?
 
-    /// - Parameter requireIndexes: refuse, as production does, what only an index that is not defined would serve well.
+    /// - Parameter requireIndexes: fail, as production does, when only an undefined index would serve the query well.
     /// - Throws: FAILED_PRECONDITION for a missing index when `requireIndexes`.
     package convenience init(
         _ query: NormalizedQuery, view: ReadView, meter: WorkMeter = WorkMeter(), requireIndexes: Bool = false
@@ -80,7 +80,7 @@ package final class QueryExecution {
     /// Whether the work is proportional to the results, so that it may run in slices on an event loop.
     package var isLight: Bool { plan.isLight(query) && !view.isPast }
 
-    /// The next result; nil at the end, or when the query gives way (`WorkMeter.isPaused`).
+    /// The next result; nil at the end, or when the query yields (`WorkMeter.isPaused`).
     package func next() throws(Status) -> QueryResult? {
         if query.query.findNearest != nil { return try nextNearest() }
         guard remaining > 0 else { return nil }
@@ -114,7 +114,8 @@ package final class QueryExecution {
         return candidate.key
     }
 
-    /// The number of results, counted up to a limit: from the store's own count where the plan's ranges hold nothing else.
+    /// The number of results, counted up to a limit: by the store's own count where the plan's ranges contain nothing
+    /// else.
     package func count(limit: Int) throws(Status) -> Int {
         let limit = min(limit, remaining)
         guard !view.isPast, plan.isDisjoint, plan.branches.allSatisfy({ $0.sources.count == 1 && $0.isExact }) else {
@@ -154,8 +155,8 @@ package final class QueryExecution {
         }
     }
 
-    /// The keys of all results that were not given yet, with their distances: what has to be kept of a sorted query
-    /// whose documents are read later.
+    /// The keys of all remaining results, with their distances: the state of a sorted query whose documents are read
+    /// later.
     package func takeKeys() throws(Status) -> [(key: [UInt8], distance: Double?)] {
         if query.query.findNearest != nil {
             if nearest == nil { nearest = try searchNearest() }
@@ -171,7 +172,7 @@ package final class QueryExecution {
                 keys.append((key, nil))
             }
         } catch {
-            // It may be begun again.
+            // It may start again.
             meter.release(heldBytes)
             throw error
         }
@@ -200,7 +201,7 @@ package final class QueryExecution {
     }
 }
 
-/// A result of a nearest-neighbour search. Its document is read again when it is wanted: a thousand of them may take a
+/// A result of a nearest-neighbour search. Its document is read again on demand: a thousand of them may take a
 /// gigabyte.
 struct Neighbour {
     var key: [UInt8]

@@ -1,10 +1,10 @@
 import HearthModel
 import HearthWire
 
-/// Decides of single documents whether a query's scope and filter let them through.
+/// Decides for single documents whether they match a query's scope and filter.
 ///
-/// Used where no index answers: residual filters, states of the past, the validation of transactions, listeners. It
-/// compares values exactly, never by their cut index form.
+/// Used where no index answers: residual filters, past states, the validation of transactions, listeners. It compares
+/// values exactly, never by their cut index form.
 struct QueryMatcher: Sendable {
     let query: NormalizedQuery
     private let scope: ScopeMatcher
@@ -14,7 +14,7 @@ struct QueryMatcher: Sendable {
         scope = ScopeMatcher(query.query)
     }
 
-    /// Whether a document belongs to the query's results, cursors, offset and limit left aside.
+    /// Whether a document belongs to the query's results, ignoring cursors, offset and limit.
     func matches(key: [UInt8], fields: [UInt8]) throws(Status) -> Bool {
         try matches(key: key, FieldsReader(fields))
     }
@@ -101,7 +101,7 @@ struct QueryMatcher: Sendable {
         }
     }
 
-    /// Null and NaN as operands equal nothing, not even themselves: the unary filters ask for them.
+    /// Null and NaN as operands equal nothing, not even themselves: the unary filters test for them.
     private static func isComparable(_ operand: Value) -> Bool {
         let type = ValueOrder.typeClass(of: operand)
         return type != .null && type != .nan
@@ -112,7 +112,7 @@ struct QueryMatcher: Sendable {
     }
 }
 
-/// Which documents a query looks at, decided by their keys.
+/// The documents in a query's scope, decided by their keys.
 struct ScopeMatcher: Sendable {
     private let scope: Query.Scope
     private let prefix: [UInt8]

@@ -3,19 +3,19 @@ import HearthModel
 
 /// How one query is answered: a branch for each part of its result, merged in the query's order.
 struct QueryPlan: Sendable {
-    /// Ranges of one index, or of the documents themselves, whose suffixes behind `prefix` have the form
-    /// `components… name`.
+    /// Ranges of one index, or of the documents themselves, whose suffixes after `prefix` have the form `components…
+    /// name`.
     struct Source: Sendable {
         var keyspace: Keyspace
         var prefix: [UInt8]
-        /// Suffixes that are looked at, ascending and disjoint.
+        /// Suffixes that are scanned, ascending and disjoint.
         var ranges: [KeyRange]
         /// As explain shows it, for instance `(a ASC, __name__ ASC)`.
         var properties: String
         var isGroupScope: Bool
     }
 
-    /// A component of the order key, as a branch can tell it before it has read a document.
+    /// A component of the order key, as far as a branch knows it before it has read a document.
     enum OrderPart: Sendable {
         /// The same for all documents of the branch: an equality filter fixes it.
         case constant([UInt8])
@@ -29,7 +29,7 @@ struct QueryPlan: Sendable {
         }
     }
 
-    /// Values that are let through in one component of the suffixes.
+    /// Values that are allowed in one component of the suffixes.
     struct ComponentFilter: Sendable {
         var component: Int
         var ranges: ValueRanges
@@ -40,9 +40,9 @@ struct QueryPlan: Sendable {
         var sources: [Source]
         /// Walks downwards; suffixes appear complemented in order keys.
         var reverse: Bool
-        /// The components before the name in the suffixes: for each, whether it stands complemented in the index.
+        /// The components before the name in the suffixes: for each, whether it is complemented in the index.
         var complemented: [Bool]
-        /// The parts of the order key that are known, from its start. When not all are, the documents are sorted within
+        /// The known parts of the order key, from its start. When not all are known, the documents are sorted within
         /// equal parts.
         var parts: [OrderPart]
         /// The part of the name that all documents of the branch share, put before the suffix's name in order keys.
@@ -50,24 +50,25 @@ struct QueryPlan: Sendable {
         /// Put before a suffix's name to make a document key, or a path key when `nameIsPath`.
         var keyPrefix: [UInt8]
         var nameIsPath: Bool
-        /// Whether names stand complemented in the index.
+        /// Whether names are complemented in the index.
         var nameComplemented = false
-        /// Names that are let through, relative to the query's prefix, where the ranges leave that open.
+        /// Allowed names, relative to the query's prefix, where the ranges do not decide that.
         var names: ValueRanges?
-        /// Filters on components that the ranges leave open.
+        /// Filters on components that the ranges do not decide.
         var components: [ComponentFilter] = []
-        /// Filters that the sources leave open.
+        /// Filters that the sources do not decide.
         var residual: [NormalizedQuery.Predicate]
-        /// Filters of which one must let a document pass, besides `residual`; none when it is empty.
+        /// Filters of which a document must pass one, besides `residual`; none when it is empty.
         var alternatives: [NormalizedQuery.Conjunction] = []
-        /// Suffixes may hold documents of deeper collections or of other ids; only those of the scope count.
+        /// Suffixes may contain documents of deeper collections or of other ids; only those of the scope count.
         var checksScope = false
-        /// Every suffix in the ranges of the source, when there is one, is a result of the branch, and there are no others.
+        /// Every suffix in the ranges of the source, when there is one, is a result of the branch, and there are no
+        /// others.
         var isExact: Bool
-        /// The index that would serve the branch as in production, where this plan has to do without.
+        /// The index that production would use, where this plan works without it.
         var missingIndex: IndexDefinition?
 
-        /// Whether both walk over the same entries in the same order, and differ in what they filter there.
+        /// Whether both walk over the same entries in the same order, and differ only in their filters.
         func scansTheSame(as other: Branch) -> Bool {
             guard sources.count == 1, other.sources.count == 1, !residual.isEmpty, !other.residual.isEmpty,
                 components.isEmpty, other.components.isEmpty, names == nil, other.names == nil,

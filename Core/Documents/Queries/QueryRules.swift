@@ -1,7 +1,7 @@
 import HearthModel
 
-/// The rules of shape that a query must obey, with Google's wordings. Sources: "Query limitations" of the documentation,
-/// and messages of the service.
+/// The rules of shape that a query must obey, with Google's wordings. Sources: "Query limitations" of the
+/// documentation, and messages of the service.
 enum QueryRules {
     /// Rules of single filters.
     static func check(_ filter: Filter) throws(Status) {
@@ -15,8 +15,8 @@ enum QueryRules {
         }
     }
 
-    /// What an operand is made of must exist, and it must not be longer than an index keeps. It needn't be a value that a
-    /// document could hold: a list within a list is equal to nothing, and that is all.
+    /// The parts of an operand must exist, and it must not be longer than an index stores. It need not be a value that
+    /// a document could contain: a list within a list is simply equal to nothing.
     private static func checkOperand(_ op: Filter.Operator, _ value: Value, of path: FieldPath) throws(Status) {
         switch (op, value) {
         case (.in, .array(let values)), (.notIn, .array(let values)):
@@ -139,7 +139,7 @@ enum QueryRules {
                 throw .invalidArgument("order by clause cannot contain more fields after the key")
             }
         }
-        // The implied orders would come behind the name.
+        // The implied orders would come after the name.
         if orders.last?.field.isDocumentName ?? false,
             inequalities.contains(where: { field in !field.isDocumentName && !orders.contains { $0.field == field } })
         {

@@ -47,7 +47,7 @@ final class SuffixCursor {
 
     /// Moves to the first suffix that is not before `target` in the walk's direction.
     func seek(_ target: [UInt8]) throws(Status) -> Bool {
-        // Ranges that end before the target are passed over by `next` itself: their cursors end at once after the seek.
+        // `next` itself skips ranges that end before the target: their cursors end at once after the seek.
         while true {
             if let cursor { try cursor.seek(source.prefix + target) }
             let rangeBefore = rangeIndex
@@ -62,7 +62,7 @@ final class SuffixCursor {
     }
 }
 
-/// The suffixes that several sources have in common, by leaping each to the farthest of the others.
+/// The suffixes that several sources have in common: each leaps to the farthest of the others.
 final class JoinCursor {
     private let cursors: [SuffixCursor]
 

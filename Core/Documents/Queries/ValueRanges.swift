@@ -1,20 +1,20 @@
 import HearthEngine
 import HearthModel
 
-/// The values that filters on one field let through, as ascending disjoint ranges of encoded values.
+/// The values that filters on one field allow, as ascending disjoint ranges of encoded values.
 ///
-/// Every filter but the array ones is a union of ranges in the order of values; filters on one field under AND intersect.
-/// What the ranges can't say exactly, because an operand is longer than an index keeps, sets `needsCheck`.
+/// Every filter except the array ones is a union of ranges in the order of values; filters on one field under AND
+/// intersect. When the ranges are not exact, because an operand is longer than an index stores, `needsCheck` is set.
 struct ValueRanges: Sendable {
     private(set) var ranges: [KeyRange]
-    /// Documents that match the ranges must still be looked at.
+    /// Documents that match the ranges must still be checked.
     private(set) var needsCheck = false
 
-    /// Every value but none at all: the field exists.
+    /// Every value: the field exists.
     static let any = ValueRanges(ranges: [KeyRange(lower: [IndexValue.Tag.null], upper: [0xFF])])
     static let empty = ValueRanges(ranges: [])
 
-    /// Path keys from one on, up to but without another.
+    /// Path keys from one on, up to and excluding another.
     static func names(from lower: [UInt8], to upper: [UInt8] = [0xFF]) -> ValueRanges {
         ValueRanges(ranges: [KeyRange(lower: lower, upper: upper)])
     }
@@ -25,7 +25,7 @@ struct ValueRanges: Sendable {
 
     var isEmpty: Bool { ranges.isEmpty }
 
-    /// The encoded value when the ranges hold exactly one.
+    /// The encoded value when the ranges contain exactly one.
     var point: [UInt8]? {
         guard ranges.count == 1, !needsCheck, KeyRange(prefix: ranges[0].lower) == ranges[0],
             IndexValue.end(of: ranges[0].lower, from: 0, complemented: false)?.end == ranges[0].lower.count
@@ -134,7 +134,7 @@ struct ValueRanges: Sendable {
         return intersection
     }
 
-    /// What of several ranges lies within one.
+    /// The part of several ranges that lies within one.
     static func intersection(_ ranges: [KeyRange], _ bound: KeyRange) -> [KeyRange] {
         ranges.compactMap { range in
             let lower = UTF8Order.compare(range.lower, bound.lower) >= 0 ? range.lower : bound.lower
@@ -143,7 +143,7 @@ struct ValueRanges: Sendable {
         }
     }
 
-    /// Takes out what `other` holds; nothing where `other` isn't exact.
+    /// Removes the values of `other`; none where `other` isn't exact.
     func subtracting(_ other: ValueRanges) -> ValueRanges {
         var result = self
         if other.needsCheck {

@@ -1,26 +1,27 @@
 import HearthConcurrency
 import HearthModel
 
-/// Counts what a query looks at, and stops it when its caller is gone or its time is over.
+/// Counts the work of a query, and stops it when its caller has disconnected or its time is over.
 package final class WorkMeter {
     package private(set) var entriesScanned = 0
     package private(set) var documentsRead = 0
-    /// Entries at which it is asked again.
+    /// Entries after which `check` is called again.
     private var nextCheck = WorkMeter.checkEntries
     private var entriesMax = Int.max
     private var bytesMax = Int.max
     private var bytesRead = 0
-    /// Bytes of documents at which it is asked again.
+    /// Bytes of documents after which `check` is called again.
     private var nextCheckBytes = WorkMeter.checkBytes
-    /// Lets others go on, whose work waits for the same threads.
+    /// Lets other work continue that waits for the same threads.
     package var giveWay: (() -> Void)?
-    /// Asked every few hundred steps, and every few large documents; throws to end the query.
+    /// Called every few hundred steps, and every few large documents; throws to end the query.
     private let check: () throws(Status) -> Void
     private let memory: MemoryReservation?
     private var heldBytes = 0
-    /// Whether the query gives way where it would have to sort more than a few documents: it runs on an event loop.
+    /// Whether the query yields where it would have to sort more than a few documents: it runs on an event loop.
     package var mayPause = false
-    /// It has given way: that there was no next result doesn't say that there are no more. It goes on when it is asked again.
+    /// The query has yielded: the absence of a next result does not mean that there are no more. It continues with the
+    /// next call.
     package var isPaused = false
 
     package init(check: @escaping () throws(Status) -> Void = {}) {
@@ -28,7 +29,7 @@ package final class WorkMeter {
         memory = nil
     }
 
-    /// - Parameter memory: for what the query holds while it sorts; it belongs to the meter.
+    /// - Parameter memory: for the data that the query holds while it sorts; it belongs to the meter.
     package init(memory: MemoryReservation?, check: @escaping () throws(Status) -> Void) {
         self.check = check
         self.memory = memory
@@ -39,17 +40,17 @@ package final class WorkMeter {
 
     // MARK: Brief work
 
-    /// What a query fails with that turns out to be more work than `beBrief` allows.
+    /// The error of a query that needs more work than `beBrief` allows.
     package static let isHeavier = Status(.aborted, "The read takes more than some milliseconds.")
 
-    /// From now on only so much may be read as takes some milliseconds: 1,024 entries, and documents of 2 MiB.
+    /// From here on the query may read only some milliseconds' worth: 1,024 entries, and documents of 2 MiB.
     package func beBrief() {
         entriesMax = entriesScanned + Limits.briefEntriesMax
         bytesMax = bytesRead + Limits.briefBytesMax
         nextCheck = min(nextCheck, entriesMax + 1)
     }
 
-    /// Ends what `beBrief` began.
+    /// Ends the effect of `beBrief`.
     package func takeTime() {
         entriesMax = .max
         bytesMax = .max
@@ -64,23 +65,23 @@ package final class WorkMeter {
     package func chargeDocument(_ bytes: Int) {
         documentsRead += 1
         bytesRead += bytes
-        // The next entry asks.
+        // The next entry calls it.
         if bytesRead >= nextCheckBytes || bytesRead > bytesMax { nextCheck = 0 }
     }
 
     @inline(__always)
     package func chargeEntry() throws(Status) {
         entriesScanned += 1
-        if entriesScanned >= nextCheck { try look() }
+        if entriesScanned >= nextCheck { try checkBounds() }
     }
 
     /// Entries that were counted together.
     func charge(entries: Int) throws(Status) {
         entriesScanned += entries
-        if entriesScanned >= nextCheck { try look() }
+        if entriesScanned >= nextCheck { try checkBounds() }
     }
 
-    private func look() throws(Status) {
+    private func checkBounds() throws(Status) {
         if entriesScanned > entriesMax || bytesRead > bytesMax { throw Self.isHeavier }
         nextCheck = entriesScanned + Self.checkEntries
         nextCheckBytes = bytesRead + Self.checkBytes
@@ -89,11 +90,11 @@ package final class WorkMeter {
         giveWay?()
     }
 
-    /// How much more is taken than is needed at the moment, because each step has to ask what all share.
+    /// How much more is reserved than is needed at the moment, because each reservation must use the shared budget.
     private static let heldStepBytes = 256 << 10
 
-    /// Counts what the query holds from now on.
-    /// - Throws: RESOURCE_EXHAUSTED when that is more than the query may hold, or than queries together leave it.
+    /// Counts memory that the query holds from now on.
+    /// - Throws: RESOURCE_EXHAUSTED when that is more than the query may hold, or than all queries together leave.
     package func hold(_ bytes: Int) throws(Status) {
         heldBytes += bytes
         if heldBytes > Limits.queryMemoryBytesMax {
@@ -110,7 +111,7 @@ package final class WorkMeter {
         }
     }
 
-    /// Counts what the query doesn't hold any more.
+    /// Uncounts memory that the query has released.
     package func release(_ bytes: Int) {
         heldBytes -= bytes
         if let memory, heldBytes + 2 * Self.heldStepBytes < memory.bytes { memory.resize(to: heldBytes) }

@@ -3,11 +3,11 @@ import HearthModel
 import HearthWire
 import Synchronization
 
-/// Which documents somebody watches, as coarse as an index needs it.
+/// The documents that a receiver watches, as coarse as an index needs it.
 package enum WatchScope: Hashable, Sendable {
     /// One document, by its key.
     case document([UInt8])
-    /// The documents of one collection, by what their keys begin with.
+    /// The documents of one collection, by the prefix of their keys.
     case collection([UInt8])
     /// The documents of all collections with an id, by its UTF-8 bytes.
     case collectionGroup([UInt8])
@@ -29,9 +29,9 @@ package enum WatchScope: Hashable, Sendable {
     }
 }
 
-/// Takes commits that concern what it watches.
+/// Receives commits that concern the documents that it watches.
 package protocol ChangeReceiver: AnyObject, Sendable {
-    /// Told of commits in order, on the writer's thread, under the hub's lock: hands them on and returns.
+    /// Is notified of commits in order, on the writer's thread, under the hub's lock: passes them on and returns.
     func receive(_ event: ChangeEvent)
 }
 
@@ -40,14 +40,14 @@ package enum ChangeEvent: Sendable {
     case committed(ChangeSet, scopes: [[WatchScope]])
     /// Everything was deleted, by a commit that leaves no history.
     case cleared(version: Int64)
-    /// The database is closed; why.
+    /// The database is closed, with the reason.
     case closed(Status)
 }
 
-/// Tells of each commit those whom it may concern.
+/// Notifies the receivers that each commit may concern.
 ///
-/// A commit looks up its documents' scopes, so what nobody watches costs nothing, and many who watch other collections cost
-/// nothing either. A receiver stands for many listeners: those of one event loop.
+/// A commit looks up its documents' scopes, so unwatched documents cost nothing, and receivers that watch other
+/// collections cost nothing either. A receiver represents many listeners: those of one event loop.
 package final class ChangeHub: Sendable {
     private struct Entry {
         var receiver: any ChangeReceiver
@@ -55,14 +55,14 @@ package final class ChangeHub: Sendable {
     }
 
     private struct State {
-        /// All commits up to this version have been handed on.
+        /// All commits up to this version have been delivered.
         var version: Int64
         var scopes: [WatchScope: [ObjectIdentifier: Entry]] = [:]
         var isClosed = false
     }
 
     private let state: Mutex<State>
-    /// Which collections the commits changed that have been handed on.
+    /// Which collections the delivered commits changed.
     let history: FeedIndex
 
     init(version: Int64, feed: SharedCacheBytes) {
@@ -85,7 +85,7 @@ package final class ChangeHub: Sendable {
         }
     }
 
-    /// Ends what one call of `add` began.
+    /// Ends the watch that one call of `add` began.
     package func remove(_ scopes: [WatchScope], for receiver: any ChangeReceiver) {
         state.withLock { state in
             let id = ObjectIdentifier(receiver)
@@ -101,7 +101,7 @@ package final class ChangeHub: Sendable {
         }
     }
 
-    /// Runs `body` with the version up to which all commits have been handed on, before any later one is.
+    /// Runs `body` with the version up to which all commits have been delivered, before any later one is.
     package func withVersion(_ body: (Int64) -> Void) {
         state.withLock { body($0.version) }
     }
@@ -109,18 +109,18 @@ package final class ChangeHub: Sendable {
     // MARK: The writer's thread
 
     func committed(_ set: ChangeSet) {
-        // Before listeners hear of it: they may ask what changed.
+        // Before listeners are notified: they may request the changes.
         history.append(set)
         state.withLock { state in
             state.version = set.version
             if state.scopes.isEmpty { return }
             var receivers: [ObjectIdentifier: any ChangeReceiver] = [:]
-            func look(_ scope: WatchScope) {
+            func collect(_ scope: WatchScope) {
                 guard let entries = state.scopes[scope] else { return }
                 for (id, entry) in entries { receivers[id] = entry.receiver }
             }
             let scopes = set.changes.map { Self.scopes(of: $0.key) }
-            for each in scopes { for scope in each { look(scope) } }
+            for each in scopes { for scope in each { collect(scope) } }
             for receiver in receivers.values { receiver.receive(.committed(set, scopes: scopes)) }
         }
     }
@@ -149,7 +149,7 @@ package final class ChangeHub: Sendable {
         return scopes
     }
 
-    /// All collections with the id of the one that a document is in.
+    /// All collections with the id of the collection that a document is in.
     static func group(of key: [UInt8]) -> WatchScope? {
         var position = 0
         var start = 0
@@ -163,7 +163,7 @@ package final class ChangeHub: Sendable {
     }
 }
 
-/// A query of which somebody wants to know every change of the result.
+/// A query whose subscribers need every change of the result.
 package struct LiveQuery: Sendable {
     package let query: NormalizedQuery
     private let matcher: QueryMatcher
@@ -173,8 +173,8 @@ package struct LiveQuery: Sendable {
         matcher = QueryMatcher(query)
     }
 
-    /// About how many bytes the query takes while it is watched, with what it is filed under; not what belongs to listeners.
-    /// - Parameter requestBytes: its size on the wire, of which its names and values have their size.
+    /// The approximate memory of the query while it is watched, with its filing keys; without the memory of listeners.
+    /// - Parameter requestBytes: its size on the wire, which its names and values determine.
     package func heldBytes(requestBytes: Int) -> Int {
         var bytes = Self.ownBytes + 3 * requestBytes
         for conjunction in query.disjunction {
@@ -189,7 +189,7 @@ package struct LiveQuery: Sendable {
         return bytes
     }
 
-    // As measured with 3,000 targets of one text, and of IN with 30 short ones.
+    // As measured with 3,000 targets of one string, and of IN with 30 short ones.
     private static let ownBytes = 1536
     private static let predicateBytes = 384
 
@@ -204,7 +204,7 @@ package struct LiveQuery: Sendable {
         }
     }
 
-    /// Whether a document's place depends on others: a change of one can bring in or push out another.
+    /// Whether a document's membership depends on others: a change of one can add or remove another.
     package var isWindow: Bool { query.query.limit != nil || query.query.offset > 0 }
 
     package var scope: WatchScope { query.query.watchScope }
@@ -212,26 +212,26 @@ package struct LiveQuery: Sendable {
     /// Whether a document can belong to the result by its name alone.
     package func concerns(_ key: [UInt8]) -> Bool { ChangeHub.scopes(of: key).contains(scope) }
 
-    /// Whether a document in one state lies behind a position of the query's order (`NormalizedQuery.position`), or isn't of
-    /// the result at all.
+    /// Whether a document in one state lies after a position of the query's order (`NormalizedQuery.position`), or
+    /// isn't in the result at all.
     package func isBehind(_ position: [UInt8], _ document: FieldTable?, key: [UInt8]) throws(Status) -> Bool {
         guard let document, try matches(document, key: key) else { return true }
         guard let orderKey = try query.orderKey(document, key: key) else { return true }
         return UTF8Order.compare(orderKey, position) > 0
     }
 
-    /// Where a document that matches stands in the query's order (`NormalizedQuery.position`).
+    /// The position of a matching document in the query's order (`NormalizedQuery.position`).
     package func position(of document: FieldTable, key: [UInt8]) throws(Status) -> [UInt8]? {
         try query.orderKey(document, key: key)
     }
 
-    /// Whether a document in one state belongs to the result, limit and offset left aside.
+    /// Whether a document in one state belongs to the result, ignoring limit and offset.
     package func matches(_ document: StoredDocument?, key: [UInt8]) throws(Status) -> Bool {
         guard let document else { return false }
         return try matches(FieldsReader(document.fields), key: key)
     }
 
-    /// The same of a document that many queries look at.
+    /// The same for a document that many queries read.
     package func matches(_ document: FieldTable?, key: [UInt8]) throws(Status) -> Bool {
         guard let document else { return false }
         return try matches(document, key: key)
@@ -246,7 +246,7 @@ package struct LiveQuery: Sendable {
 }
 
 extension Query {
-    /// The narrowest scope that holds all documents that the query looks at.
+    /// The narrowest scope that contains all documents in the query's scope.
     var watchScope: WatchScope {
         switch scope {
         case .collection(let id): .collection(DocumentKey.collectionPrefix(parent.path.appending(id)))

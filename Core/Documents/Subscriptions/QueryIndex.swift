@@ -2,12 +2,12 @@ import HearthEngine
 import HearthModel
 import HearthWire
 
-/// Finds, among many queries that look at the same documents, those whose result a change of a document can concern.
+/// Finds, among many queries over the same documents, those whose result a change of a document can concern.
 ///
-/// Every alternative of a query is filed under one thing that it demands: a value of a field, an element of an array, a range
-/// of a field's values or of names. A document concerns only those that are filed under what it has, so a commit costs what
-/// the queries that it may touch cost, and its own fields, however many other queries there are and whatever fields they name.
-/// Queries that demand nothing of the kind are always looked at.
+/// Every alternative of a query is filed under one condition: a value of a field, an element of an array, a range of a
+/// field's values or of names. A document concerns only the queries that are filed under its own properties. So a
+/// commit costs as much as its own fields and the queries that it may touch, however many other queries there are and
+/// whatever fields they name. Queries without such a condition are always checked.
 package struct QueryIndex<Element: AnyObject> {
     private typealias Elements = [ObjectIdentifier: Element]
 
@@ -21,8 +21,8 @@ package struct QueryIndex<Element: AnyObject> {
         var isEmpty: Bool { values.isEmpty && members.isEmpty && ranges.count == 0 }
     }
 
-    /// The field paths that queries are filed under, segment by segment, so that a document's fields find theirs. Names are
-    /// compared by their bytes, as everywhere.
+    /// The field paths that queries are filed under, segment by segment, so that a document's fields can be looked up.
+    /// Names are compared by their bytes, as everywhere.
     private struct PathTree {
         var children: [[UInt8]: PathTree] = [:]
         /// The whole path, where one ends.
@@ -47,14 +47,14 @@ package struct QueryIndex<Element: AnyObject> {
         }
     }
 
-    /// So many paths are looked for in a document one by one.
+    /// Up to this many paths are searched in a document one by one.
     private static var searchedPathsMax: Int { 4 }
 
     private var fields: [FieldPath: FieldAnchors] = [:]
     private var paths = PathTree()
     private var names = IntervalIndex<Element>()
     private var always: Elements = [:]
-    /// What each element is filed under.
+    /// The keys under which each element is filed.
     private var anchors: [ObjectIdentifier: QueryAnchors] = [:]
 
     package var count: Int { anchors.count }
@@ -70,7 +70,7 @@ package struct QueryIndex<Element: AnyObject> {
     /// - Parameter withinCursors: false when changes outside of the query's cursors concern it as well.
     mutating func insert(_ element: Element, for query: NormalizedQuery, withinCursors: Bool) {
         let id = ObjectIdentifier(element)
-        // Of several values that a query demands, the one that fewest others do.
+        // Of several values that a query requires, the one that the fewest others require.
         let anchors = QueryAnchors(query, withinCursors: withinCursors) { path, key in
             fields[path]?.values[key]?.count ?? 0
         }
@@ -119,8 +119,8 @@ package struct QueryIndex<Element: AnyObject> {
     /// Those that may match the document before or after the change.
     package func candidates(for change: Change) throws(Status) -> [Element] {
         var found = always
-        _ = try look(at: change) { value, anchors in
-            Self.look(up: value, in: anchors, &found)
+        _ = try forEachAnchor(at: change) { value, anchors in
+            Self.find(value, in: anchors, &found)
             return false
         }
         if names.count > 0, let key = DocumentKey.toPathKey(change.key) {
@@ -129,18 +129,19 @@ package struct QueryIndex<Element: AnyObject> {
         return Array(found.values)
     }
 
-    /// Whether there are candidates: the first one decides.
+    /// Whether there are candidates: stops at the first one.
     package func hasCandidates(for change: Change) throws(Status) -> Bool {
         if !always.isEmpty { return true }
         if names.count > 0, let key = DocumentKey.toPathKey(change.key), names.holds(key) { return true }
-        return try look(at: change) { value, anchors in Self.isAnchored(value, in: anchors) }
+        return try forEachAnchor(at: change) { value, anchors in Self.isAnchored(value, in: anchors) }
     }
 
-    /// What one side of a change has in a map: its reader and the map's entries.
+    /// One side of a change in a map: its reader and the map's entries.
     private typealias Side = (reader: FieldsReader, entries: [FieldsReader.Entry])
 
-    /// Calls `body` with the values that the document has, before or after, where queries are filed, until it returns true.
-    private func look(
+    /// Calls `body` with the values that the document has, before or after, where queries are filed, until it returns
+    /// true.
+    private func forEachAnchor(
         at change: Change, _ body: (Value, FieldAnchors) -> Bool
     ) throws(Status) -> Bool {
         if fields.isEmpty { return false }
@@ -149,17 +150,17 @@ package struct QueryIndex<Element: AnyObject> {
             for (path, anchors) in fields {
                 var ranges: [(FieldsReader, Range<Int>)] = []
                 for reader in readers { if let range = try reader.locate(path) { ranges.append((reader, range)) } }
-                if try look(at: ranges, anchors, body) { return true }
+                if try forEachAnchor(at: ranges, anchors, body) { return true }
             }
             return false
         }
         var sides: [Side] = []
         for reader in readers { sides.append((reader, try reader.entries())) }
-        return try look(at: sides, paths, body)
+        return try forEachAnchor(at: sides, paths, body)
     }
 
-    /// Goes over the fields of a document, or of a map in it, and follows those that queries name.
-    private func look(
+    /// Walks over the fields of a document, or of a map in it, and follows those that queries name.
+    private func forEachAnchor(
         at sides: [Side], _ tree: PathTree, _ body: (Value, FieldAnchors) -> Bool
     ) throws(Status) -> Bool {
         var values: [[UInt8]: [(FieldsReader, Range<Int>)]] = [:]
@@ -171,19 +172,21 @@ package struct QueryIndex<Element: AnyObject> {
         }
         for (name, ranges) in values {
             guard let child = tree.children[name] else { continue }
-            if let path = child.path, let anchors = fields[path], try look(at: ranges, anchors, body) { return true }
+            if let path = child.path, let anchors = fields[path], try forEachAnchor(at: ranges, anchors, body) {
+                return true
+            }
             if child.children.isEmpty { continue }
             var below: [Side] = []
             for (reader, range) in Self.areEqual(ranges) ? ranges.prefix(1) : ranges[...] {
                 below.append((reader, try reader.entries(ofMap: range)))
             }
-            if try look(at: below, child, body) { return true }
+            if try forEachAnchor(at: below, child, body) { return true }
         }
         return false
     }
 
-    /// Most changes leave most fields as they are: equal values are looked at once.
-    private func look(
+    /// Most changes leave most fields unchanged: equal values are examined once.
+    private func forEachAnchor(
         at ranges: [(FieldsReader, Range<Int>)], _ anchors: FieldAnchors, _ body: (Value, FieldAnchors) -> Bool
     ) throws(Status) -> Bool {
         for (reader, range) in Self.areEqual(ranges) ? ranges.prefix(1) : ranges[...] {
@@ -197,7 +200,7 @@ package struct QueryIndex<Element: AnyObject> {
         return ranges[0].0.bytes[ranges[0].1] == ranges[1].0.bytes[ranges[1].1]
     }
 
-    private static func look(up value: Value, in anchors: FieldAnchors, _ found: inout Elements) {
+    private static func find(_ value: Value, in anchors: FieldAnchors, _ found: inout Elements) {
         let key = IndexValue.encode(value)
         if let elements = anchors.values[key] { found.merge(elements) { $1 } }
         anchors.ranges.forEach(containing: key) { found[ObjectIdentifier($0)] = $0 }

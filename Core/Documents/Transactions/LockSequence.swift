@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Takes turns on several resources one after the other, waiting where it must.
+/// Takes locks on several resources one after the other, waiting where it must.
 final class LockSequence: Sendable {
     private struct State {
         var next = 0
-        /// Whether the turn that is being asked for has come.
+        /// Whether the requested lock is granted.
         var isGranted = false
-        /// Whether the walk has stopped to wait for it.
+        /// Whether the sequence has stopped to wait for it.
         var isWaiting = false
         var taken: [LockTable.Taken] = []
     }
@@ -22,10 +22,11 @@ final class LockSequence: Sendable {
         self.locks = locks
     }
 
-    /// What the owner didn't have before.
+    /// The locks that the owner did not have before.
     var taken: [LockTable.Taken] { state.withLock { $0.taken } }
 
-    /// - Parameter done: called once: with true when all turns have come, with false when too many wait for one of them.
+    /// - Parameter done: called once: with true when all locks are granted, with false when too many wait for one of
+    ///   them.
     func take(_ done: @escaping @Sendable (Bool) -> Void) {
         while true {
             let index = state.withLock { state in
@@ -47,7 +48,8 @@ final class LockSequence: Sendable {
             case .unchanged: break
             case .taken(let lock): state.withLock { $0.taken.append(lock) }
             }
-            // A turn that came within the call goes on in this loop, so that no number of resources deepens the stack.
+            // A lock that is granted within the call continues in this loop, so that no number of resources deepens the
+            // stack.
             let hasCome = state.withLock { state in
                 state.isWaiting = !state.isGranted
                 return state.isGranted

@@ -2,24 +2,25 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// First-come queues with leases on what read-write transactions have read.
+/// First-come queues with leases on the data that read-write transactions have read.
 ///
-/// Correctness doesn't rest on these turns: every commit validates what its transaction read. They are for fairness:
-/// clients that retry a failed commit only a few times, without a pause, must all get through. So a read in a read-write
-/// transaction waits for its turn on the document or the query behind the transactions that read the same before it, and
-/// a commit waits for the turns of others on what it changes, before the reads that wait behind the same transaction. No turn
-/// outlasts its lease while somebody waits; a lease counts from when the turn came, however often its owner reads the same
-/// again, and who was overtaken takes no more turns: it goes on without, and its commit fails if what it read has changed. Of a ring
-/// of transactions that wait for each other the youngest is doomed: it loses its turns, and its commit fails.
+/// Correctness does not depend on these locks: every commit validates what its transaction read. They are for fairness:
+/// clients that retry a failed commit only a few times, without a pause, must all succeed. So a read in a read-write
+/// transaction waits for its lock on the document or the query behind the transactions that read the same before it. A
+/// commit waits for the locks of others on the documents that it changes, before the reads that wait behind the same
+/// transaction. No lock outlasts its lease while another owner waits. A lease counts from the time of the grant,
+/// however often its owner reads the same again. An overtaken owner takes no more locks: it continues without, and its
+/// commit fails if the data that it read has changed. Of a cycle of transactions that wait for each other the youngest
+/// is doomed: it loses its locks, and its commit fails.
 ///
-/// Callbacks are called without any lock held, on the thread that made them possible. What a call costs depends on those
-/// who wait for the same, not on how many transactions are open.
+/// Callbacks are called without any lock held, on the thread that made them possible. A call's cost depends on the
+/// owners that wait for the same resource, not on how many transactions are open.
 final class LockTable: Sendable {
     /// A transaction, or a commit outside of transactions.
     typealias Owner = UInt64
     typealias Callback = @Sendable () -> Void
 
-    /// What a turn is taken on.
+    /// What a lock is taken on.
     enum Resource: Sendable {
         case document([UInt8])
         case query(QueryMatcher)
@@ -27,27 +28,27 @@ final class LockTable: Sendable {
 
     private struct Request {
         var owner: Owner
-        /// Who is called when the turn comes; empty for the first of a queue, who has it.
+        /// The callbacks for when the lock is granted; empty for the first of a queue, which has it.
         var grants: [Callback]
         /// It waits to write, not to read.
         var isCommit: Bool
-        /// Of the first of a queue.
+        /// The end of the lease of the first in a queue.
         var leaseUntil: UInt64
     }
 
     private struct OwnerState {
-        /// Transactions that began earlier have the right of way; a retry keeps the age of its first attempt.
+        /// Transactions that began earlier have priority; a retry keeps the age of its first attempt.
         var age: UInt64
-        /// Documents on which it has the turn or waits for it.
+        /// Documents on which it has the lock or waits for it.
         var documents: Set<[UInt8]> = []
         var awaitedDocuments: Set<[UInt8]> = []
-        var queries: [QueryLocks.Place] = []
+        var queries: [QueryLocks.LockID] = []
         var isDoomed = false
-        /// Its turns were taken from it because its lease was over.
+        /// Its locks were taken away because its lease was over.
         var isOvertaken = false
-        /// When it last got a turn on a query because somebody else was overtaken.
+        /// When it was last granted the lock of a query because another owner was overtaken.
         var tookOverAt: UInt64?
-        /// Who is called when the owner has given up its turns.
+        /// The callbacks for when the owner has released its locks.
         var onRelease: [(owner: Owner, call: Callback)] = []
         var awaitedRelease: Owner?
 
@@ -55,11 +56,11 @@ final class LockTable: Sendable {
     }
 
     private struct State {
-        /// Queues by document; the first has the turn.
+        /// Queues by document; the first has the lock.
         var documents: [[UInt8]: [Request]] = [:]
         var queries = QueryLocks()
         var owners: [Owner: OwnerState] = [:]
-        /// Those who wait for a turn or a release; some of them may not do so any more.
+        /// Owners that wait for a lock or a release; some of them may no longer wait.
         var waiting: Set<Owner> = []
     }
 
@@ -72,7 +73,7 @@ final class LockTable: Sendable {
         leaseNanoseconds = UInt64(leaseSeconds * 1e9)
     }
 
-    /// Makes an owner known. Nothing happens when it is known already.
+    /// Registers an owner. Has no effect when it is registered already.
     func add(_ owner: Owner, age: UInt64) {
         state.withLock { state in
             if state.owners[owner] == nil { state.owners[owner] = OwnerState(age: age) }
@@ -81,12 +82,12 @@ final class LockTable: Sendable {
 
     private func lease() -> UInt64 { clock.monotonicNanoseconds() + leaseNanoseconds }
 
-    /// Whether nobody is known, and nothing is left of anybody.
+    /// Whether no owner is registered, and no state of any is left.
     var isIdle: Bool {
         state.withLock { $0.owners.isEmpty && $0.documents.isEmpty && $0.queries.isEmpty && $0.waiting.isEmpty }
     }
 
-    /// Whether nobody but `owner` can hold anything.
+    /// Whether no owner but `owner` can hold anything.
     func isIdle(except owner: Owner) -> Bool {
         state.withLock { $0.owners.isEmpty || ($0.owners.count == 1 && $0.owners[owner] != nil) }
     }
@@ -95,7 +96,7 @@ final class LockTable: Sendable {
         state.withLock { $0.owners[owner]?.isDoomed ?? false }
     }
 
-    /// Who has the turn on a changed document, or on a query whose results a change touches, other than `owner`.
+    /// The owners, other than `owner`, of the lock on a changed document, or on a query whose results a change touches.
     func holder(of change: Change, otherThan owner: Owner) throws(Status) -> (owner: Owner, isDocument: Bool)? {
         let (documentHolder, queries) = try state.withLock {
             state throws(Status) -> (Owner?, [(Owner, QueryMatcher)]) in
@@ -114,22 +115,22 @@ final class LockTable: Sendable {
         return nil
     }
 
-    // MARK: Taking turns
+    // MARK: Taking locks
 
-    /// What came of asking for a lock.
+    /// The result of a request for a lock.
     enum Acquisition {
         /// Too many wait already; `granted` is not called.
         case refused
-        /// The owner had it, or can't have any more; `granted` is called.
+        /// The owner had it, or can't take any more; `granted` is called.
         case unchanged
         /// The owner has it, or waits for it; `granted` is called once: now, or when it has it.
         case taken(Taken)
     }
 
-    /// A lock that was taken, for giving it up again alone.
+    /// A lock that was taken, to release it alone.
     enum Taken: Sendable {
         case document([UInt8])
-        case query(QueryLocks.Place)
+        case query(QueryLocks.LockID)
     }
 
     /// Takes a lock, or queues for it.
@@ -139,18 +140,18 @@ final class LockTable: Sendable {
     ) -> Acquisition {
         var calls: [Callback] = []
         let result = state.withLock { state -> Acquisition in
-            // Nothing of the owner is held meanwhile, or each new document would copy the set of all.
+            // The owner's record is not held meanwhile, or each new document would copy the set of all.
             guard state.owners[owner]?.isDoomed == false, isCommit || state.owners[owner]?.isOvertaken == false else {
                 calls.append(granted)
                 return .unchanged
             }
-            let (hasTurn, taken): (Bool?, Taken?) =
+            let (isGranted, taken): (Bool?, Taken?) =
                 switch resource {
                 case .document(let key): enqueue(owner, key, isCommit, granted, &state)
                 case .query(let matcher): enqueue(owner, matcher, granted, &state)
                 }
-            guard let hasTurn else { return .refused }
-            if hasTurn {
+            guard let isGranted else { return .refused }
+            if isGranted {
                 calls.append(granted)
             } else {
                 state.waiting.insert(owner)
@@ -163,30 +164,30 @@ final class LockTable: Sendable {
         return result
     }
 
-    /// Whether the turn has come, nil when the queue is full; and what is new of the owner's.
+    /// Whether the lock is granted, nil when the queue is full; and the owner's new entries.
     private func enqueue(
         _ owner: Owner, _ key: [UInt8], _ isCommit: Bool, _ granted: @escaping Callback, _ state: inout State
-    ) -> (hasTurn: Bool?, taken: Taken?) {
+    ) -> (isGranted: Bool?, taken: Taken?) {
         if state.owners[owner]!.documents.contains(key) {
-            // One place is enough for an owner. Who waits at it already waits for the same turn.
-            guard let place = state.documents[key]?.firstIndex(where: { $0.owner == owner }), place > 0 else {
+            // One queue entry is enough for an owner: all its calls there wait for the same lock.
+            guard let position = state.documents[key]?.firstIndex(where: { $0.owner == owner }), position > 0 else {
                 return (true, nil)
             }
-            state.documents[key]![place].grants.append(granted)
+            state.documents[key]![position].grants.append(granted)
             return (false, nil)
         }
         let length = state.documents[key]?.count ?? 0
         if length >= Limits.lockQueueLengthMax { return (nil, nil) }
         var queue = state.documents.removeValue(forKey: key) ?? []
-        // A transaction that reads may take its time. What waits to write behind it comes before further readers, or these could
-        // keep it out by turns; when those who write have the turn, everybody comes in order.
-        var place = queue.count
+        // A reading transaction may take its time. A commit that waits to write behind it comes before further readers,
+        // or these could keep it out by alternating; when a writer has the lock, everyone is queued in order.
+        var position = queue.count
         if isCommit, let first = queue.first, !first.isCommit {
-            place = queue.dropFirst().firstIndex { !$0.isCommit } ?? place
+            position = queue.dropFirst().firstIndex { !$0.isCommit } ?? position
         }
         queue.insert(
             Request(owner: owner, grants: length == 0 ? [] : [granted], isCommit: isCommit, leaseUntil: lease()),
-            at: place)
+            at: position)
         state.documents[key] = queue
         state.owners[owner]!.documents.insert(key)
         if length > 0 { state.owners[owner]!.awaitedDocuments.insert(key) }
@@ -195,16 +196,16 @@ final class LockTable: Sendable {
 
     private func enqueue(
         _ owner: Owner, _ matcher: QueryMatcher, _ granted: @escaping Callback, _ state: inout State
-    ) -> (hasTurn: Bool?, taken: Taken?) {
+    ) -> (isGranted: Bool?, taken: Taken?) {
         if state.queries.count >= Limits.lockQueueLengthMax { return (nil, nil) }
-        let (place, hasTurn) = state.queries.append(owner, QueryFootprint(matcher), leaseUntil: lease(), granted)
-        if let place { state.owners[owner]!.queries.append(place) }
-        return (hasTurn, place.map { .query($0) })
+        let (id, isGranted) = state.queries.append(owner, QueryFootprint(matcher), leaseUntil: lease(), granted)
+        if let id { state.owners[owner]!.queries.append(id) }
+        return (isGranted, id.map { .query($0) })
     }
 
-    /// Calls `released` when `holder` has given up its turns: now when it has none.
-    /// - Parameter since: when `owner` began to wait. Who has got its turn since by another one's being overtaken is overtaken,
-    ///   too: else some that take turns could keep out who writes.
+    /// Calls `released` when `holder` has released its locks: now when it has none.
+    /// - Parameter since: when `owner` began to wait. A holder that has got its lock since then, because another owner
+    ///   was overtaken, is overtaken as well. Otherwise several readers that alternate could keep a writer out.
     func whenReleased(
         _ holder: Owner, waiting owner: Owner, since: UInt64 = .max, _ released: @escaping Callback
     ) {
@@ -228,7 +229,7 @@ final class LockTable: Sendable {
         for call in calls { call() }
     }
 
-    /// Gives up all turns of an owner and forgets it.
+    /// Releases all locks of an owner and forgets it.
     func remove(_ owner: Owner) {
         var calls: [Callback] = []
         state.withLock { state in
@@ -239,7 +240,7 @@ final class LockTable: Sendable {
         for call in calls { call() }
     }
 
-    /// Gives up everything, and lets all go on that wait: the database is closed.
+    /// Releases everything, and resumes all that wait: the database is closed.
     func removeAll() {
         var calls: [Callback] = []
         state.withLock { state in
@@ -253,7 +254,7 @@ final class LockTable: Sendable {
         for call in calls { call() }
     }
 
-    /// Gives up some locks of an owner that keeps the others.
+    /// Releases some locks of an owner that keeps the others.
     func release(_ taken: [Taken], of owner: Owner) {
         var calls: [Callback] = []
         state.withLock { state in
@@ -262,12 +263,12 @@ final class LockTable: Sendable {
                 case .document(let key):
                     guard state.owners[owner]?.documents.remove(key) != nil else { continue }
                     state.owners[owner]!.awaitedDocuments.remove(key)
-                    leave(owner, key, &state, &calls)
-                case .query(let place):
-                    let index = state.owners[owner]?.queries.firstIndex { $0.number == place.number }
+                    removeFromQueue(owner, key, &state, &calls)
+                case .query(let id):
+                    let index = state.owners[owner]?.queries.firstIndex { $0.number == id.number }
                     guard let index else { continue }
                     state.owners[owner]!.queries.remove(at: index)
-                    removeQueries([place], &state, &calls)
+                    removeQueries([id], &state, &calls)
                 }
             }
             if let ownerState = state.owners[owner], ownerState.holdsNothing {
@@ -279,9 +280,9 @@ final class LockTable: Sendable {
     }
 
     private func removeQueries(
-        _ places: [QueryLocks.Place], isOvertaken: Bool = false, _ state: inout State, _ calls: inout [Callback]
+        _ ids: [QueryLocks.LockID], isOvertaken: Bool = false, _ state: inout State, _ calls: inout [Callback]
     ) {
-        let (waiting, granted) = state.queries.remove(places, leaseUntil: lease())
+        let (waiting, granted) = state.queries.remove(ids, leaseUntil: lease())
         calls += waiting
         for (owner, grants) in granted {
             if isOvertaken { state.owners[owner]?.tookOverAt = clock.monotonicNanoseconds() }
@@ -298,7 +299,7 @@ final class LockTable: Sendable {
         }
     }
 
-    /// Lets those overtake whose predecessors' leases are over. To be called some times a second.
+    /// Lets owners overtake their predecessors whose leases are over. Must be called a few times a second.
     func tick() {
         var calls: [Callback] = []
         state.withLock { state in
@@ -307,9 +308,9 @@ final class LockTable: Sendable {
         for call in calls { call() }
     }
 
-    // MARK: Giving up turns
+    // MARK: Releasing locks
 
-    /// Takes the turns and the places in queues from an owner; its own waits are granted, so that it can go on.
+    /// Takes the locks and the queue entries from an owner; its own waits are granted, so that it can continue.
     private func release(_ owner: Owner, _ state: inout State, _ calls: inout [Callback]) {
         guard let ownerState = state.owners[owner] else { return }
         state.owners[owner]!.documents = []
@@ -317,7 +318,7 @@ final class LockTable: Sendable {
         state.owners[owner]!.queries = []
         state.owners[owner]!.onRelease = []
         state.owners[owner]!.awaitedRelease = nil
-        for key in ownerState.documents { leave(owner, key, &state, &calls) }
+        for key in ownerState.documents { removeFromQueue(owner, key, &state, &calls) }
         removeQueries(ownerState.queries, isOvertaken: ownerState.isOvertaken, &state, &calls)
         notifyOfRelease(ownerState, owner, &state, &calls)
     }
@@ -327,11 +328,11 @@ final class LockTable: Sendable {
         release(owner, &state, &calls)
     }
 
-    private func leave(_ owner: Owner, _ key: [UInt8], _ state: inout State, _ calls: inout [Callback]) {
+    private func removeFromQueue(_ owner: Owner, _ key: [UInt8], _ state: inout State, _ calls: inout [Callback]) {
         guard var queue = state.documents.removeValue(forKey: key) else { return }
-        if let place = queue.firstIndex(where: { $0.owner == owner }) {
-            calls += queue[place].grants
-            queue.remove(at: place)
+        if let position = queue.firstIndex(where: { $0.owner == owner }) {
+            calls += queue[position].grants
+            queue.remove(at: position)
         }
         guard !queue.isEmpty else { return }
         if !queue[0].grants.isEmpty {
@@ -343,7 +344,7 @@ final class LockTable: Sendable {
         state.documents[key] = queue
     }
 
-    /// Releases those for whom an owner waits and whose lease is over.
+    /// Releases the owners for which an owner waits and whose lease is over.
     private func overtakeExpired(before owner: Owner, _ state: inout State, _ calls: inout [Callback]) {
         guard let ownerState = state.owners[owner] else {
             state.waiting.remove(owner)
@@ -354,7 +355,7 @@ final class LockTable: Sendable {
         }
         holders += state.queries.holders(before: ownerState.queries)
         if let holder = ownerState.awaitedRelease {
-            // It is awaited for one of its queries; of which isn't known.
+            // Another owner waits for one of its queries; it is not known for which.
             let queries = state.owners[holder]?.queries ?? []
             holders.append((holder, state.queries.earliestLease(of: queries) ?? .max))
         }
@@ -365,7 +366,7 @@ final class LockTable: Sendable {
 
     // MARK: Deadlocks
 
-    /// Dooms the youngest of each ring of waiting owners that `start` has closed.
+    /// Dooms the youngest of each cycle of waiting owners that `start` has closed.
     private func breakCycles(from start: Owner, _ state: inout State, _ calls: inout [Callback]) {
         while isAwaited(start, state), let cycle = cycle(through: start, in: state) {
             let victim = cycle.max { (state.owners[$0]?.age ?? 0, $0) < (state.owners[$1]?.age ?? 0, $1) }!
@@ -374,23 +375,23 @@ final class LockTable: Sendable {
         }
     }
 
-    /// Whether anybody may wait for an owner. Mostly nobody does, and no ring has to be looked for.
+    /// Whether any owner may wait for an owner. Usually none does, and no search for a cycle is needed.
     private func isAwaited(_ owner: Owner, _ state: State) -> Bool {
         guard let ownerState = state.owners[owner] else { return false }
         return !ownerState.onRelease.isEmpty || state.queries.areAwaited(ownerState.queries)
             || ownerState.documents.contains { key in state.documents[key]?.last?.owner != owner }
     }
 
-    /// For whom an owner waits directly. Of a document's queue that is the one just before: who is farther ahead is found
-    /// through him.
+    /// The owners for which an owner waits directly. In a document's queue that is the one just before; those farther
+    /// ahead are found through it.
     private func awaited(by owner: Owner, in state: State) -> [Owner] {
         guard let ownerState = state.owners[owner] else { return [] }
         var others = state.queries.owners(before: ownerState.queries)
         for key in ownerState.awaitedDocuments {
-            guard let queue = state.documents[key], let place = queue.firstIndex(where: { $0.owner == owner }),
-                place > 0
+            guard let queue = state.documents[key], let position = queue.firstIndex(where: { $0.owner == owner }),
+                position > 0
             else { continue }
-            others.append(queue[place - 1].owner)
+            others.append(queue[position - 1].owner)
         }
         if let holder = ownerState.awaitedRelease { others.append(holder) }
         return others

@@ -1,10 +1,10 @@
 import HearthModel
 
-/// What of a query decides whether it can share a document with another one.
+/// The part of a query that decides whether it can share a document with another one.
 struct QueryFootprint: Sendable {
     let matcher: QueryMatcher
     let scope: WatchScope
-    /// What each alternative demands. A conjunction that contradicts itself has no results to share.
+    /// The conditions of each alternative. A conjunction that contradicts itself has no results to share.
     let alternatives: [Constraints]
 
     private var query: NormalizedQuery { matcher.query }
@@ -16,7 +16,7 @@ struct QueryFootprint: Sendable {
         alternatives = query.disjunction.compactMap { Constraints($0, query: query) }
     }
 
-    /// The id of the collections that are looked at; nil for all.
+    /// The id of the collections in the scope; nil for all.
     var collectionID: [UInt8]? {
         switch query.query.scope {
         case .collection(let id), .collectionGroup(let id): Array(id.utf8)
@@ -41,7 +41,7 @@ struct QueryFootprint: Sendable {
 
     // MARK: Equality
 
-    /// Equal for queries that look at the same documents with the same filters: limits, cursors and directions do not count.
+    /// Equal for queries with the same scope and the same filters: limits, cursors and directions do not count.
     var key: [UInt8] {
         var bytes: [UInt8] = []
         func append(_ part: [UInt8]) {
@@ -89,7 +89,7 @@ struct QueryFootprint: Sendable {
 }
 
 extension Constraints {
-    /// Whether no document can have what both demand.
+    /// Whether no document can satisfy both conditions.
     func exclude(_ other: Constraints) -> Bool {
         fields.contains { path, ranges in ranges.intersection(other.ranges(path)).isEmpty }
     }

@@ -2,17 +2,17 @@ import HearthModel
 
 /// The queries that read-write transactions have run or wait to run.
 ///
-/// One waits for those before it, of other owners, with which it may share a document. Transactions with the same query
-/// queue behind each other in a group, of which the first can have its turn. Groups are found by the values that their
-/// filters let through (`QueryOverlaps`), and by those that a change has (`QueryIndex`), so what a call costs depends on
-/// the different queries that it meets, not on how many transactions are open. The first of a group that waits for others
-/// knows one of them; only when that leaves is another one looked for.
+/// A query waits for earlier ones, of other owners, with which it may share a document. Transactions with the same
+/// query queue behind each other in a group, of which only the first can have the lock. Groups are found by the values
+/// that their filters allow (`QueryOverlaps`), and by the values of a change (`QueryIndex`), so the cost of a call
+/// depends on the different queries that it meets, not on how many transactions are open. When the first of a group
+/// waits for others it stores one of them; only when that one is removed, another one is searched for.
 struct QueryLocks {
     typealias Owner = LockTable.Owner
     typealias Callback = LockTable.Callback
 
-    /// Names a lock.
-    struct Place: Sendable {
+    /// Identifies a lock.
+    struct LockID: Sendable {
         var number: UInt64
     }
 
@@ -20,9 +20,9 @@ struct QueryLocks {
         let number: UInt64
         let owner: Owner
         let group: Group
-        /// Who is called when the turn comes; empty when it has.
+        /// The callbacks for when the lock is granted; empty when it is.
         var grants: [Callback]
-        /// When others may overtake it, while it has the turn.
+        /// When others may overtake it, while it is granted.
         var leaseUntil: UInt64
 
         init(_ number: UInt64, _ owner: Owner, _ group: Group, leaseUntil: UInt64) {
@@ -33,17 +33,17 @@ struct QueryLocks {
             grants = []
         }
 
-        var hasTurn: Bool { grants.isEmpty }
+        var isGranted: Bool { grants.isEmpty }
     }
 
-    /// The locks on equal queries, one for an owner.
+    /// The locks on equal queries, one for each owner.
     private final class Group: QueryFootprinted {
         let footprint: QueryFootprint
         let key: [UInt8]
         /// In the order of arrival.
         private(set) var locks: [Lock] = []
         private(set) var byOwner: [Owner: Lock] = [:]
-        /// Another group, in which a lock is before the first one here.
+        /// Another group that contains a lock before the first one here.
         var awaited: Group?
         /// The groups that wait for this one.
         var waiting: [ObjectIdentifier: Group] = [:]
@@ -68,7 +68,7 @@ struct QueryLocks {
             return index < locks.count && locks[index] === lock ? index : nil
         }
 
-        /// The first lock that came at a number or after it.
+        /// The first lock that was added at a number or after it.
         private func firstIndex(from number: UInt64) -> Int {
             var low = 0
             var high = locks.count
@@ -107,26 +107,26 @@ struct QueryLocks {
     var count: Int { locks.count }
     var isEmpty: Bool { locks.isEmpty }
 
-    /// How many queries all calls together have looked at to find those that meet.
+    /// How many queries all calls together have examined to find overlaps.
     var visits: Int { shelves.values.reduce(0) { $0 + $1.overlaps.visits } }
 
-    // MARK: Coming and going
+    // MARK: Adding and removing
 
     /// - Parameters:
-    ///   - leaseUntil: when the turn comes at once.
-    ///   - granted: kept while the owner waits for its turn.
+    ///   - leaseUntil: used when the lock is granted at once.
+    ///   - granted: stored while the owner waits for its lock.
     /// - Returns: the new lock; nil when the owner has one on the same query already, or waits for it.
     mutating func append(
         _ owner: Owner, _ footprint: QueryFootprint, leaseUntil: UInt64 = .max, _ granted: @escaping Callback
-    ) -> (place: Place?, hasTurn: Bool) {
+    ) -> (id: LockID?, isGranted: Bool) {
         lastNumber += 1
         var key = footprint.key
-        // Nothing of a query without results is shared, not even by its equals.
+        // A query without results shares nothing, not even with equal queries.
         if footprint.alternatives.isEmpty { IndexValue.appendBigEndian(lastNumber, to: &key) }
         let group = groups[key] ?? Group(footprint, key: key)
         if let known = group.byOwner[owner] {
-            if !known.hasTurn { known.grants.append(granted) }
-            return (nil, known.hasTurn)
+            if !known.isGranted { known.grants.append(granted) }
+            return (nil, known.isGranted)
         }
         let lock = Lock(lastNumber, owner, group, leaseUntil: leaseUntil)
         locks[lock.number] = lock
@@ -135,9 +135,9 @@ struct QueryLocks {
             lock.grants = [granted]
         } else {
             file(group)
-            if !findTurn(of: group) { lock.grants = [granted] }
+            if !canGrant(to: group) { lock.grants = [granted] }
         }
-        return (Place(number: lock.number), lock.hasTurn)
+        return (LockID(number: lock.number), lock.isGranted)
     }
 
     private mutating func file(_ group: Group) {
@@ -163,16 +163,16 @@ struct QueryLocks {
         if collections[id]?.isEmpty == true { collections[id] = nil }
     }
 
-    /// - Parameter leaseUntil: of those that now have their turn.
-    /// - Returns: the callbacks of those that were still waiting, and those that now have their turn, in the order in which
-    ///   they came.
+    /// - Parameter leaseUntil: the lease of those that are granted now.
+    /// - Returns: the callbacks of the removed ones that were still waiting, and those that are granted now, in the
+    ///   order of arrival.
     mutating func remove(
-        _ places: [Place], leaseUntil: UInt64 = .max
+        _ ids: [LockID], leaseUntil: UInt64 = .max
     ) -> (waiting: [Callback], granted: [(owner: Owner, calls: [Callback])]) {
         var waiting: [Callback] = []
         var changed: [ObjectIdentifier: Group] = [:]
-        for place in places {
-            guard let lock = locks.removeValue(forKey: place.number) else { continue }
+        for id in ids {
+            guard let lock = locks.removeValue(forKey: id.number) else { continue }
             let group = lock.group
             if group.locks.first === lock { stopWaiting(group) }
             group.remove(lock)
@@ -188,9 +188,9 @@ struct QueryLocks {
             }
             group.waiting = [:]
         }
-        let first = open.values.compactMap(\.locks.first).filter { !$0.hasTurn && $0.group.awaited == nil }
+        let first = open.values.compactMap(\.locks.first).filter { !$0.isGranted && $0.group.awaited == nil }
         var granted: [(owner: Owner, calls: [Callback])] = []
-        for lock in first.sorted(by: { $0.number < $1.number }) where findTurn(of: lock.group) {
+        for lock in first.sorted(by: { $0.number < $1.number }) where canGrant(to: lock.group) {
             granted.append((lock.owner, lock.grants))
             lock.grants = []
             lock.leaseUntil = leaseUntil
@@ -212,10 +212,10 @@ struct QueryLocks {
         group.awaited = nil
     }
 
-    // MARK: Who is before whom
+    // MARK: Order of the locks
 
-    /// Whether nobody is before the first of a group; else it waits for one whom it may share a document with.
-    private func findTurn(of group: Group) -> Bool {
+    /// Whether no lock is before the first of a group; otherwise it waits for one with which it may share a document.
+    private func canGrant(to group: Group) -> Bool {
         guard let first = group.locks.first else { return false }
         let isBlocked = visit(near: group) { other in
             guard other.precedes(first) else { return false }
@@ -241,15 +241,15 @@ struct QueryLocks {
         return collections[id]?.contains(where: visit) ?? false
     }
 
-    private func waitingLocks(_ places: [Place]) -> [Lock] {
-        places.compactMap { locks[$0.number] }.filter { !$0.hasTurn }
+    private func waitingLocks(_ ids: [LockID]) -> [Lock] {
+        ids.compactMap { locks[$0.number] }.filter { !$0.isGranted }
     }
 
-    /// Owners that those of some locks wait for that have no turn yet: of each group the nearest. Who is farther ahead in
-    /// the group is found through that one.
-    func owners(before places: [Place]) -> [Owner] {
+    /// Owners for which the waiting locks among these wait: of each group the nearest. Those farther ahead in the group
+    /// are found through that one.
+    func owners(before ids: [LockID]) -> [Owner] {
         var owners: Set<Owner> = []
-        for lock in waitingLocks(places) {
+        for lock in waitingLocks(ids) {
             if let other = lock.group.last(before: lock) { owners.insert(other.owner) }
             _ = visit(near: lock.group) { group in
                 if let other = group.last(before: lock) { owners.insert(other.owner) }
@@ -259,40 +259,40 @@ struct QueryLocks {
         return Array(owners)
     }
 
-    /// Of all that are before them the ones that have the turn.
-    func holders(before places: [Place]) -> [(owner: Owner, leaseUntil: UInt64)] {
+    /// Of all that are before them, those whose lock is granted.
+    func holders(before ids: [LockID]) -> [(owner: Owner, leaseUntil: UInt64)] {
         var owners: [Owner: UInt64] = [:]
-        for lock in waitingLocks(places) {
-            func look(_ group: Group) -> Bool {
-                guard let first = group.locks.first, first.hasTurn, first.owner != lock.owner,
+        for lock in waitingLocks(ids) {
+            func examine(_ group: Group) -> Bool {
+                guard let first = group.locks.first, first.isGranted, first.owner != lock.owner,
                     first.number < lock.number
                 else { return false }
                 owners[first.owner] = min(owners[first.owner] ?? .max, first.leaseUntil)
                 return false
             }
-            _ = look(lock.group)
-            _ = visit(near: lock.group, look)
+            _ = examine(lock.group)
+            _ = visit(near: lock.group, examine)
         }
         return owners.map { ($0.key, $0.value) }
     }
 
-    /// When the first lease is over of the locks among some that have their turn.
-    func earliestLease(of places: [Place]) -> UInt64? {
-        places.compactMap { locks[$0.number] }.filter(\.hasTurn).map(\.leaseUntil).min()
+    /// The end of the first lease among some locks that are granted.
+    func earliestLease(of ids: [LockID]) -> UInt64? {
+        ids.compactMap { locks[$0.number] }.filter(\.isGranted).map(\.leaseUntil).min()
     }
 
     /// Whether others wait for some locks.
-    func areAwaited(_ places: [Place]) -> Bool {
-        places.compactMap { locks[$0.number] }.contains { lock in
+    func areAwaited(_ ids: [LockID]) -> Bool {
+        ids.compactMap { locks[$0.number] }.contains { lock in
             func waits(_ group: Group) -> Bool {
                 guard let last = group.locks.last else { return false }
-                return !last.hasTurn && last.number > lock.number
+                return !last.isGranted && last.number > lock.number
             }
             return waits(lock.group) || visit(near: lock.group, waits)
         }
     }
 
-    /// The queries that have their turn and may match a document before or after a change.
+    /// The granted queries that may match a document before or after a change.
     func held(
         near change: Change, otherThan owner: Owner
     ) throws(Status) -> [(owner: Owner, matcher: QueryMatcher)] {
@@ -301,7 +301,7 @@ struct QueryLocks {
         for scope in ChangeHub.scopes(of: change.key) {
             guard let shelf = shelves[scope] else { continue }
             for group in try shelf.byChange.candidates(for: change) {
-                guard let first = group.locks.first, first.hasTurn, first.owner != owner else { continue }
+                guard let first = group.locks.first, first.isGranted, first.owner != owner else { continue }
                 held.append((first.owner, group.footprint.matcher))
             }
         }

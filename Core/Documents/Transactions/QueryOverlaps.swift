@@ -1,12 +1,12 @@
 import HearthEngine
 import HearthModel
 
-/// Finds, among many queries, those that may share a document with one query, without looking at most of the others.
+/// Finds, among many queries, those that may share a document with one query, without examining most of the others.
 ///
-/// Each alternative of a query is filed under the values that it lets through of one field. An alternative of another query
-/// meets only those whose values of that field meet its own; where it demands nothing of that field, all of them.
+/// Each alternative of a query is filed under the values that it allows for one field. An alternative of another query
+/// meets only those whose values of that field overlap its own; when it has no condition on that field, all of them.
 ///
-/// It belongs to the lock under which its owner is.
+/// It is guarded by its owner's lock.
 final class QueryOverlaps<Element: QueryFootprinted> {
     private final class Alternative {
         let element: Element
@@ -18,24 +18,24 @@ final class QueryOverlaps<Element: QueryFootprinted> {
         }
     }
 
-    /// So many of those that meet a value decide under which field an alternative is filed.
+    /// Up to this many overlaps of a value decide under which field an alternative is filed.
     private static var crowdMax: Int { 8 }
 
     private var fields: [FieldPath: IntervalIndex<Alternative>] = [:]
-    /// Those that demand nothing of a field's value.
+    /// Alternatives without a condition on a field's value.
     private var others: [ObjectIdentifier: Alternative] = [:]
     private var filed: [ObjectIdentifier: [(path: FieldPath?, alternative: Alternative)]] = [:]
-    /// How many alternatives were looked at so far, and nodes on the way to them.
+    /// How many alternatives were examined so far, and nodes on the way to them.
     private(set) var visits = 0
 
     var isEmpty: Bool { filed.isEmpty }
 
     func insert(_ element: Element) {
-        var places: [(path: FieldPath?, alternative: Alternative)] = []
+        var filings: [(path: FieldPath?, alternative: Alternative)] = []
         for constraints in element.footprint.alternatives {
             let alternative = Alternative(element, constraints)
             let path = leastCrowded(constraints)
-            places.append((path, alternative))
+            filings.append((path, alternative))
             if let path {
                 let range = QueryAnchors.hull(constraints.ranges(path))
                 fields[path, default: IntervalIndex()].insert(alternative, range)
@@ -43,10 +43,10 @@ final class QueryOverlaps<Element: QueryFootprinted> {
                 others[ObjectIdentifier(alternative)] = alternative
             }
         }
-        filed[ObjectIdentifier(element)] = places
+        filed[ObjectIdentifier(element)] = filings
     }
 
-    /// The field whose values tell an alternative apart from most others.
+    /// The field whose values distinguish an alternative from most others.
     private func leastCrowded(_ constraints: Constraints) -> FieldPath? {
         guard constraints.fields.count > 1 else { return constraints.fields.first?.path }
         var best: (path: FieldPath, crowd: Int, isPoint: Bool)?
@@ -80,12 +80,13 @@ final class QueryOverlaps<Element: QueryFootprinted> {
         }
     }
 
-    /// Calls `body` with those that may share a document with a query, some of them more than once, until it returns true.
+    /// Calls `body` with those that may share a document with a query, some of them more than once, until it returns
+    /// true.
     /// - Returns: whether it did.
     func visit(_ footprint: QueryFootprint, _ body: (Element) -> Bool) -> Bool {
         for constraints in footprint.alternatives {
             var isOver = false
-            func look(_ alternative: Alternative) -> Bool {
+            func examine(_ alternative: Alternative) -> Bool {
                 visits += 1
                 let element = alternative.element
                 isOver =
@@ -94,16 +95,16 @@ final class QueryOverlaps<Element: QueryFootprinted> {
                 return isOver
             }
             for (path, index) in fields {
-                visits += index.visit(QueryAnchors.hull(constraints.ranges(path)), look)
+                visits += index.visit(QueryAnchors.hull(constraints.ranges(path)), examine)
                 if isOver { return true }
             }
-            for alternative in others.values where look(alternative) { return true }
+            for alternative in others.values where examine(alternative) { return true }
         }
         return false
     }
 }
 
-/// What has a footprint that does not change.
+/// An object with a footprint that does not change.
 protocol QueryFootprinted: AnyObject {
     var footprint: QueryFootprint { get }
 }

@@ -5,14 +5,14 @@ import HearthModel
 struct ReadSet: Sendable {
     private(set) var documents: Set<[UInt8]> = []
     private(set) var queries: [QueryMatcher] = []
-    /// About what the transaction holds of what it has read, locks included.
+    /// The approximate memory of the transaction's read set, locks included.
     private(set) var bytes = 0
-    /// Memory that is counted for it; given back with the last copy of the read set. Nil while little was read.
+    /// Memory that is counted for it; released with the last copy of the read set. Nil while little was read.
     private var held: MemoryReservation?
 
     var isEmpty: Bool { documents.isEmpty && queries.isEmpty }
 
-    /// - Throws: RESOURCE_EXHAUSTED when so much more would be too much.
+    /// - Throws: RESOURCE_EXHAUSTED when that much more would be too much.
     func checkCapacity(for resources: [LockTable.Resource]) throws(Status) {
         let queries = resources.count { if case .query = $0 { true } else { false } }
         if documents.count + resources.count - queries > Limits.transactionReadSetMax {
@@ -24,7 +24,7 @@ struct ReadSet: Sendable {
         }
     }
 
-    /// About what so much more takes in memory.
+    /// The approximate memory of that much more.
     func bytes(for resources: [LockTable.Resource]) -> Int {
         resources.reduce(0) { sum, resource in
             switch resource {
@@ -37,8 +37,8 @@ struct ReadSet: Sendable {
     /// The key in the read set, in the locks of its document, and in those of its transaction.
     private static func bytes(ofKey key: [UInt8]) -> Int { 2 * key.count + 192 }
 
-    /// Notes what was read.
-    /// - Parameter reserved: for it, by the transaction's requester.
+    /// Notes a read.
+    /// - Parameter reserved: memory for it, reserved by the transaction's requester.
     mutating func insert(_ resources: [LockTable.Resource], reserved: MemoryReservation?) {
         bytes += bytes(for: resources)
         if let reserved {
@@ -52,11 +52,11 @@ struct ReadSet: Sendable {
         }
     }
 
-    /// Notes what needs no memory of anybody's share.
+    /// Notes a read that needs no memory of any share.
     mutating func insert(_ resource: LockTable.Resource) { insert([resource], reserved: nil) }
 
-    /// Whether a change touches anything that was read: the document itself, or the results of a query, by what it was
-    /// or by what it became.
+    /// Whether a change touches anything that was read: the document itself, or the results of a query, by its state
+    /// before or after.
     func isTouched(by change: Change) throws(Status) -> Bool {
         if documents.contains(change.key) { return true }
         if queries.isEmpty { return false }
@@ -68,7 +68,7 @@ struct ReadSet: Sendable {
         return false
     }
 
-    /// The queries by what they look at, so that what changed there is looked for once.
+    /// The queries by scope, so that changes there are searched once.
     var queriesByScope: [ScopeChanges.Scope: [QueryMatcher]] {
         Dictionary(grouping: queries) { ScopeChanges.Scope($0.query.query) }
     }

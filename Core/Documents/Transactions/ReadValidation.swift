@@ -1,24 +1,24 @@
 import HearthEngine
 import HearthModel
 
-/// Whether what a transaction has read is as it was.
+/// Whether the data that a transaction has read is unchanged.
 ///
-/// Recent commits are at hand with what they changed. Of a transaction that began before those, the present is compared with
-/// what it has read: document by document, and of its queries' collections only what has changed in them (`FeedIndex`).
-/// Such a commit is validated by the preparer's thread; the writer then looks only at what came since.
+/// Recent commits are held in memory with their changes. For a transaction that began before them, the present state is
+/// compared with what it has read: document by document, and for its queries only the changes in their collections
+/// (`FeedIndex`). Such a commit is validated by the preparer's thread; the writer then checks only later commits.
 extension CommitPipeline {
-    /// How much is looked at before the answer is that something has changed: nobody relies on being told that nothing has.
+    /// How much is examined before the answer is "changed": that answer is always safe.
     struct ValidationBounds {
         var documentsMax: Int
         var keysBytesMax: Int
 
         /// On an event loop, and on the writer's thread: some 20 ms.
         static let short = ValidationBounds(documentsMax: 2000, keysBytesMax: 256 << 10)
-        /// Beside them.
+        /// On other threads.
         static let long = ValidationBounds(documentsMax: .max, keysBytesMax: Limits.historyKeysBytesMax)
     }
 
-    /// Whether a transaction has read what the recent commits no longer reach back to.
+    /// Whether a transaction has read data from before the recent commits.
     func restsOnOldReads(_ request: Request) -> Bool {
         guard !request.writes.isEmpty, let read = request.transaction, let version = read.version, !read.readSet.isEmpty
         else { return false }
@@ -29,7 +29,7 @@ extension CommitPipeline {
         _ readSet: ReadSet, since version: Int64?, _ group: borrowing Group, in snapshot: any Snapshot
     ) throws(Status) {
         guard let version, !readSet.isEmpty else { return }
-        // All of the group is later than what anybody has read.
+        // The whole group is later than any read.
         if readSet.touchesDocuments(of: group.keys) { throw Self.contention }
         if !readSet.queries.isEmpty {
             for set in group.sets {
@@ -41,8 +41,8 @@ extension CommitPipeline {
         }
     }
 
-    /// Whether commits after a version have changed what was read. True also when more would have to be looked at than the
-    /// bounds allow.
+    /// Whether commits after a version have changed the read data. True also when more would have to be examined than
+    /// the bounds allow.
     /// - Parameters:
     ///   - last: the version of the last commit that the snapshot shows; it may not be among the recent changes yet.
     ///   - snapshot: shows the present and the feed.
@@ -57,7 +57,7 @@ extension CommitPipeline {
             }
             return false
         }
-        // What happened before can't be told any more: everything may have been deleted.
+        // Earlier changes are no longer known: everything may have been deleted.
         if version < (try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0) { return true }
         if readSet.documents.count > bounds.documentsMax { return true }
         for key in readSet.documents {
@@ -81,8 +81,8 @@ extension CommitPipeline {
         return false
     }
 
-    /// Whether a document belongs to a query's results now, or did before its first change. What it was in between nobody has
-    /// read.
+    /// Whether a document belongs to a query's results now, or did before its first change. No read has seen the states
+    /// in between.
     private func isMatched(
         _ key: [UInt8], changedAt version: Int64, by matchers: [QueryMatcher], in snapshot: any Snapshot,
         _ meter: WorkMeter

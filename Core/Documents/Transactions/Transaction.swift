@@ -10,16 +10,16 @@ package enum TransactionMode: Sendable {
     case readOnly(readTime: Timestamp?)
 }
 
-/// What a read-write transaction does about others that change what it has read. Its commit fails with ABORTED when that was
-/// changed, in both modes. Source: google.firestore.v1.TransactionOptions.ConcurrencyMode.
+/// How a read-write transaction treats others that change the data that it has read. Its commit fails with ABORTED when
+/// that was changed, in both modes. Source: google.firestore.v1.TransactionOptions.ConcurrencyMode.
 package enum TransactionConcurrency: Sendable {
-    /// Keeps nobody waiting.
+    /// Makes no client wait.
     case optimistic
     /// Locks what it reads: others wait to write it, for a bounded time.
     case pessimistic
 }
 
-/// A transaction that is open.
+/// An open transaction.
 struct Transaction: Sendable {
     var owner: LockTable.Owner
     var age: UInt64
@@ -28,7 +28,7 @@ struct Transaction: Sendable {
     var isLocking: Bool
     /// All reads show the state at this version; nil before the first read of a read-write transaction.
     var version: Int64?
-    /// Of a read-only transaction from the beginning, of a read-write one that of its last read.
+    /// For a read-only transaction from the beginning, for a read-write one the time of its last read.
     var readTime: Timestamp?
     var readSet = ReadSet()
     /// Counts the reads.
@@ -40,9 +40,9 @@ struct Transaction: Sendable {
     var usedNanoseconds: UInt64
 }
 
-/// The open transactions of a database, and what is worth knowing of those that ended a short while ago.
+/// The open transactions of a database, and the records of those that ended a short while ago.
 final class TransactionTable: Sendable {
-    /// What a retry takes over from an earlier attempt.
+    /// The state that a retry inherits from an earlier attempt.
     private struct Ended {
         var age: UInt64
         var isReadOnly: Bool
@@ -85,7 +85,7 @@ final class TransactionTable: Sendable {
     private let salt: UInt64
     private let readSets: MemoryBudget
 
-    /// - Parameter readSets: for what transactions of this and other databases have read.
+    /// - Parameter readSets: memory for the reads of transactions of this and other databases.
     init(clock: any Clock, database: DatabaseName, readSets: MemoryBudget) {
         self.clock = clock
         self.readSets = readSets
@@ -106,8 +106,8 @@ final class TransactionTable: Sendable {
     /// - Parameters:
     ///   - readTime: of a read-only transaction; nil for a read-write one.
     ///   - concurrency: of a read-write transaction.
-    /// - Returns: with the new transaction the owner of one that had to end for it, when too many were open.
-    /// - Throws: INVALID_ARGUMENT for a `retry` id that was never given out; RESOURCE_EXHAUSTED when too many are open.
+    /// - Returns: the new transaction, and the owner of one that was ended for it, when too many were open.
+    /// - Throws: INVALID_ARGUMENT for a `retry` id that was never issued; RESOURCE_EXHAUSTED when too many are open.
     func begin(
         readTime: Timestamp?, retry: [UInt8]?, concurrency: TransactionConcurrency, requester: Requester
     ) throws(Status) -> (id: [UInt8], transaction: Transaction, ended: LockTable.Owner?) {
@@ -139,7 +139,7 @@ final class TransactionTable: Sendable {
     }
 
     /// The open transaction with an id, which counts as used now.
-    /// - Throws: INVALID_ARGUMENT for an id that was never given out, ABORTED for one that is over.
+    /// - Throws: INVALID_ARGUMENT for an id that was never issued, ABORTED for one that has ended.
     func use(_ id: [UInt8]) throws(Status) -> Transaction {
         let now = clock.monotonicNanoseconds()
         let found = state.withLock { state in
@@ -155,10 +155,10 @@ final class TransactionTable: Sendable {
         isWellFormed(id) ? Self.expired : .invalidArgument("Invalid transaction.")
     }
 
-    /// Reserves memory for what a transaction is about to read, on the account of whoever has begun it. To be done before
-    /// the first lock is taken: what waits for locks is held as well.
+    /// Reserves memory for a transaction's next read, on the account of the requester that began it. Must be called
+    /// before the first lock is taken: waiting calls hold memory as well.
     /// - Returns: nil while so little is read that it isn't counted.
-    /// - Throws: RESOURCE_EXHAUSTED when the requester has its share.
+    /// - Throws: RESOURCE_EXHAUSTED when the requester has used its share.
     func reserve(_ resources: [LockTable.Resource], for transaction: Transaction) throws(Status) -> MemoryReservation? {
         let known = transaction.readSet.bytes
         func counted(_ bytes: Int) -> Int { max(0, bytes - Limits.readSetUncountedBytes) }
@@ -169,19 +169,19 @@ final class TransactionTable: Sendable {
         throw .resourceExhausted("The transactions of this client have read too much that is not committed yet.")
     }
 
-    /// Adds what a read relies on.
+    /// Adds a read to the transaction.
     /// - Parameters:
     ///   - reserved: memory for it.
-    ///   - version: what the read and all before it show.
+    ///   - version: the version that the read and all before it show.
     ///   - readTime: of that state.
-    ///   - revision: of the transaction when that was found out.
+    ///   - revision: of the transaction when that was determined.
     /// - Returns: false when another read came between; nothing is noted then.
     func note(
         _ resources: [LockTable.Resource], reserved: MemoryReservation?, of id: [UInt8], at version: Int64,
         _ readTime: Timestamp, revision: Int
     ) throws(Status) -> Bool {
         let isNoted: Bool? = state.withLock { state in
-            // Taken out of the table while it changes, so that the read set isn't copied.
+            // Removed from the table while it changes, so that the read set isn't copied.
             guard var transaction = state.open.removeValue(forKey: id) else { return nil }
             defer { state.open[id] = transaction }
             guard transaction.revision == revision else { return false }
@@ -195,8 +195,8 @@ final class TransactionTable: Sendable {
         return isNoted
     }
 
-    /// Ends a transaction; its id stays known, so that it can be named for a retry.
-    /// - Throws: INVALID_ARGUMENT for an id that was never given out, ABORTED for one that is over.
+    /// Ends a transaction; its id stays known, so that a retry can name it.
+    /// - Throws: INVALID_ARGUMENT for an id that was never issued, ABORTED for one that has ended.
     func finish(_ id: [UInt8]) throws(Status) -> Transaction {
         let now = clock.monotonicNanoseconds()
         let found = state.withLock { $0.close(id, now: now) }
@@ -204,7 +204,7 @@ final class TransactionTable: Sendable {
         throw unknown(id)
     }
 
-    /// Ends what is unused or open for too long, and forgets what ended long ago.
+    /// Ends transactions that are unused or open for too long, and forgets those that ended long ago.
     /// - Returns: the owners of the transactions that were ended.
     func expire() -> [LockTable.Owner] {
         let now = clock.monotonicNanoseconds()
@@ -226,8 +226,8 @@ final class TransactionTable: Sendable {
 
     // MARK: Ids
 
-    /// Sixteen bytes, half of them random, and a check by which ids of this database are told from garbage, also after
-    /// they are forgotten or the server was started anew.
+    /// Sixteen bytes, half of them random, and a checksum that distinguishes ids of this database from garbage, also
+    /// after they are forgotten or the server was restarted.
     private func newID(_ owner: LockTable.Owner) -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
         var id: [UInt8] = []

@@ -1,13 +1,14 @@
 import HearthConcurrency
 import HearthModel
 
-/// Whose transactions are open, and which of them ends when there is no room for another.
+/// The requesters of open transactions, and the choice of the one that ends when there is no capacity for another.
 ///
-/// That is one of the account that holds the most, of its connection that holds the most: the oldest that nothing was done
-/// with since it began, because its client loses nothing that a new one would not have; else the oldest. A client doesn't end
-/// what it uses itself, it is refused; and nobody ends a transaction of an administrator that was used.
+/// The chosen transaction is one of the account that holds the most, of its connection that holds the most: the oldest
+/// that was not used since it began, because its client loses nothing that a new one would not have; otherwise the
+/// oldest. A client does not end its own transactions that are in use: its new one fails instead. No requester ends a
+/// used transaction of an administrator.
 struct TransactionHolders: Sendable {
-    /// The transactions of one connection, oldest first. Those that are over are left out when they come to the front.
+    /// The transactions of one connection, oldest first. Ended ones are dropped when they reach the front.
     private struct Connection {
         var count = 0
         var unused = Queue<[UInt8]>()
@@ -28,7 +29,7 @@ struct TransactionHolders: Sendable {
             return nil
         }
 
-        /// Frees what the queues hold of transactions that are over.
+        /// Frees the queue entries of ended transactions.
         mutating func compact(_ open: [[UInt8]: Transaction]) {
             guard all.count > 2 * count + 64 || unused.count > 2 * count + 64 else { return }
             unused.retain { id in open[id].map { !$0.isUsed } ?? false }
@@ -56,7 +57,7 @@ struct TransactionHolders: Sendable {
         accounts[requester.account]!.connections[requester.connection] = connection
     }
 
-    /// - Parameter open: no longer holds the transaction.
+    /// - Parameter open: no longer contains the transaction.
     mutating func remove(_ requester: Requester, open: [[UInt8]: Transaction]) {
         guard var account = accounts.removeValue(forKey: requester.account) else { return }
         account.count -= 1
@@ -68,7 +69,7 @@ struct TransactionHolders: Sendable {
         if account.count > 0 { accounts[requester.account] = account }
     }
 
-    /// The transaction that ends so that another can begin; nil when that one must be refused.
+    /// The transaction that ends so that another can begin; nil when the other one must fail.
     mutating func victim(for requester: Requester, open: [[UInt8]: Transaction]) -> [UInt8]? {
         let clientsCount = accounts.values.reduce(0) { $0 + ($1.isAdministrator ? 0 : $1.count) }
         // Administrators take from clients while those hold the most, clients never from administrators.

@@ -1,10 +1,10 @@
 import HearthModel
 import Synchronization
 
-/// A store without a disk: for `--memory` and for tests. What it holds lives as long as its provider.
+/// A store without a disk: for `--memory` and for tests. Its contents live as long as its provider.
 ///
-/// The present state is four trees that share nodes with the states before (`MemoryStoreTree`). A snapshot retains them;
-/// a transaction changes a copy, which becomes the present state when it succeeds.
+/// The present state is four trees that share nodes with the states before (`MemoryStoreTree`). A snapshot retains
+/// them; a transaction changes a copy, which becomes the present state when it succeeds.
 package final class MemoryStore: Store {
     private let contents: MemoryStoreContents
     private let life = MemoryStoreLife()
@@ -23,7 +23,7 @@ package final class MemoryStore: Store {
     }
 
     package func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
-        // Mutex can't return what isn't Sendable.
+        // Mutex can't return a value that isn't Sendable.
         var result: Result?
         try contents.writer.withLock { _ throws(Status) in
             try life.check()
@@ -108,7 +108,7 @@ private final class MemoryStoreContents: Sendable {
     let changes = Atomic(0)
 }
 
-/// Whether a store is open, as its snapshots and cursors ask it.
+/// Whether a store is open; checked by its snapshots and cursors.
 final class MemoryStoreLife: Sendable {
     private let ended = Atomic(false)
     private let reason = Mutex(Status.unavailable("The database is closed."))
@@ -137,7 +137,7 @@ private class MemoryStoreSnapshot: Snapshot {
         self.life = life
     }
 
-    /// The trees, or a refusal when the snapshot or the store is closed.
+    /// The trees, or an error when the snapshot or the store is closed.
     @inline(__always)
     final func check() throws(Status) {
         try life.check()

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// A walk over one state of a tree; it keeps the tree's root, so nothing that it stands on changes.
+/// A walk over one state of a tree; it retains the tree's root, so the nodes of its path do not change.
 final class MemoryStoreCursor: KeyCursor {
     private typealias Node = MemoryStoreTree.Node
 
@@ -14,15 +14,15 @@ final class MemoryStoreCursor: KeyCursor {
     /// The inner nodes down to the leaf, each with the index of the child that was taken.
     private var path: [(node: Node, index: Int)] = []
     private var leaf = Node()
-    /// Positions of the leaf that are in the range and still to come.
+    /// Positions of the leaf that are in the range and still ahead.
     private var rest = 0..<0
     private var position = 0
     private var phase = Phase.unstarted
-    /// Where a walk begins, or begins again, when not at the range's edge.
+    /// Where a walk begins or restarts, when not at the range's edge.
     private var start: [UInt8]?
 
     private enum Phase {
-        /// The next step goes down from the root.
+        /// The next step descends from the root.
         case unstarted
         case walking
         case ended
@@ -72,7 +72,7 @@ final class MemoryStoreCursor: KeyCursor {
             if let start, !isBeyond(target, start) { return }
             start = target
         case .walking:
-            // Most seeks of a merge join are short: the leaf at hand is looked at first.
+            // Most seeks of a merge join are short: the present leaf is checked first.
             if rest.isEmpty {
                 if !isBeyond(target, position) { return }
             } else if !isBeyond(target, reverse ? rest.lowerBound : rest.upperBound - 1) {
@@ -89,19 +89,19 @@ final class MemoryStoreCursor: KeyCursor {
         path = []
     }
 
-    /// Whether `key` is behind `other` in the walk's direction.
+    /// Whether `key` is after `other` in the walk's direction.
     private func isBeyond(_ key: [UInt8], _ other: [UInt8]) -> Bool {
         let order = UTF8Order.compare(key, other)
         return reverse ? order < 0 : order > 0
     }
 
-    /// Whether `key` is behind the leaf's key at a position.
+    /// Whether `key` is after the leaf's key at a position.
     private func isBeyond(_ key: [UInt8], _ position: Int) -> Bool {
         let order = leaf.keys.compare(position, key)
         return reverse ? order > 0 : order < 0
     }
 
-    /// Leaves out what is before `target` in the leaf; never goes back.
+    /// Skips entries before `target` in the leaf; never moves back.
     private func skip(to target: [UInt8]) {
         var (position, isFound) = leaf.keys.search(target)
         if reverse {
@@ -112,7 +112,7 @@ final class MemoryStoreCursor: KeyCursor {
         }
     }
 
-    /// Goes from the root to the leaf of `target`, or of the range's edge when that's nearer or there is no target.
+    /// Descends from the root to the leaf of `target`, or of the range's edge when that's nearer or there is no target.
     private func descend(to target: [UInt8]?) {
         var edge: [UInt8]? = reverse ? range.upper : range.lower
         if let target {

@@ -2,9 +2,9 @@ import HearthModel
 
 import Glibc
 
-/// Keys in ascending order, one behind the other in one piece of memory.
+/// Keys in ascending order, consecutive in one allocation.
 ///
-/// An array of arrays would be searched at one cache miss a key, and copied at one more for each count of references.
+/// A search in an array of arrays would cost one cache miss per key, and a copy one more for each reference count.
 struct MemoryStoreKeys {
     private var bytes: [UInt8] = []
     /// Where each key ends in `bytes`.
@@ -39,7 +39,7 @@ struct MemoryStoreKeys {
         }
     }
 
-    /// Below, at or above zero, as the key at `index` is below, at or above `key`.
+    /// Negative, zero or positive, as the key at `index` is below, equal to or above `key`.
     func compare(_ index: Int, _ key: [UInt8]) -> Int {
         key.withUnsafeBytes { key in
             bytes.withUnsafeBytes { Self.compare($0, start(index), Int(ends[index]), key) }
@@ -81,7 +81,7 @@ struct MemoryStoreKeys {
         }
     }
 
-    /// Cuts off the keys from `index` on and returns them.
+    /// Removes the keys from `index` on and returns them.
     mutating func split(at index: Int) -> MemoryStoreKeys {
         var tail = MemoryStoreKeys()
         let start = start(index)

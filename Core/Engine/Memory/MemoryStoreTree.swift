@@ -1,18 +1,18 @@
 /// An ordered map of byte strings as a B+ tree whose copies share their nodes.
 ///
-/// Copying the tree is retaining its root. A change copies a node first, unless this tree alone holds it: a node that no
-/// other root, cursor or copied node refers to is unique all the way down from a unique root, for copying a node retains
-/// its children. So a node that anyone else can see never changes.
+/// Copying the tree is retaining its root. A change copies a node first, unless this tree alone holds it: a node that
+/// no other root, cursor or copied node refers to is unique all the way down from a unique root, because copying a node
+/// retains its children. So a node that another owner can see never changes.
 ///
-/// Leaves hold keys and values; an inner node holds its children and, between each two, a separator: the keys of the left
-/// one are below it, those of the right one are not. All leaves are at the same depth.
+/// Leaves hold keys and values; an inner node holds its children and, between each two, a separator: the keys of the
+/// left child are below it, those of the right child are not. All leaves are at the same depth.
 struct MemoryStoreTree: @unchecked Sendable {
-    // Guarded by the rule above: what two threads can see is never written.
+    // Guarded by the rule above: nodes that two threads can see are never written.
     private(set) var root = Node()
 
-    /// Entries of a node at most. Larger ones make walks and searches quicker, and copies slower.
+    /// Entries of a node at most. Larger ones make walks and searches faster, and copies slower.
     static let entriesMax = 64
-    /// Bytes of a node's keys at most, unless it has but a few.
+    /// Bytes of a node's keys at most, unless it has only a few.
     static let keyBytesMax = 16 << 10
     static let entriesOfLongKeys = 4
     /// A node with fewer is merged into a neighbour, when the two fill three quarters of a node at most.
@@ -113,7 +113,7 @@ struct MemoryStoreTree: @unchecked Sendable {
     private static func split(_ node: Node, after inserted: Int) -> Half? {
         if !node.isTooLarge { return nil }
         let entries = node.entries
-        // What grows at its end, as the feed does, leaves full nodes behind.
+        // A tree that grows at its end, like the feed, has full nodes.
         let middle = inserted == entries - 1 ? entries - 1 : entries / 2
         let right = Node()
         let separator: [UInt8]
@@ -139,7 +139,7 @@ struct MemoryStoreTree: @unchecked Sendable {
         while root.children.count == 1 { root = root.children[0] }
     }
 
-    /// False when there was nothing to remove: then inner nodes may have been copied for it, which nobody sees.
+    /// False when there was nothing to remove. Inner nodes may have been copied for it, without visible effect.
     private static func remove(_ node: inout Node, _ key: [UInt8]) -> Bool {
         if node.isLeaf {
             let (position, isFound) = node.keys.search(key)
@@ -168,7 +168,7 @@ struct MemoryStoreTree: @unchecked Sendable {
         return true
     }
 
-    /// Merges a child with the next one, if there is room.
+    /// Merges a child with the next one, if they fit.
     private static func mergeIfSmall(_ node: Node, _ index: Int) {
         let right = node.children[index + 1]
         let entries = node.children[index].entries + right.entries

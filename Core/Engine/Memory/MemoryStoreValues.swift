@@ -1,6 +1,6 @@
 /// The values of a leaf, which cost nothing while all of them are empty, as those of index entries are.
 struct MemoryStoreValues {
-    /// Nothing while all values are empty: copying an array of them counts a reference for each.
+    /// Empty while all values are empty: copying an array of them counts a reference for each.
     private var values: [[UInt8]] = []
     private(set) var count = 0
 
@@ -19,7 +19,7 @@ struct MemoryStoreValues {
 
     mutating func insert(_ value: [UInt8], at index: Int) {
         if !value.isEmpty { materialize() }
-        // Of an empty leaf, nothing was made of the array.
+        // For an empty leaf, the array was not made.
         if !values.isEmpty || !value.isEmpty { values.insert(value, at: index) }
         count += 1
     }
@@ -29,7 +29,7 @@ struct MemoryStoreValues {
         count -= 1
     }
 
-    /// Cuts off the values from `index` on and returns them.
+    /// Removes the values from `index` on and returns them.
     mutating func split(at index: Int) -> MemoryStoreValues {
         var tail = MemoryStoreValues()
         tail.count = count - index

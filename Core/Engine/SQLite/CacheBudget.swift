@@ -1,23 +1,23 @@
 import HearthConcurrency
 import Synchronization
 
-/// Whoever has a connection whose page cache a budget bounds.
+/// An owner of a connection whose page cache a budget bounds.
 ///
-/// SQLite's connections are for one thread at a time, so each holder enters its own way.
+/// SQLite's connections are for one thread at a time, so each owner enters in its own manner.
 protocol CacheHolder: AnyObject {
-    /// Frees what the cache has too much. Never waits: one that is busy does it when it no longer is.
+    /// Frees the excess of the cache. Never waits: a busy owner does it when it is no longer busy.
     func shrinkCacheUnlessBusy()
     /// The bound in force, in pages; for tests.
     var cachePagesNow: Int { get }
 }
 
-/// One budget of memory for the page caches of some connections.
+/// One memory budget for the page caches of some connections.
 ///
-/// The fewer there are, the more pages each may keep. When one is opened, what the others may keep shrinks at once, also of
-/// those that are idle or wait for somebody; one that is busy shrinks when it no longer is.
+/// The fewer there are, the more pages each may keep. When a connection is opened, the limit of the others shrinks at
+/// once, also of idle and waiting ones; a busy one shrinks when it is no longer busy.
 final class CacheBudget: @unchecked Sendable {
-    /// That of the connections that write, one for each database which was written to. Half of it for one database makes
-    /// commits no slower than more would.
+    /// The budget of the writers' connections, one for each database that was written to. Half of it for one database
+    /// is enough: more makes commits no faster.
     static let writers = CacheBudget(bytesMax: 64 << 20, eachBytesMax: 32 << 20, eachBytesMin: 512 << 10)
 
     // Guards the fields below.
@@ -25,16 +25,16 @@ final class CacheBudget: @unchecked Sendable {
     private var holders: [ObjectIdentifier: any CacheHolder] = [:]
     private var isTight = false
     private let pages: Atomic<Int>
-    /// For a walk over a tree.
+    /// Enough for a walk over a tree.
     private static let tightBytesMin = 64 << 10
     private let bytesMax: Int
     private let eachBytesMax: Int
     private let eachBytesMin: Int
 
     /// - Parameters:
-    ///   - bytesMax: of all together, as long as each can have `eachBytesMin`.
-    ///   - eachBytesMax: of one.
-    ///   - eachBytesMin: what one needs for a walk over a tree; the bound where there are very many.
+    ///   - bytesMax: limit of all together, as long as each can have `eachBytesMin`.
+    ///   - eachBytesMax: limit of one.
+    ///   - eachBytesMin: what one needs for a walk over a tree; the limit when there are very many.
     init(bytesMax: Int, eachBytesMax: Int, eachBytesMin: Int) {
         self.bytesMax = bytesMax
         self.eachBytesMax = eachBytesMax
@@ -75,7 +75,7 @@ final class CacheBudget: @unchecked Sendable {
         for holder in all { holder.shrinkCacheUnlessBusy() }
     }
 
-    /// Whether each may keep less than before. By halves, so that the others hear of it seldom.
+    /// Whether each may keep less than before. The limit changes by halves, so that the others are notified seldom.
     private func setPages() -> Bool {
         let bytesMax = isTight ? bytesMax / 4 : bytesMax
         let eachBytesMin = isTight ? min(eachBytesMin, Self.tightBytesMin) : eachBytesMin
@@ -88,7 +88,7 @@ final class CacheBudget: @unchecked Sendable {
 
 /// The page caches of the process.
 package enum PageCaches {
-    /// While memory is tight they are small. Never waits for a database that is busy: it follows when it no longer is.
+    /// While memory is tight they are small. Never waits for a busy database: it follows when it is no longer busy.
     package static func setTight(_ isTight: Bool) {
         CacheBudget.writers.setTight(isTight)
         ReaderMemory.process.cache.setTight(isTight)

@@ -6,19 +6,21 @@ import Synchronization
 
 /// Copies pages from the WAL to the database, beside the writer.
 ///
-/// A commit appends to the WAL. A *checkpoint* copies the newest form of each page from there to its place; when all is
-/// copied and no snapshot reads from the WAL any more, the next commit begins again at its start. A large WAL is cheap to
-/// write: pages that changed many times are copied once.
+/// A commit appends to the WAL. A *checkpoint* copies the newest form of each page from there to the database file;
+/// when all is copied and no snapshot reads from the WAL any more, the next commit begins again at its start. A large
+/// WAL is cheap to write: pages that changed many times are copied once.
 ///
-/// 1. When the WAL is past `walPages`, the bulk is copied while commits go on (PASSIVE), which never keeps up fully with
-///    a busy writer. Never when all is copied already: see `LogIndex` for the defect of SQLite's that this avoids.
-/// 2. The rest is copied under the writer's lock, which takes milliseconds, and snapshots that still read from the WAL
-///    are waited for (RESTART), the longer the longer the WAL is. Snapshots that begin meanwhile read from the database
-///    and aren't in the way. Where the others don't end, all is tried again when the WAL has grown some more.
-/// 3. From `walPagesMax` on the writer waits for the checkpoint, and snapshots that outlast it are taken away from
-///    their holders. So the WAL has at most so many pages and those of one commit.
+/// 1. When the WAL is longer than `walPages`, the bulk is copied while commits continue (PASSIVE), which never keeps up
+///    fully with a busy writer. Never when all is copied already: see `LogIndex` for the defect of SQLite that this
+///    avoids.
+/// 2. The rest is copied under the writer's lock, which takes milliseconds. Then the checkpointer waits for snapshots
+///    that still read from the WAL (RESTART); the longer the WAL, the longer it waits. Snapshots that begin meanwhile
+///    read from the database and do not block it. If the others don't end, it tries again when the WAL has grown some
+///    more.
+/// 3. From `walPagesMax` on the writer waits for the checkpoint, and snapshots that outlast it are taken from their
+///    holders. So the WAL has at most this many pages plus those of one commit.
 ///
-/// While commits or checkpoints fail, its thread tries again some times a minute, also when nobody writes.
+/// While commits or checkpoints fail, its thread tries again a few times a minute, also without writes.
 final class Checkpointer: @unchecked Sendable {
     // Guards the fields below it.
     private let monitor = Monitor()
@@ -34,7 +36,7 @@ final class Checkpointer: @unchecked Sendable {
     private var connection: Connection?
     private var probe: DiskProbe
 
-    /// The longest that the WAL was since its file was cut.
+    /// The greatest length of the WAL since its file was truncated.
     private let largestWALPages = Atomic<Int>(0)
 
     private let writer: StoreWriter
@@ -78,17 +80,17 @@ final class Checkpointer: @unchecked Sendable {
         }
     }
 
-    /// When nothing is to be written at the moment.
+    /// Called when there is nothing to write at the moment.
     func quiet() {
         let pages = counters.walPages.load(ordering: .relaxed)
         if pages - counters.copiedPages.load(ordering: .relaxed) < bounds.quietPages, !isShrinkable { return }
         monitor.withLock { ask(.quiet) }
     }
 
-    /// Asks for a whole checkpoint, however short the log is.
+    /// Requests a full checkpoint, however short the log is.
     func force() { monitor.withLock { ask(.due) } }
 
-    /// After a commit has failed: has the thread find out when commits are possible again.
+    /// After a failed commit: makes the thread find out when commits are possible again.
     func commitFailed() {
         monitor.withLock {
             retry = retry ?? MonotonicTime.now.advanced(milliseconds: options.retryMilliseconds)
@@ -105,13 +107,13 @@ final class Checkpointer: @unchecked Sendable {
     private func wake() {
         if isStopping { return }
         if isRunning { return monitor.signal() }
-        // When there is no room for a thread, the next request tries again.
+        // When no thread can be started, the next request tries again.
         guard let thread = NamedThread.start("hearth-checkpt", { [self] in run() }) else { return }
         thread.detach()
         isRunning = true
     }
 
-    /// Whether something is asked for or under way.
+    /// Whether a checkpoint is requested or under way.
     var isBusy: Bool { monitor.withLock { isWorking || request != nil } }
 
     /// Waits for the thread's end.
@@ -141,7 +143,7 @@ final class Checkpointer: @unchecked Sendable {
         }
     }
 
-    /// Waits for what is to be done; nil when the thread has to end.
+    /// Waits for the next work; nil when the thread must end.
     private func next() -> Request? {
         monitor.withLock { () -> Request? in
             isWorking = false
@@ -166,7 +168,7 @@ final class Checkpointer: @unchecked Sendable {
         }
     }
 
-    /// Looks whether the disk works again.
+    /// Checks whether the disk works again.
     private func tryAgain() {
         if health.isFailing, writer.settleTail(), probe.succeeds(walPages: counters.walPages.load(ordering: .relaxed)) {
             health.commitsRecovered()
@@ -187,12 +189,12 @@ final class Checkpointer: @unchecked Sendable {
         do throws(Status) {
             let connection = try open()
             let isNearlyCopied = try copyBesideWriter(connection)
-            // A snapshot that holds up the copying isn't waited for at once: it may be a long one.
+            // A snapshot that blocks the copying isn't waited for at once: it may be a long one.
             let isPressing = pages >= min(bounds.walPages * 4, bounds.walPagesMax)
             if isNearlyCopied || isPressing, request == .due || isShrinkable { isReset = try finish(connection, pages) }
             health.checkpointSucceeded()
         } catch {
-            // Disk full or an I/O error. The WAL keeps what isn't copied, and all is tried again by and by.
+            // Disk full or an I/O error. The WAL keeps the pages that are not copied, and all is tried again later.
             connection?.close()
             connection = nil
             counters.failedCheckpoints.add(1, ordering: .relaxed)
@@ -202,7 +204,7 @@ final class Checkpointer: @unchecked Sendable {
         gate.endReservation()
         if isReset { return }
         let now = counters.walPages.load(ordering: .relaxed)
-        // The waits for a long snapshot lengthen with the WAL, so they come less often.
+        // The waits for a long snapshot lengthen with the WAL, so they are rarer.
         let next = now + max(bounds.walPages / 4, now >= bounds.walPages * 4 ? now / 2 : 0)
         monitor.withLock { duePages = max(bounds.walPages, min(next, bounds.walPagesMax)) }
     }
@@ -210,9 +212,9 @@ final class Checkpointer: @unchecked Sendable {
     private func open() throws(Status) -> Connection {
         if let connection { return connection }
         let opened = try Connection(path: writer.path, configuration: ["PRAGMA wal_autocheckpoint = 0"])
-        // As of readers: after a failure it is closed beside others that are opened.
+        // Like readers: after a failure it is closed while others are opened.
         _ = hearth_sqlite3_keep_log_on_close(opened.handle)
-        // The log's index is there once something was read.
+        // The log's index exists after the first read.
         _ = try opened.number("SELECT count(*) FROM sqlite_schema", "cannot checkpoint")
         options.checkpointConnectionOpened?(opened)
         connection = opened
@@ -227,8 +229,8 @@ final class Checkpointer: @unchecked Sendable {
         }
         for _ in 0..<bounds.passesMax {
             pool.releaseIdle()
-            // Only this thread copies. So what isn't fully copied now stays so until the checkpoint has begun, and no
-            // commit begins the log anew under it.
+            // Only this thread copies. So a log that isn't fully copied now stays so until the checkpoint has begun,
+            // and no commit restarts the log under it.
             guard let index = connection.logIndex, !index.isFullyCopied else { return true }
             if connection.logIndex?.isFullyCopied != false { counters.unsafeCheckpoints.add(1, ordering: .relaxed) }
             let progress = try connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
@@ -236,25 +238,26 @@ final class Checkpointer: @unchecked Sendable {
             let pages = counters.walPages.load(ordering: .relaxed)
             if pages - progress.copiedPages <= bounds.lockedPages { return true }
             if !progress.isComplete { return false }
-            // The writer outruns the disk. Slowed down it's overtaken by and by, where a lock would stop it for seconds.
+            // The writer is faster than the disk. When slowed down, the checkpointer catches up over time; a lock would
+            // stop the writer for seconds.
             counters.isWriterTooFast.store(pages > bounds.walPages * 2, ordering: .relaxed)
         }
         return false
     }
 
-    /// Whether the WAL's file is larger than it need be, after a long snapshot.
+    /// Whether the WAL's file is larger than necessary, after a long snapshot.
     private var isShrinkable: Bool { largestWALPages.load(ordering: .relaxed) > bounds.walPages * 2 }
 
     /// True when the next commit will begin at the start of the WAL.
     private func finish(_ connection: Connection, _ pages: Int) throws(Status) -> Bool {
-        // The file is kept where it can be: commits that overwrite are cheaper than commits that lengthen it, because the
+        // The file is kept if possible: commits that overwrite are cheaper than commits that lengthen it, because the
         // file system has no size to log.
         let mode = isShrinkable ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_RESTART
         let patience = bounds.patienceMilliseconds(walPages: pages)
         gate.lockFirst()
         defer { gate.unlock() }
-        // The snapshots of the first round may keep pages from being copied, those that began meanwhile read from the WAL
-        // behind them; all later ones read from the database.
+        // The snapshots of the first round may keep pages from being copied, and those that began meanwhile read from
+        // the WAL after them; all later ones read from the database.
         let rounds = pages >= bounds.walPagesMax ? 2 : 0
         for round in 0...rounds {
             let reads = counters.reads.load(ordering: .relaxed)
@@ -278,8 +281,8 @@ final class Checkpointer: @unchecked Sendable {
                 if mode == SQLITE_CHECKPOINT_TRUNCATE { largestWALPages.store(0, ordering: .relaxed) }
                 counters.walPages.store(0, ordering: .relaxed)
                 counters.copiedPages.store(0, ordering: .relaxed)
-                // What was asked for meanwhile was about the old log. Under the writer's lock, so that no later commit's
-                // request is lost.
+                // Requests that arrived meanwhile concerned the old log. Under the writer's lock, so that no later
+                // commit's request is lost.
                 monitor.withLock {
                     if request == .due { request = nil }
                     duePages = bounds.walPages
@@ -295,7 +298,7 @@ extension Connection {
     struct CheckpointProgress {
         /// Pages of the WAL that are in the database.
         var copiedPages: Int
-        /// No snapshot kept it from copying all that there was.
+        /// No snapshot prevented it from copying everything.
         var isComplete: Bool
         /// The WAL can be used from its start; RESTART and TRUNCATE only.
         var isReset: Bool

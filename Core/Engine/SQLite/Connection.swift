@@ -4,14 +4,14 @@ import HearthModel
 import HearthEngine
 import Synchronization
 
-/// One SQLite handle with its prepared statements, lent out for one read or write transaction at a time.
+/// One SQLite handle with its prepared statements, leased for one read or write transaction at a time.
 ///
-/// A *lease* is the right to use the connection for one transaction; its number is known to the snapshot and to its
-/// cursors only. Each call enters with the number and is refused when the lease has ended: the snapshot was closed, the
-/// store was closed, or the connection was taken away from a snapshot that kept too many old pages alive.
+/// A *lease* is the right to use the connection for one transaction; only the snapshot and its cursors know its number.
+/// Each call enters with the number and fails when the lease has ended: because the snapshot was closed, the store was
+/// closed, or the connection was taken from a snapshot that kept too many old pages alive.
 ///
-/// A failure of the engine ends the use of a lease: SQLite may have rolled the transaction back on its own, and what was
-/// run after it would be a transaction of its own.
+/// A failure of the engine ends the use of a lease: SQLite may have rolled the transaction back on its own, and later
+/// statements would run in a transaction of their own.
 final class Connection: CacheHolder, @unchecked Sendable {
     // Guards everything below.
     private let monitor = Monitor()
@@ -19,18 +19,18 @@ final class Connection: CacheHolder, @unchecked Sendable {
     private var lease = 0
     private var isLeased = false
     private var failure: Status?
-    /// Why the database was closed.
+    /// The reason why the database was closed.
     private var ended: Status?
-    /// Whether `pin` stands on a row, which keeps a read transaction open.
+    /// Whether `pin` is positioned on a row, which keeps a read transaction open.
     private var isPinned = false
     /// The commits of the store that the read transaction shows at least.
     private var commitsSeen: UInt64 = 0
     /// The read transaction's number.
     private var read: UInt64 = 0
-    /// What bounds its cache, and the bound that is in force.
+    /// The budget of its cache, and the limit that is in force.
     private let cache: CacheBudget?
     private var cachePages = 0
-    /// Set when the bound became smaller during a call; the end of a call looks at it.
+    /// Set when the limit became smaller during a call; the end of a call checks it.
     private let isCacheTooLarge = Atomic(false)
 
     private var statements: [OpaquePointer?]
@@ -39,12 +39,12 @@ final class Connection: CacheHolder, @unchecked Sendable {
     private var idleScans: [[ScanStatement]]
     private var busyScans: [ScanStatement] = []
 
-    /// Scan statements of one shape that are kept for the next walk; a merge join has up to 30 open.
+    /// Scan statements of one shape that are cached for the next walk; a merge join has up to 30 open.
     private static let idleScansMax = 32
 
     /// - Parameters:
-    ///   - isReadOnly: leaves the files as they are: a missing one isn't made, and the log isn't copied at the end.
-    ///   - cache: of readers, whose caches have a bound in common.
+    ///   - isReadOnly: leaves the files unchanged: a missing one isn't made, and the log isn't copied at the end.
+    ///   - cache: for readers, the shared budget of their caches.
     init(
         path: String, configuration: [String], isReadOnly: Bool = false, cache: CacheBudget? = nil
     ) throws(Status) {
@@ -53,9 +53,9 @@ final class Connection: CacheHolder, @unchecked Sendable {
         controls = Array(repeating: nil, count: TransactionControl.allCases.count)
         idleScans = Array(repeating: [], count: StatementShape.indexCount)
         _ = Self.configureProcess
-        // "unix-excl", below the layer: the file is locked against other processes, and the WAL's index lives in this one's
-        // heap, so that beginning and ending a transaction makes no system call.
-        // A log can be read only by who could write it, so even a reader that changes nothing opens for writing.
+        // "unix-excl", below the layer: the file is locked against other processes, and the WAL's index lives in this
+        // one's heap, so that beginning and ending a transaction makes no system call. Reading a log needs the right to
+        // write it, so even a reader that changes nothing opens for writing.
         let creation = isReadOnly ? 0 : SQLITE_OPEN_CREATE
         let flags = SQLITE_OPEN_READWRITE | creation | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
         let result = sqlite3_open_v2(path, &handle, flags, LogBuffer.name ?? "unix-excl")
@@ -65,8 +65,8 @@ final class Connection: CacheHolder, @unchecked Sendable {
             throw status
         }
         sqlite3_extended_result_codes(handle, 1)
-        // A reader that is closed leaves the log to the writer. It would ask for the file alone, and for a moment no other
-        // connection could be opened.
+        // A closed reader leaves the log to the writer. Otherwise it would lock the file exclusively, and for a moment
+        // no other connection could be opened.
         if isReadOnly || cache != nil { _ = hearth_sqlite3_keep_log_on_close(handle) }
         do throws(Status) {
             // Before anything is written; see `LogBuffer`.
@@ -83,46 +83,46 @@ final class Connection: CacheHolder, @unchecked Sendable {
 
     // MARK: The cache
 
-    /// Keeps as many pages as it may at present; what is too much is freed now.
+    /// Keeps as many pages as it may at present; the excess is freed now.
     private func fitCache() {
         guard let cache, handle != nil else { return }
         isCacheTooLarge.store(false, ordering: .relaxed)
         fitCache(to: cache)
     }
 
-    /// Of the writer, which calls it between transactions, under its own lock.
+    /// For the writer, which calls it between transactions, under its own lock.
     func fitCache(to cache: CacheBudget) {
         let pages = cache.pagesEach
         if pages == cachePages { return }
-        // It only fails without memory, and is tried again at the next renewal.
+        // It fails only without memory, and is tried again at the next renewal.
         if sqlite3_exec(handle, "PRAGMA cache_size = \(pages)", nil, nil, nil) == SQLITE_OK { cachePages = pages }
     }
 
-    /// For other threads than the one that reads. A call that runs isn't waited for.
+    /// For other threads than the one that reads. Does not wait for a running call.
     func shrinkCacheUnlessBusy() {
         guard monitor.tryLock() else { return isCacheTooLarge.store(true, ordering: .relaxed) }
         defer { monitor.unlock() }
         fitCache()
     }
 
-    /// The bound in force; for tests.
+    /// The limit in force; for tests.
     var cachePagesNow: Int { monitor.withLock { cachePages } }
 
-    /// Fails when someone used SQLite before us in this process: then its statistics cost a lock and commits walk over
-    /// the cache, nothing else.
+    /// Fails when other code used SQLite before in this process: then its statistics cost a lock and commits walk over
+    /// the cache, with no other effect.
     private static let configureProcess: Bool =
         hearth_sqlite3_disable_memory_statistics() == SQLITE_OK && PageCache.install()
 
     // MARK: Leases
 
-    /// Gives out the writer's connection; the number goes into each call.
+    /// Leases the writer's connection; the number is passed to each call.
     func beginLease() throws(Status) -> Int {
         monitor.lock()
         defer { monitor.unlock() }
         return try startLease()
     }
 
-    /// Gives out a reader's connection with a read transaction on the present state.
+    /// Leases a reader's connection with a read transaction on the present state.
     func beginReading(_ counters: StoreCounters) throws(Status) -> Int {
         monitor.lock()
         defer { monitor.unlock() }
@@ -152,9 +152,9 @@ final class Connection: CacheHolder, @unchecked Sendable {
         case broken
     }
 
-    /// Ends a lease: its cursors are reset, later calls with it are refused.
-    /// - Parameter counters: a reader's; its read transaction ends as well when it is no longer the present state, which
-    ///   would be of no more use and holds up the checkpoint.
+    /// Ends a lease: its cursors are reset, later calls with it fail.
+    /// - Parameter counters: for a reader; its read transaction ends as well when it is no longer the present state,
+    ///   because it is of no more use and blocks the checkpoint.
     func endLease(_ number: Int, _ counters: StoreCounters? = nil) -> LeaseEnd {
         monitor.withLock {
             guard lease == number else { return .before }
@@ -164,7 +164,7 @@ final class Connection: CacheHolder, @unchecked Sendable {
         }
     }
 
-    /// Ends the read transaction of a reader that nobody has.
+    /// Ends the read transaction of a reader that is not leased.
     func releasePin() {
         monitor.withLock {
             if !isLeased { unpin() }
@@ -181,7 +181,7 @@ final class Connection: CacheHolder, @unchecked Sendable {
         }
     }
 
-    /// What went wrong in the present lease.
+    /// The failure of the present lease.
     var leaseFailure: Status? { monitor.withLock { failure } }
 
     private func finishLease() {
@@ -195,8 +195,8 @@ final class Connection: CacheHolder, @unchecked Sendable {
         busyScans.removeAll(keepingCapacity: true)
     }
 
-    /// Waits for the call that runs and closes the handle under whoever holds the lease.
-    /// - Parameter reason: with which that fails.
+    /// Waits for a running call and closes the handle, whatever lease is active.
+    /// - Parameter reason: the error of later calls of that lease.
     func close(because reason: Status? = nil) {
         monitor.withLock {
             ended = reason
@@ -216,13 +216,13 @@ final class Connection: CacheHolder, @unchecked Sendable {
         busyScans = []
         pin = nil
         isPinned = false
-        // Rolls back what is open.
+        // Rolls back an open transaction.
         let result = sqlite3_close(handle)
         assert(result == SQLITE_OK, "a statement wasn't finalised")
         handle = nil
     }
 
-    /// For what needs no lease: the end of a cursor.
+    /// For calls that need no lease: the end of a cursor.
     func withLock(_ body: () -> Void) { monitor.withLock(body) }
 
     /// Begins a call; `leave` ends it when this didn't throw.
@@ -245,9 +245,10 @@ final class Connection: CacheHolder, @unchecked Sendable {
 
     // MARK: Transactions
 
-    /// Opens a read transaction on the present state, after ending the one that is open.
+    /// Opens a read transaction on the present state, after ending the open one.
     ///
-    /// Not by BEGIN: a statement that stands on a row keeps the state as well, and costs one call instead of three.
+    /// Not by BEGIN: a statement that is positioned on a row keeps the state as well, and costs one call instead of
+    /// three.
     private func renewPin() throws(Status) {
         unpin()
         if pin == nil { pin = try prepare("SELECT 1 FROM sqlite_schema") }
@@ -273,7 +274,7 @@ final class Connection: CacheHolder, @unchecked Sendable {
             controls[control.rawValue] = statement
         }
         let result = sqlite3_step(statement)
-        // The handle's words belong to the step.
+        // The handle's message belongs to the step.
         let status = result == SQLITE_DONE ? nil : EngineError.status(handle, result, control.action)
         sqlite3_reset(statement)
         if let status { throw status }
@@ -281,13 +282,13 @@ final class Connection: CacheHolder, @unchecked Sendable {
 
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-    /// Runs a text once. For what is rare.
+    /// Runs an SQL string once. For rare statements.
     func execute(_ string: String, _ action: String) throws(Status) {
         let result = sqlite3_exec(handle, string, nil, nil, nil)
         if result != SQLITE_OK { throw EngineError.status(handle, result, action) }
     }
 
-    /// The number in the first column of the first row of a text's result.
+    /// The number in the first column of the first row of a query's result.
     func number(_ string: String, _ action: String) throws(Status) -> Int {
         let statement = try prepare(string)
         defer { sqlite3_finalize(statement) }
@@ -296,7 +297,7 @@ final class Connection: CacheHolder, @unchecked Sendable {
         return Int(sqlite3_column_int64(statement, 0))
     }
 
-    /// The texts in the first column of a text's result. For what is rare.
+    /// The strings in the first column of a query's result. For rare statements.
     func strings(_ string: String, _ action: String) throws(Status) -> [String] {
         let statement = try prepare(string)
         defer { sqlite3_finalize(statement) }
@@ -376,14 +377,14 @@ final class Connection: CacheHolder, @unchecked Sendable {
 
     // MARK: Rows
 
-    /// Binds bytes without copying them: they must stay where they are until the statement is reset.
+    /// Binds bytes without copying them: they must not move until the statement is reset.
     @inline(__always)
     func bind(_ statement: OpaquePointer, _ index: Int32, _ bytes: UnsafeRawBufferPointer) -> Int32 {
         // SQLite takes a null pointer for NULL, not for an empty value.
         sqlite3_bind_blob64(statement, index, bytes.baseAddress ?? Self.somewhere, UInt64(bytes.count), nil)
     }
 
-    /// Binds a copy, for statements that go on after the call.
+    /// Binds a copy, for statements that continue after the call.
     func bindCopy(_ statement: OpaquePointer, _ index: Int32, _ bytes: [UInt8]) -> Int32 {
         bytes.withUnsafeBytes { bytes in
             sqlite3_bind_blob64(
@@ -398,7 +399,7 @@ final class Connection: CacheHolder, @unchecked Sendable {
     @inline(__always)
     func column(_ statement: OpaquePointer, _ index: Int32) -> [UInt8] { [UInt8](columnBytes(statement, index)) }
 
-    /// A column where SQLite has it: until the statement's next step.
+    /// A column in SQLite's memory: valid until the statement's next step.
     @inline(__always)
     func columnBytes(_ statement: OpaquePointer, _ index: Int32) -> UnsafeRawBufferPointer {
         guard let base = sqlite3_column_blob(statement, index) else {
@@ -413,7 +414,7 @@ final class ScanStatement {
     let handle: OpaquePointer
     let shape: StatementShape
     var use = 0
-    /// Its place among the connection's busy statements.
+    /// Its index among the connection's busy statements.
     var position = 0
 
     init(_ handle: OpaquePointer, _ shape: StatementShape) {

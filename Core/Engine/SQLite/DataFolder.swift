@@ -2,18 +2,17 @@ import HearthModel
 
 import Glibc
 
-/// The folder that holds the files of all databases, locked for this process as long as this object lives, or
-/// until `unlock`.
+/// The folder with the files of all databases, locked for this process as long as this object lives, or until `unlock`.
 ///
-/// The lock is `flock` on the file `.lock`, which the system drops when the process ends, however it ends. The file holds
-/// the process's number, for people; no project's folder begins with a dot.
+/// The lock is `flock` on the file `.lock`, which the system releases when the process ends for any reason. The file
+/// contains the process's number, for operators; no project's folder begins with a dot.
 package final class DataFolder: Sendable {
     let path: String
     private let lock: Int32
     /// What other users of the machine could do with the folder before, in words; nil when they could do nothing.
     let notice: String?
 
-    /// What is made is for its owner only.
+    /// New files and folders are for their owner only.
     private static let folderMode: mode_t = 0o700
     private static let fileMode: mode_t = 0o600
 
@@ -41,14 +40,14 @@ package final class DataFolder: Sendable {
             closeDescriptor(descriptor)
             throw status
         }
-        // Last: from here on it is closed with the object, also when making that fails.
+        // Last: from here on it is closed with the object, also when the initialiser fails.
         lock = descriptor
     }
 
     deinit { closeDescriptor(lock) }
 
-    /// Shuts other users out of a folder of data that an older version made. A folder that was given to a group stays so,
-    /// and a folder that isn't only for data is left alone: what is made in it is for its owner only.
+    /// Removes other users' access to a data folder that an older version made. A folder that was given to a group
+    /// stays so, and a folder that isn't only for data is left alone: new files in it are for their owner only.
     private static func close(_ path: String) -> String? {
         var information = stat()
         let othersMask: mode_t = 0o007
@@ -60,12 +59,12 @@ package final class DataFolder: Sendable {
         return "\(sentence), and can still: \(EngineError.describe(errno: errno))."
     }
 
-    /// Gives up the lock before the object's end; nothing may be written afterwards.
+    /// Releases the lock before the object's end; nothing may be written afterwards.
     func unlock() { _ = flock(lock, LOCK_UN) }
 
     private static let lockName = ".lock"
 
-    /// Whether a folder was used for data before, or holds a copy of such a one.
+    /// Whether a folder was used for data before, or contains a copy of such a one.
     static func isOne(_ path: String) throws(Status) -> Bool {
         let names = try names(path)
         if names.contains(lockName) { return true }
@@ -77,7 +76,7 @@ package final class DataFolder: Sendable {
         return false
     }
 
-    /// Whether there is something under a name.
+    /// Whether something exists under a name.
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
     static func isFolder(_ path: String) -> Bool {
@@ -90,7 +89,7 @@ package final class DataFolder: Sendable {
         if mkdir(path, folderMode) == 0 { return try synchronize(parent(path)) }
         if errno == ENOENT, parent(path) != path {
             try makeFolder(parent(path))
-            // Once only: some file systems answer ENOENT although all that is above is there.
+            // Only once: some file systems answer ENOENT although all parent folders exist.
             if mkdir(path, folderMode) == 0 { return try synchronize(parent(path)) }
         }
         if errno != EEXIST { throw failure("make the folder \(path)") }
@@ -98,7 +97,7 @@ package final class DataFolder: Sendable {
 
     /// Makes an empty file, unless there is one.
     static func makeFile(_ path: String) throws(Status) {
-        // A file that is there isn't even opened: closing it would give up the locks that SQLite has on it.
+        // An existing file isn't even opened: closing it would release the locks that SQLite has on it.
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, fileMode)
         if descriptor >= 0 { return closeDescriptor(descriptor) }
         if errno != EEXIST { throw failure("make \(path)") }
@@ -110,7 +109,7 @@ package final class DataFolder: Sendable {
         return slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])
     }
 
-    /// Names of what is in a folder, without `.` and `..`.
+    /// Names of the entries of a folder, without `.` and `..`.
     package static func names(_ path: String) throws(Status) -> [String] {
         guard let folder = opendir(path) else { throw failure("read the folder \(path)") }
         defer { closedir(folder) }
@@ -124,7 +123,7 @@ package final class DataFolder: Sendable {
         return names
     }
 
-    /// The text of a small file; nil when there is none.
+    /// The contents of a small file as a string; nil when there is none.
     static func read(_ path: String) throws(Status) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         if descriptor < 0 {
@@ -172,7 +171,7 @@ package final class DataFolder: Sendable {
         if fsync(descriptor) != 0 { throw failure("write the folder \(folder)") }
     }
 
-    /// One sentence with the system's words.
+    /// One sentence with the system's message.
     package static func failure(_ action: String, _ code: Int32 = errno) -> Status {
         let words = "Cannot \(action): \(EngineError.describe(errno: code))."
         return switch code {

@@ -1,13 +1,13 @@
 import HearthModel
 
-/// Where a database lies in the data folder: `PROJECT/DATABASE.sqlite`.
+/// The path of a database in the data folder: `PROJECT/DATABASE.sqlite`.
 ///
-/// A component is its id with every byte but `a-z 0-9 - _ ( )` and inner dots as `%` and two lower-case hexadecimal
-/// digits. Upper-case letters are encoded as well, so that a file system that ignores case keeps "A" and "a" apart.
+/// A component is its id with every byte except `a-z 0-9 - _ ( )` and inner dots as `%` and two lower-case hexadecimal
+/// digits. Upper-case letters are encoded as well, so that a file system that ignores case distinguishes "A" and "a".
 /// Most ids are their own component: `demo-shop/(default).sqlite`.
 ///
 /// An encoded id of more than 100 bytes becomes its first 60 bytes, `~` and 32 digits of a hash, because file systems
-/// allow 255 bytes a component and SQLite 512 a path. Beside such a component stands a file `COMPONENT.id` with the id.
+/// allow 255 bytes a component and SQLite 512 a path. Next to such a component a file `COMPONENT.id` contains the id.
 package struct DatabaseFileName: Hashable {
     static let suffix = ".sqlite"
     static let idSuffix = ".id"
@@ -30,7 +30,7 @@ package struct DatabaseFileName: Hashable {
         return String(encoded.prefix(keptLength)) + "~" + hash(id)
     }
 
-    /// Whether the last component of a path doesn't hold the whole id.
+    /// Whether the last component of a path doesn't contain the whole id.
     static func isShortened(_ path: String) -> Bool {
         path.utf8.reversed().prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: "~"))
     }
@@ -43,7 +43,7 @@ package struct DatabaseFileName: Hashable {
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
                 case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "("), UInt8(ascii: ")"): true
-                // A leading one hides the file, or makes "..".
+                // A leading dot hides the file, or makes "..".
                 case dot: !encoded.isEmpty
                 default: false
                 }
@@ -62,7 +62,7 @@ package struct DatabaseFileName: Hashable {
         digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
     }
 
-    /// The id of a component that isn't shortened; nil when it's none of ours.
+    /// The id of a component that isn't shortened; nil when it isn't one of ours.
     static func id(ofComponent component: String) -> String? {
         var bytes: [UInt8] = []
         var rest = component.utf8[...]
@@ -89,7 +89,7 @@ package struct DatabaseFileName: Hashable {
         }
     }
 
-    /// FNV-1a over two starting values. Collisions can be made, but the id's file gives them away.
+    /// FNV-1a over two starting values. Collisions can be made, but the id's file reveals them.
     private static func hash(_ id: String) -> String {
         var digits: [UInt8] = []
         for start: UInt64 in [0xCBF2_9CE4_8422_2325, 0x6C62_272E_07BB_0142] {

@@ -2,12 +2,12 @@ import HearthConcurrency
 
 import Glibc
 
-/// Finds out whether a disk that refused a commit takes one again, by writing a file of its own.
+/// Finds out whether a disk on which a commit failed accepts commits again, by writing a file of its own.
 ///
-/// A small write into the database isn't enough: it may overwrite pages that the failed commit left in the log, for which
-/// there is room on a full disk. The bytes are written as far into the file as the log is long, because the system may
-/// bound the size of files. When commits fail again soon after the disk seemed to have recovered, they were larger than
-/// the probe, and the next one is larger, too.
+/// A small write into the database isn't enough: it may overwrite pages that the failed commit left in the log, which
+/// have space on a full disk. The bytes are written at an offset as large as the log, because the system may bound the
+/// size of files. When commits fail again soon after the disk seemed to have recovered, they were larger than the
+/// probe, and the next one is larger, too.
 struct DiskProbe {
     private let file: String
     private var sizeBytes = sizeBytesMin
@@ -17,10 +17,10 @@ struct DiskProbe {
     private static let sizeBytesMax = 16 << 20
     private static let soonMilliseconds = 60_000
 
-    /// What a probe's file is called behind the name of the database's.
+    /// The suffix of a probe's file after the name of the database's file.
     static let suffix = "-probe"
 
-    /// - Parameter path: the database's.
+    /// - Parameter path: the path of the database.
     init(path: String) { file = path + Self.suffix }
 
     /// - Parameter walPages: the log's length.

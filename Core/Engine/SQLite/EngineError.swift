@@ -5,10 +5,10 @@ import Glibc
 
 /// SQLite's result codes as `Status`.
 package enum EngineError {
-    /// What went wrong on `handle` in its last call.
+    /// The error of the last call on `handle`.
     /// - Parameters:
     ///   - code: the result of that call, extended or not.
-    ///   - action: what was tried, as the beginning of a sentence: "cannot store the commit".
+    ///   - action: the attempted action, as the beginning of a sentence: "cannot store the commit".
     package static func status(_ handle: OpaquePointer?, _ code: Int32, _ action: String) -> Status {
         var extended = code
         var words = String(cString: sqlite3_errstr(code))
@@ -21,7 +21,8 @@ package enum EngineError {
             }
             systemError = lastSystemError(handle)
         }
-        // Within this process nobody gets in another's way: there's one writer, and the log's readers don't lock it.
+        // Within this process connections do not block each other: there is one writer, and the log's readers don't
+        // lock it.
         if code & 0xFF == SQLITE_BUSY { words = "another process uses the file" }
         var details = "SQLite \(extended)"
         if code & 0xFF == SQLITE_FULL {
@@ -32,7 +33,7 @@ package enum EngineError {
         return Status(statusCode(code), "\(action): \(words) (\(details)).")
     }
 
-    /// The system's code for the last failure of one of the handle's files. SQLite forgets it on the way from the log.
+    /// The system's code for the last failure of one of the handle's files. SQLite loses it for failures of the log.
     private static func lastSystemError(_ handle: OpaquePointer) -> Int32 {
         let code = sqlite3_system_errno(handle)
         if code != 0 { return code }
@@ -48,7 +49,7 @@ package enum EngineError {
         return 0
     }
 
-    /// What the client may do about it: UNAVAILABLE where a later try may succeed.
+    /// The status code by the client's options: UNAVAILABLE where a later try may succeed.
     static func statusCode(_ code: Int32) -> Status.Code {
         switch code & 0xFF {
         case SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_LOCKED, SQLITE_PROTOCOL, SQLITE_NOMEM, SQLITE_READONLY,

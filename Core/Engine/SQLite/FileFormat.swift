@@ -9,16 +9,16 @@ import HearthModel
 ///     key    BLOB    unique; ordered by bytes (memcmp, the shorter first), which is SQLite's order of blobs
 ///     value  BLOB    may be empty
 ///
-/// What the keys and values mean is no concern of this module. `documents` is a rowid table with a unique index on
-/// `key`, the others are WITHOUT ROWID, that is, the row lies in the key's B-tree. Measured with documents of 35-byte
-/// random names, 4 KiB pages, per second or in microseconds, rowid : WITHOUT ROWID:
+/// This module does not interpret keys and values. `documents` is a rowid table with a unique index on `key`, the
+/// others are WITHOUT ROWID, that is, the row is in the key's B-tree. Measured with documents of 35-byte random names,
+/// 4 KiB pages, per second or in microseconds, rowid : WITHOUT ROWID:
 ///
 ///     500 B, 500,000 of them   insert 42,000 : 20,000   read 5.8 : 5.8   walk over 100 rows 280 : 50   update alike
 ///     2,000 B, 60,000          insert 26,000 : 15,600   read 3.8 : 8.2   walk 150 : 94                 update 1.7 times
 ///     8,000 B, 60,000          insert 17,000 : 10,000   read 3.1 : 17    walk 200 : 180                update 4.6 times
 ///
-/// Large rows make a key's B-tree deep, for its inner nodes hold whole rows; so documents, which may have 1 MiB, pay for
-/// walks in the order of names. Index entries and the feed are small, and are walked.
+/// Large rows make a key's B-tree deep, because its inner nodes hold whole rows; so documents, which may have 1 MiB,
+/// pay for walks in the order of names. Index entries and the feed are small, and are walked.
 enum FileFormat {
     /// "HRTH"
     static let applicationID = 0x4852_5448
@@ -29,7 +29,7 @@ enum FileFormat {
     /// A page in the WAL, with its header.
     static let logPageSizeBytes = pageSizeBytes + 24
 
-    /// `migrations[n]` takes a file from version n to n + 1. Forward only; what was released is never edited.
+    /// `migrations[n]` takes a file from version n to n + 1. Forward only; a released migration is never edited.
     private static let migrations = [
         """
         CREATE TABLE documents (key BLOB NOT NULL UNIQUE, value BLOB NOT NULL);
@@ -45,11 +45,11 @@ enum FileFormat {
                 + " knows; use a newer hearth.")
     }
 
-    /// Checks that a file is ours and of this version, without a change to it.
+    /// Checks that a file is a Hearth database of this version, without changing it.
     /// - Throws: NOT_FOUND for a file whose making was interrupted, FAILED_PRECONDITION for one of another version.
     static func check(_ connection: Connection, path: String) throws(Status) {
         let version = try version(connection, path: path)
-        if version == 0 { throw .notFound("\(path) holds no database yet: its making was interrupted.") }
+        if version == 0 { throw .notFound("\(path) contains no database yet: its creation was interrupted.") }
         if version < Self.version {
             throw .failedPrecondition(
                 "\(path) has the older format version \(version); start a server once to bring it forward.")
@@ -64,14 +64,14 @@ enum FileFormat {
         if found != applicationID {
             let tables = try connection.number("SELECT count(*) FROM sqlite_schema", action)
             if found != 0 || version != 0 || tables != 0 {
-                throw .failedPrecondition("\(path) is a SQLite database, but not one of Hearth's.")
+                throw .failedPrecondition("\(path) is a SQLite database, but not a Hearth database.")
             }
         }
         if version > Self.version { throw newer(path, version) }
         return version
     }
 
-    /// Checks that a file is ours, makes it when it is new and brings it to this version.
+    /// Checks that a file is a Hearth database, makes it when it is new and migrates it to this version.
     static func prepare(_ connection: Connection, path: String) throws(Status) {
         let action = "cannot open \(path)"
         let version = try version(connection, path: path)

@@ -2,17 +2,18 @@ import HearthModel
 
 import Glibc
 
-/// A look at the first bytes of a database file, which tells a file of a newer hearth without opening it: so that a
-/// server refuses to start instead of failing at the first request. Source: "Database File Format" of SQLite, 1.3.
+/// A check of the first bytes of a database file, which recognises a file of a newer hearth without opening it: so that
+/// a server fails to start instead of failing at the first request. Source: "Database File Format" of SQLite, 1.3.
 enum FileHeader {
     private static let sizeBytes = 100
     private static let userVersionOffset = 60
     private static let applicationIDOffset = 68
 
-    /// - Throws: FAILED_PRECONDITION for a file of a newer format. What else is wrong shows when the file is opened; and a
-    ///   version that still lies in the log, after a crash of the newer one, shows then as well.
+    /// - Throws: FAILED_PRECONDITION for a file of a newer format. Other defects are found when the file is opened; so
+    ///   is a version that is still in the log after a crash of the newer program.
     ///
-    /// Not for a file that this process has open: closing any descriptor of a file drops the process's locks on it.
+    /// Must not be called for a file that this process has open: closing any descriptor of a file releases the
+    /// process's locks on it.
     static func check(_ path: String) throws(Status) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         if descriptor < 0 { throw DataFolder.failure("read \(path)") }

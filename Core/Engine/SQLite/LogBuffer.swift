@@ -2,35 +2,35 @@ import CSQLite
 
 import Glibc
 
-/// A layer under SQLite that gathers what a commit appends to the write-ahead log.
+/// A layer under SQLite that buffers the data that a commit appends to the write-ahead log.
 ///
-/// SQLite writes a commit to the log as one header of 24 bytes and one page for each page that changed, each in a call of
-/// its own. A group of commits changes hundreds of pages, and the calls cost more than the bytes. This layer keeps
-/// consecutive writes to the log in memory until SQLite asks for the sync that makes them durable, or reads, and makes a
-/// few large ones of them.
+/// SQLite writes a commit to the log as one header of 24 bytes and one page for each page that changed, each in a call
+/// of its own. A group of commits changes hundreds of pages, and the calls cost more than the bytes. This layer keeps
+/// consecutive writes to the log in memory until SQLite requests the sync that makes them durable, or reads, and merges
+/// them into a few large ones.
 ///
-/// Nobody sees the difference: with `synchronous = FULL`, SQLite publishes a commit to readers after the sync, and what it
-/// reads back itself within a transaction is written out before. A failure to write shows at the sync, where SQLite treats
-/// it as any other failure of the commit.
+/// The difference is not observable: with `synchronous = FULL`, SQLite publishes a commit to readers after the sync,
+/// and data that it reads back within a transaction is written out before. A failed write is reported at the sync,
+/// where SQLite treats it as any other failure of the commit.
 ///
-/// Only files opened as a log go through this layer; all else goes straight to SQLite's "unix-excl".
-/// Source: "The SQLite OS Interface or VFS", https://www.sqlite.org/vfs.html.
+/// Only files opened as a log use this layer; all other files use SQLite's "unix-excl" directly. Source: "The SQLite OS
+/// Interface or VFS", https://www.sqlite.org/vfs.html.
 enum LogBuffer {
-    /// Bytes that are gathered at most.
+    /// Maximum number of buffered bytes.
     fileprivate static let capacityBytes = 1 << 20
     /// Bytes of one call: the layer below takes less than 128 KiB.
     fileprivate static let writeBytesMax = 124 << 10
 
-    /// The name to open databases with; nil when this process can't have it.
+    /// The name with which databases are opened; nil when the layer can't be registered in this process.
     static let name: String? = register() ? "hearth" : nil
 
-    /// What stands at the start of an open log's memory; the file of the layer below follows behind it.
+    /// The start of an open log's memory; the file of the layer below follows it.
     fileprivate struct LogFile {
         /// SQLite looks for the methods here.
         var base: sqlite3_file
         var inner: UnsafeMutablePointer<sqlite3_file>
         var buffer: UnsafeMutableRawPointer?
-        /// Where in the file the gathered bytes belong.
+        /// The offset of the buffered bytes in the file.
         var start: Int64 = 0
         var count = 0
 
@@ -53,7 +53,7 @@ enum LogBuffer {
             return SQLITE_OK
         }
 
-        /// Writes out what was gathered. When that fails it is forgotten: SQLite gives the commit up.
+        /// Writes the buffered bytes. When that fails they are dropped: SQLite gives the commit up.
         mutating func flush() -> Int32 {
             guard count > 0, let buffer else { return SQLITE_OK }
             let end = count
@@ -91,7 +91,7 @@ enum LogBuffer {
             let memory = UnsafeMutableRawPointer(file)
             let inner = (memory + LogFile.sizeBytes).assumingMemoryBound(to: sqlite3_file.self)
             let result = below.pointee.xOpen(below, path, inner, flags, given)
-            // Without methods SQLite doesn't close the file, and what failed to open need not be closed.
+            // Without methods SQLite doesn't close the file, and a file that failed to open need not be closed.
             let isOpen = result == SQLITE_OK && inner.pointee.pMethods != nil
             let base = sqlite3_file(pMethods: isOpen ? UnsafePointer(LogBuffer.logMethods) : nil)
             memory.bindMemory(to: LogFile.self, capacity: 1).initialize(to: LogFile(base: base, inner: inner))
@@ -103,7 +103,7 @@ enum LogBuffer {
 
     private static func makeMethods() -> sqlite3_io_methods {
         var methods = sqlite3_io_methods()
-        // Version 1 has all that is asked of a log; shared memory belongs to the database's file.
+        // Version 1 has all methods that a log needs; shared memory belongs to the database's file.
         methods.iVersion = 1
         methods.xClose = { file in
             let log = open(file)
@@ -144,7 +144,7 @@ private func open(_ file: UnsafeMutablePointer<sqlite3_file>?) -> UnsafeMutableP
     UnsafeMutableRawPointer(file!).assumingMemoryBound(to: LogBuffer.LogFile.self)
 }
 
-/// Writes out what was gathered, then goes on with the layer below.
+/// Writes the buffered bytes, then continues with the layer below.
 private func flushed(
     _ file: UnsafeMutablePointer<sqlite3_file>?, _ next: (LogBuffer.LogFile) -> Int32
 ) -> Int32 {

@@ -1,11 +1,12 @@
 import CSQLite
 
-/// How far the WAL goes and how much of it is copied, as the header of SQLite's own index of it says.
+/// How long the WAL is and how much of it is copied, from the header of SQLite's own index of it.
 ///
 /// SQLite 3.7.0 to 3.51.2 have a defect (https://www.sqlite.org/wal.html#walresetbug): a checkpoint that begins on a
-/// fully copied log, beside a writer that begins the log anew at that moment, works with what it read of the old log and
-/// marks pages as copied that never were. A log that isn't fully copied can't be begun anew. So whoever checkpoints
-/// beside a writer looks here first, and leaves a fully copied log alone. There must be one who checkpoints at a time.
+/// fully copied log, beside a writer that restarts the log at that moment, works with stale data of the old log and
+/// marks pages as copied that never were. A log that isn't fully copied can't be restarted. So a thread that
+/// checkpoints beside a writer checks here first, and leaves a fully copied log alone. Only one thread may checkpoint
+/// at a time.
 ///
 /// Source: "The WAL-Index File Format", https://www.sqlite.org/walformat.html.
 struct LogIndex: Equatable {
@@ -31,7 +32,7 @@ struct LogIndex: Equatable {
         self.copiedPages = copiedPages
     }
 
-    /// - Parameter file: a database's.
+    /// - Parameter file: the file of a database.
     static func read(_ file: UnsafeMutablePointer<sqlite3_file>) -> LogIndex? {
         guard let methods = file.pointee.pMethods, methods.pointee.iVersion >= 2,
             let map = methods.pointee.xShmMap, let barrier = methods.pointee.xShmBarrier
@@ -39,8 +40,8 @@ struct LogIndex: Equatable {
         var region: UnsafeMutableRawPointer?
         guard map(file, 0, regionBytes, 0, &region) == SQLITE_OK, let region else { return nil }
         guard region.load(as: UInt32.self) == format else { return nil }
-        // A writer that begins the log anew first says that there are no pages, then that none is copied. In this order, and
-        // twice, the two never seem to be of a log with uncopied pages when it is just being begun anew.
+        // A writer that restarts the log first stores that there are no pages, then that none is copied. Read in this
+        // order, and twice, the two never seem to belong to a log with uncopied pages when it is just being restarted.
         var found = load(region)
         barrier(file)
         if !found.isFullyCopied { found = load(region) }
@@ -56,7 +57,7 @@ struct LogIndex: Equatable {
     private static let regionBytes: Int32 = 32_768
     /// "mxFrame" of the first copy of the header.
     private static let pagesOffset = 16
-    /// "nBackfill", behind the two copies of the header.
+    /// "nBackfill", after the two copies of the header.
     private static let copiedOffset = 96
 }
 

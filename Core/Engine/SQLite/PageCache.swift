@@ -1,23 +1,23 @@
 import CSQLite
 
-/// A layer over SQLite's own cache of pages that spares commits a walk over all of it.
+/// A layer over SQLite's own cache of pages that saves commits a walk over all of it.
 ///
-/// At the end of each transaction SQLite has the cache drop the pages behind the end of the file. There are none, but the
-/// cache doesn't know: while a tree is balanced, pages are moved for a moment to a number far behind the end, and the cache
-/// remembers the highest number that it ever held. Then it looks at every page, each of them a miss of the processor's
-/// cache: with 64 MiB of pages that costs a tenth of a group of commits. This layer knows the few numbers to which pages were
-/// moved, and passes the request on when one of them is still there.
+/// At the end of each transaction SQLite makes the cache drop the pages after the end of the file. There are none, but
+/// the cache doesn't know: while a tree is balanced, pages are moved for a moment to a number far after the end, and
+/// the cache remembers the highest number that it ever held. Then it visits every page, each of them a miss of the
+/// CPU's cache: with 64 MiB of pages that costs a tenth of a group of commits. This layer knows the few numbers to
+/// which pages were moved, and passes the request on when one of them is still there.
 ///
 /// Source: "Custom Page Cache Object", https://www.sqlite.org/c3ref/pcache_methods2.html.
 enum PageCache {
-    /// What is known of the numbers under which a cache holds pages.
+    /// The known bounds of the numbers under which a cache holds pages.
     struct Contents {
         /// The highest number under which a page may be held, apart from `moved`.
         private(set) var highest: UInt32 = 0
         /// Numbers above it to which pages were moved. A page that was dropped since may still be among them.
         private(set) var moved: [UInt32] = []
 
-        /// More than one balancing needs.
+        /// More than one rebalancing needs.
         static var movedMax: Int { 32 }
 
         mutating func hold(_ number: UInt32) {
@@ -46,19 +46,19 @@ enum PageCache {
         }
     }
 
-    /// One cache, as SQLite holds it.
+    /// One cache, in SQLite's representation.
     fileprivate struct Cache {
-        /// SQLite's.
+        /// SQLite's own cache.
         let inner: OpaquePointer
         let fetch: @convention(c) (OpaquePointer?, UInt32, Int32) -> UnsafeMutablePointer<sqlite3_pcache_page>?
         var contents = Contents()
     }
 
-    /// SQLite's own methods; set before the first cache is made, and left alone from then on.
+    /// SQLite's own methods; set before the first cache is made, and not changed from then on.
     nonisolated(unsafe) fileprivate static var below = sqlite3_pcache_methods2()
 
-    /// Puts the layer in place. To be called before anything else of SQLite, once.
-    /// - Returns: false when SQLite is in use in this process already; then it goes on without the layer.
+    /// Installs the layer. Must be called once, before any other use of SQLite.
+    /// - Returns: false when SQLite is in use in this process already; then it continues without the layer.
     static func install() -> Bool {
         var methods = sqlite3_pcache_methods2()
         if hearth_sqlite3_page_cache(&methods) != SQLITE_OK || methods.xFetch == nil { return false }

@@ -1,11 +1,11 @@
 import HearthConcurrency
 import Synchronization
 
-/// One budget of memory for the page caches of all readers of the process, and a bound on their number.
+/// One memory budget for the page caches of all readers of the process, and a bound on their number.
 ///
-/// While many are open at once there is one too many for a moment: each counts as opening until its cache counts.
+/// While many are open at once there may be one too many for a moment: each counts as opening until its cache counts.
 final class ReaderMemory: @unchecked Sendable {
-    /// That of the process.
+    /// The budget of the process.
     static let process = ReaderMemory()
 
     // Guards the fields below.
@@ -15,16 +15,16 @@ final class ReaderMemory: @unchecked Sendable {
     let cache: CacheBudget
 
     private let readersMax: Int
-    /// From here on a reader that is opened closes idle ones of other databases.
+    /// Above this, opening a reader closes idle ones of other databases.
     private let readersIdleMax: Int
 
     private struct WeakPool {
         weak var pool: ReaderPool?
     }
 
-    /// What one reader keeps at most; twice of it made no read faster.
+    /// The limit of one reader; twice as much made no read faster.
     private static let readerBytesMax = 8 << 20
-    /// What one reader needs for a walk over a tree; the bound where there are very many.
+    /// The needs of one reader for a walk over a tree; the limit when there are very many.
     private static let readerBytesMin = 64 << 10
 
     init(bytesMax: Int = 64 << 20, readersMax: Int = 512, readersIdleMax: Int = 128) {
@@ -45,8 +45,8 @@ final class ReaderMemory: @unchecked Sendable {
 
     func remove(_ pool: ObjectIdentifier) { monitor.withLock { pools[pool] = nil } }
 
-    /// Makes room for one more reader; `add` or `cancelOpening` follows.
-    /// - Parameter pool: its idle readers are none: it would have taken one of them.
+    /// Frees capacity for one more reader; `add` or `cancelOpening` follows.
+    /// - Parameter pool: it has no idle readers, or it would have taken one of them.
     /// - Returns: false when there are too many, and none is idle.
     func beginOpening(for pool: ReaderPool) -> Bool {
         let (count, others) = monitor.withLock { () -> (Int, [ReaderPool]) in
@@ -55,7 +55,7 @@ final class ReaderMemory: @unchecked Sendable {
             return (count, count > readersIdleMax ? pools.values.compactMap(\.pool).filter { $0 !== pool } : [])
         }
         if count <= readersIdleMax { return true }
-        // One of each database stays where it can, so that databases in turn don't open files all the time.
+        // One reader of each database is kept if possible, so that alternating databases don't open files all the time.
         for other in others { other.closeIdle(keeping: count > readersMax ? 0 : 1) }
         if count <= readersMax { return true }
         return monitor.withLock {

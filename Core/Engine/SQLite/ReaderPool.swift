@@ -3,11 +3,11 @@ import HearthModel
 import HearthEngine
 import Synchronization
 
-/// The connections that snapshots read by.
+/// The connections that snapshots use.
 ///
 /// An idle reader keeps its read transaction open while it shows the present state, so that the next snapshot costs
-/// nothing; after a commit it is renewed when it is taken. What an idle reader keeps open would also keep the WAL from
-/// being used again from its start, so the checkpointer releases the idle ones.
+/// nothing; after a commit it is renewed when it is taken. The open transaction of an idle reader would also keep the
+/// WAL from being restarted, so the checkpointer releases the idle ones.
 ///
 /// Short reads have readers of their own, which long ones never take: see `SnapshotUse`.
 final class ReaderPool: @unchecked Sendable {
@@ -15,7 +15,7 @@ final class ReaderPool: @unchecked Sendable {
     private let monitor = Monitor()
     private var idle: [Connection] = []
     private var all: [Connection] = []
-    /// Snapshots that are open, by their use; those that are just being opened as well.
+    /// Open snapshots, by their use; including those that are just being opened.
     private var shortCount = 0
     private var longCount = 0
     private var returns = 0
@@ -30,7 +30,7 @@ final class ReaderPool: @unchecked Sendable {
     private let counters: StoreCounters
     private let memory: ReaderMemory
 
-    /// Idle readers beyond these are closed: a burst of slow reads shouldn't hold memory for ever.
+    /// Idle readers beyond these are closed: a burst of slow reads must not hold memory for ever.
     private static let idleMax = 16
 
     init(path: String, options: SQLiteStoreOptions, counters: StoreCounters) {
@@ -148,7 +148,7 @@ final class ReaderPool: @unchecked Sendable {
         memory.remove(connection)
     }
 
-    /// Closes idle readers, for other databases' sake or because there is nothing to do.
+    /// Closes idle readers, to free capacity for other databases or because there are no reads.
     func closeIdle(keeping count: Int) {
         let surplus = monitor.withLock { () -> [Connection] in
             if idle.count <= count { return [] }
@@ -185,7 +185,7 @@ final class ReaderPool: @unchecked Sendable {
 
     /// Takes the connections away from snapshots whose number is at most `read`; returns how many there were.
     func revoke(begunUpTo read: UInt64) -> Int {
-        // A call that runs is waited for, which is why the pool isn't locked meanwhile.
+        // A running call is waited for, so the pool isn't locked meanwhile.
         let candidates = monitor.withLock { all }
         let revoked = candidates.filter { $0.revoke(begunUpTo: read) }
         if revoked.isEmpty { return 0 }

@@ -2,7 +2,7 @@ import CSQLite
 import HearthModel
 import HearthEngine
 
-/// A walk by one prepared SELECT; seeking binds a new bound and begins again.
+/// A walk by one prepared SELECT; seeking binds a new bound and restarts it.
 final class SQLiteCursor: KeyCursor {
     private(set) var key: [UInt8] = []
     private(set) var value: [UInt8] = []
@@ -14,17 +14,17 @@ final class SQLiteCursor: KeyCursor {
     private let values: Bool
     private let dropping: Int
 
-    /// What is left of the range.
+    /// The rest of the range.
     private var lower: [UInt8]
     private var upper: [UInt8]?
     private var phase = Phase.moved
     private var scan: (statement: ScanStatement, use: Int)?
 
     private enum Phase {
-        /// The range is to be bound by the next step.
+        /// The next step must bind the range.
         case moved
-        /// The statement stands at `key`.
-        case standing
+        /// The statement is positioned at `key`.
+        case positioned
         case ended
     }
 
@@ -66,10 +66,10 @@ final class SQLiteCursor: KeyCursor {
         switch (phase, reverse) {
         case (.ended, _):
             return
-        case (.standing, false):
+        case (.positioned, false):
             if compare(target) <= 0 { return }
             lower = target
-        case (.standing, true):
+        case (.positioned, true):
             if compare(target) >= 0 { return }
             upper = target + [0]
         case (.moved, false):
@@ -84,7 +84,7 @@ final class SQLiteCursor: KeyCursor {
         phase = .moved
     }
 
-    /// A key beside the one at which the statement stands.
+    /// A key next to the one at which the statement is positioned.
     private func compare(_ target: [UInt8]) -> Int {
         dropping == 0 ? UTF8Order.compare(target, key) : UTF8Order.compare(Array(target.dropFirst(dropping)), key)
     }
@@ -95,7 +95,7 @@ final class SQLiteCursor: KeyCursor {
         connection.withLock { release() }
     }
 
-    /// Binds what is left of the range.
+    /// Binds the rest of the range.
     private func begin() throws(Status) {
         let shape = StatementShape(keyspace: keyspace, reverse: reverse, values: values, bounded: upper != nil)
         if let scan, scan.statement.shape.bounded == shape.bounded {
@@ -109,7 +109,7 @@ final class SQLiteCursor: KeyCursor {
         var result = connection.bindCopy(statement, 1, lower)
         if result == SQLITE_OK, let upper { result = connection.bindCopy(statement, 2, upper) }
         if result != SQLITE_OK { throw connection.fail(result, "cannot read") }
-        phase = .standing
+        phase = .positioned
     }
 
     private func release() {

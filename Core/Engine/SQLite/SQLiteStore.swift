@@ -9,14 +9,14 @@ import Glibc
 /// A store in one SQLite file.
 ///
 /// One connection writes, under a lock; a pool of others reads; one more copies the WAL into the database beside them.
-/// What holds at all times:
+/// Invariants:
 ///
 /// - `write` is one SQLite transaction with `synchronous = FULL`: one fdatasync of the WAL makes it durable.
-/// - A snapshot is a read transaction of a pooled connection. While nothing is committed, an idle reader keeps its
-///   transaction, so that the next snapshot finds it open. `counters.commits` tells the two cases apart.
-/// - After any failure of the engine in a transaction nothing more is run in it, and it's rolled back.
+/// - A snapshot is a read transaction of a pooled connection. Without new commits, an idle reader keeps its
+///   transaction, so that the next snapshot reuses it. `counters.commits` distinguishes the two cases.
+/// - After any failure of the engine in a transaction no further statement runs in it, and it is rolled back.
 ///
-/// See `FileFormat` for the file and `Checkpointer` for what bounds the WAL.
+/// See `FileFormat` for the file and `Checkpointer` for the bounds of the WAL.
 package final class SQLiteStore: Store, Sendable {
     private let path: String
     private let folder: DataFolder?
@@ -29,13 +29,14 @@ package final class SQLiteStore: Store, Sendable {
     private let health: StoreHealth
 
     /// Opens the store in the file at `path`, which is made when it doesn't exist.
-    /// - Throws: FAILED_PRECONDITION when the file isn't ours, is of a newer format, or another process uses it.
+    /// - Throws: FAILED_PRECONDITION when the file isn't a Hearth database, is of a newer format, or another process
+    ///   uses it.
     package convenience init(path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws(Status) {
         try self.init(path: path, name: path, options: options, folder: nil)
     }
 
     /// - Parameters:
-    ///   - name: by which the observer knows it.
+    ///   - name: the store's name for the observer.
     ///   - folder: kept locked while the store lives.
     init(path: String, name: String, options: SQLiteStoreOptions, folder: DataFolder?) throws(Status) {
         self.folder = folder
@@ -56,12 +57,12 @@ package final class SQLiteStore: Store, Sendable {
 
     deinit { close() }
 
-    /// Known without waiting for a commit that runs.
+    /// Known without waiting for a running commit.
     var isOpen: Bool { !closed.load(ordering: .acquiring) }
 
     var isCheckpointing: Bool { checkpointer.isBusy }
 
-    /// Asks for a checkpoint that is not due, for tests.
+    /// Requests a checkpoint that is not due, for tests.
     func forceCheckpoint() { checkpointer.force() }
 
     // MARK: Store
@@ -76,7 +77,7 @@ package final class SQLiteStore: Store, Sendable {
         defer { if let failure { report(failure) } }
         let result = try commit(body, &failure)
         if counters.isWriterTooFast.load(ordering: .relaxed) {
-            // Half the pace.
+            // Half the speed.
             let spent = MonotonicTime.now.nanoseconds - start.nanoseconds
             usleep(UInt32(min(spent / 1000, Self.pauseMicrosecondsMax)))
         }
@@ -85,7 +86,7 @@ package final class SQLiteStore: Store, Sendable {
 
     private static let pauseMicrosecondsMax: Int64 = 50_000
 
-    /// - Parameter failure: set to what the engine said when it, and not the body, failed.
+    /// - Parameter failure: set to the engine's message when the engine, and not the body, failed.
     private func commit<Result>(
         _ body: (any StoreTransaction) throws(Status) -> Result, _ failure: inout Status?
     ) throws(Status) -> Result {
@@ -107,7 +108,7 @@ package final class SQLiteStore: Store, Sendable {
             let transaction = SQLiteTransaction(connection, lease: try connection.beginLease())
             defer { transaction.close() }
             result = try body(transaction)
-            // The body may have caught it, but what SQLite did up to there is gone.
+            // The body may have caught it, but the changes up to there are lost.
             if let failure = connection.leaseFailure { throw failure }
         } catch {
             failure = connection.leaseFailure
@@ -122,7 +123,7 @@ package final class SQLiteStore: Store, Sendable {
             writer.commitFailed()
             throw error
         }
-        // A transaction that changed nothing leaves the log and the readers' states as they are.
+        // A transaction that changed nothing leaves the log and the readers' states unchanged.
         if counters.appendings.load(ordering: .relaxed) != appendings {
             writer.commitAppended()
             counters.commits.add(1, ordering: .releasing)
@@ -131,9 +132,9 @@ package final class SQLiteStore: Store, Sendable {
         return result
     }
 
-    /// What went wrong in the engine, told to whoever watches; the checkpointer finds out when it is over.
+    /// Reports a failure of the engine to the observer; the checkpointer finds out when it is over.
     private func report(_ failure: Status) {
-        // A value that is too large for the engine, for one, says nothing of the disk.
+        // An error such as a value that is too large for the engine does not concern the disk.
         guard [.unavailable, .dataLoss, .internal, .failedPrecondition].contains(failure.code), isOpen,
             !options.isReadOnly
         else { return }
@@ -162,7 +163,7 @@ package final class SQLiteStore: Store, Sendable {
         do throws(Status) {
             try writer.close()
         } catch {
-            // What wasn't copied stays in the WAL until the next start.
+            // Pages that were not copied stay in the WAL until the next start.
             health.checkpointFailed(error)
         }
         health.closed()
@@ -187,13 +188,13 @@ package final class SQLiteStore: Store, Sendable {
             let found = try connection.strings("PRAGMA integrity_check(\(max))", "cannot check \(path)")
             return found == ["ok"] ? [] : found
         } catch {
-            // Damaged so badly that not even the check gets through.
+            // So much damage that even the check fails.
             if error.code == .dataLoss { return [error.message] }
             throw error
         }
     }
 
-    /// The bytes of the file and of the log beside it.
+    /// The bytes of the file and of its log.
     package var sizeBytes: Int? {
         var sum = 0
         for file in [path, path + "-wal"] {
@@ -204,42 +205,42 @@ package final class SQLiteStore: Store, Sendable {
     }
 }
 
-/// What a store may use.
+/// The resources of a store.
 package struct SQLiteStoreOptions: Sendable {
-    /// Short reads at a time; more are refused with RESOURCE_EXHAUSTED. They run on a thread each, and end there.
+    /// Short reads at a time; more fail with RESOURCE_EXHAUSTED. Each runs on one thread, and ends there.
     package var readersMax = 64
-    /// Snapshots of long reads at a time. `LongReads` lets half as many begin in the whole process, each of which has one, or
-    /// two that it compares; so none is refused for it.
+    /// Snapshots of long reads at a time. `LongReads` admits half as many in the whole process, each of which has one,
+    /// or two that it compares; so none fails because of this bound.
     package var longReadersMax = 2 * Limits.longReadsMax
-    /// What bounds the pages that writers keep in memory.
+    /// The budget of the pages that writers keep in memory.
     var writerCache = CacheBudget.writers
-    /// What bounds the pages that readers keep in memory.
+    /// The budget of the pages that readers keep in memory.
     var readerMemory = ReaderMemory.process
-    /// Bytes of the file that are seen as memory. Halves the time of reads while nothing is written; but a mapped page is
-    /// looked for in the WAL at each use, and the mapping is made anew after each commit: a reader's first read after a
-    /// commit takes twice as long.
+    /// Bytes of the file that are memory-mapped. Halves the time of reads without writes; but a mapped page is looked
+    /// up in the WAL at each use, and the mapping is renewed after each commit: a reader's first read after a commit
+    /// takes twice as long.
     package var mappedBytes = 0
 
-    /// Leaves the files as they are: nothing is made or brought to this version, `write` is refused, and the log isn't
-    /// copied. For looking at a folder, also at a damaged one.
+    /// Leaves the files unchanged: nothing is made or migrated to this version, `write` fails, and the log isn't
+    /// copied. For reading a folder, also a damaged one.
     package var isReadOnly = false
 
-    /// When the WAL is copied into the database, and what happens when it can't be.
+    /// When the WAL is copied into the database, and the consequences when it can't be.
     package var bounds = WALBounds()
     /// Pages of the database at most: a small disk for tests.
     var pagesMax: Int?
-    /// Is told when commits or checkpoints begin to fail, and when they succeed again.
+    /// Is notified when commits or checkpoints begin to fail, and when they succeed again.
     package var observer: (any StoreObserver)?
     /// How long after a failure the disk is tried again.
     var retryMilliseconds = 1000
-    /// For tests that look at checkpoints: is given the connection that makes them.
+    /// For tests of checkpoints: receives the connection that makes them.
     var checkpointConnectionOpened: (@Sendable (Connection) -> Void)?
 
     package init() {}
 
     var writerConfiguration: [String] {
         var strings = [
-            // Overwriting what is deleted costs writes of pages that are otherwise only unlinked.
+            // Overwriting deleted data costs writes of pages that are otherwise only unlinked.
             "PRAGMA secure_delete = OFF",
             "PRAGMA mmap_size = \(mappedBytes)",
             "PRAGMA temp_store = MEMORY",

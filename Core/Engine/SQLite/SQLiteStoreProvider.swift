@@ -4,9 +4,9 @@ import HearthEngine
 
 import Glibc
 
-/// The stores of a data folder, one file a database; see `DatabaseFileName`.
+/// The stores of a data folder, one file per database; see `DatabaseFileName`.
 ///
-/// A database has one store at a time: `open` gives the same store again until that is closed.
+/// A database has one store at a time: `open` returns the same store again until that is closed.
 package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     private let folder: DataFolder
     private let options: SQLiteStoreOptions
@@ -16,14 +16,14 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     // By file, and so by the bytes of the name: to Swift, two spellings of "é" are one string.
     private var stores: [DatabaseFileName: SQLiteStore] = [:]
     private var opening: Set<DatabaseFileName> = []
-    /// How many stores there may be before those that were closed are forgotten.
+    /// How many stores there may be before closed ones are forgotten.
     private var storesMax = 64
     private var isClosed = false
 
     /// Locks the data folder for as long as the provider or a store of it lives.
-    /// - Parameter createsFolder: false for a tool, which must not take any folder for one of data.
-    /// - Throws: FAILED_PRECONDITION when another process uses the folder, it can't be used, or a file in it is of a newer
-    ///   format.
+    /// - Parameter createsFolder: false for a tool, which must not use an arbitrary folder for data.
+    /// - Throws: FAILED_PRECONDITION when another process uses the folder, it can't be used, or a file in it is of a
+    ///   newer format.
     package init(
         path: String, options: SQLiteStoreOptions = SQLiteStoreOptions(), createsFolder: Bool = true
     ) throws(Status) {
@@ -40,7 +40,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         }
     }
 
-    /// What whoever runs the server should know of the folder.
+    /// Warnings about the folder for the operator of the server.
     package var notice: String? { folder.notice }
 
     package func close() {
@@ -58,7 +58,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         let name = DatabaseFileName(database)
         let file = folder.path + "/" + name.folder + "/" + name.file
         if let store = try beginOpening(database, name, file) { return store }
-        // Recovery of a log reads all of it: nobody else waits for that.
+        // Recovery of a log reads all of it: no other caller waits for that.
         let result = Result { () throws(Status) in
             try SQLiteStore(
                 path: file + DatabaseFileName.suffix, name: database.string, options: options, folder: folder)
@@ -74,7 +74,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         }
     }
 
-    /// Makes what a store's file needs, and enters its name.
+    /// Makes the files and folders that a store's file needs, and enters its name.
     /// - Returns: the store when it is open already.
     private func beginOpening(
         _ database: DatabaseName, _ name: DatabaseFileName, _ file: String
@@ -106,7 +106,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         }
     }
 
-    /// Writes the id of a shortened component beside it, or checks that it's the one that stands there.
+    /// Writes the id of a shortened component into the file next to it, or checks that the file contains it.
     private func claim(_ path: String, id: String) throws(Status) {
         guard DatabaseFileName.isShortened(path) else { return }
         let file = path + DatabaseFileName.idSuffix
@@ -150,7 +150,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         return found
     }
 
-    /// The id that belongs to a file or folder; nil when it's none of ours.
+    /// The id of a file or folder; nil when it isn't one of ours.
     private func id(_ path: String, component: String) throws(Status) -> String? {
         if DatabaseFileName.isShortened(component) { return try DataFolder.read(path + DatabaseFileName.idSuffix) }
         return DatabaseFileName.id(ofComponent: component)
@@ -171,7 +171,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
             throw .failedPrecondition("The database \(database) is open; close it before it is deleted.")
         }
         stores[name] = nil
-        // The log last: SQLite throws away a log without its database, but a database without its log is an old state.
+        // The log last: SQLite discards a log without its database, but a database without its log is an old state.
         guard try DataFolder.remove(file + DatabaseFileName.suffix) else {
             throw .notFound("The database \(database) does not exist.")
         }
@@ -179,7 +179,8 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         try DataFolder.remove(file + DatabaseFileName.suffix + DiskProbe.suffix)
         try DataFolder.remove(file + DatabaseFileName.idSuffix)
         try DataFolder.synchronize(project)
-        // Only when it was the project's last; the system refuses otherwise. The file of one that is opened may come yet.
+        // Only when it was the project's last; the system refuses otherwise. A file that is being opened may not exist
+        // yet.
         if opening.contains(where: { $0.folder == name.folder }) { return }
         if rmdir(project) == 0 { try DataFolder.remove(project + DatabaseFileName.idSuffix) }
     }

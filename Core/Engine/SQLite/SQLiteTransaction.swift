@@ -53,7 +53,7 @@ final class SQLiteTransaction: SQLiteView, StoreTransaction {
         return result
     }
 
-    /// The first key of a range that has `count` keys of it before itself.
+    /// The key of a range that follows its first `count` keys.
     private func keyAfter(_ count: Int, _ keyspace: Keyspace, _ range: KeyRange) throws(Status) -> [UInt8]? {
         let statement = try connection.statement(.keyAfter, keyspace, bounded: range.upper != nil)
         var key: [UInt8]?

@@ -25,7 +25,7 @@ class SQLiteView {
         }
     }
 
-    /// What `body` makes of the value at a key; nil when there is none.
+    /// The result of `body` for the value at a key; nil when there is none.
     @inline(__always)
     private func read<Value>(
         _ keyspace: Keyspace, _ key: [UInt8], _ body: (UnsafeRawBufferPointer) -> Value

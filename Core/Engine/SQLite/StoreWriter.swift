@@ -9,10 +9,10 @@ final class StoreWriter: CacheHolder, @unchecked Sendable {
     private var connection: Connection?
     /// Whether the end of the WAL may hold a commit that failed; see `clearTail`.
     private var isTailDoubtful = false
-    /// What whoever writes after the store's end fails with.
+    /// The error of writes after the store's end.
     var closedStatus = Status.unavailable("The database is closed.")
 
-    /// Set when the cache has to become smaller.
+    /// Set when the cache must become smaller.
     private let isCacheTooLarge = Atomic(false)
 
     let path: String
@@ -61,22 +61,22 @@ final class StoreWriter: CacheHolder, @unchecked Sendable {
         self.connection = nil
     }
 
-    /// A commit has failed: its pages may stand in the WAL.
+    /// A commit has failed: its pages may be in the WAL.
     func commitFailed() {
         isTailDoubtful = true
         rollBack()
         clearTail()
     }
 
-    /// A commit has overwritten whatever stood there.
+    /// A commit has overwritten the pages there.
     func commitAppended() { isTailDoubtful = false }
 
     /// Makes sure that a commit that failed stays so after a crash.
     ///
-    /// When the failure came late, its pages stand in the WAL behind the last good commit, complete and unseen. This
+    /// When the failure came late, its pages are in the WAL after the last good commit, complete and invisible. This
     /// process overwrites them by the next commit; a process that starts after a crash would take them for a commit. A
-    /// commit of nothing but the version overwrites the first of them and thereby breaks the chain of checksums. While
-    /// the disk refuses even that, each commit, each `maintain` and the checkpointer's thread try again.
+    /// commit of only the version overwrites the first of them and thereby breaks the chain of checksums. While the
+    /// disk fails even that, each commit, each `maintain` and the checkpointer's thread try again.
     private func clearTail() {
         do throws(Status) {
             let connection = try open()
@@ -96,13 +96,13 @@ final class StoreWriter: CacheHolder, @unchecked Sendable {
         connection?.fitCache(to: options.writerCache)
     }
 
-    /// Lets go of its pages; it keeps fewer from its next transaction on. Nothing of the file is touched here.
+    /// Frees its pages; it keeps fewer from its next transaction on. The file is not accessed here.
     func shrinkCacheUnlessBusy() {
         isCacheTooLarge.store(true, ordering: .sequentiallyConsistent)
         shrinkCache()
     }
 
-    /// Under no lock. Whoever has it looks again after unlocking.
+    /// Without a lock. The holder of the lock checks again after unlocking.
     private func shrinkCache() {
         guard gate.tryLock() else { return }
         if isCacheTooLarge.exchange(false, ordering: .relaxed), let connection {
@@ -121,7 +121,7 @@ final class StoreWriter: CacheHolder, @unchecked Sendable {
 
     // MARK: Locking
 
-    /// Whether nothing of a failed commit is left in the WAL; tries to bring it about.
+    /// Whether no pages of a failed commit are left in the WAL; tries to remove them.
     func settleTail() -> Bool {
         gate.withLock {
             if isTailDoubtful { clearTail() }
@@ -129,7 +129,7 @@ final class StoreWriter: CacheHolder, @unchecked Sendable {
         }
     }
 
-    /// Copies what is in the WAL, and closes the connection. To be called when nobody else has the file open.
+    /// Copies the WAL, and closes the connection. Must be called when no other connection has the file open.
     func close() throws(Status) {
         gate.lock()
         defer { gate.unlock() }
@@ -152,23 +152,23 @@ private func walWasWritten(
     return SQLITE_OK
 }
 
-/// What the threads of a store tell each other without a lock.
+/// State that the threads of a store share without a lock.
 final class StoreCounters: Sendable {
     /// Commits that are visible; raised after the commit and before `write` returns.
     let commits = Atomic<UInt64>(0)
-    /// Commits that went to the WAL.
+    /// Commits that were written to the WAL.
     let appendings = Atomic<UInt64>(0)
     /// Read transactions that were begun.
     let reads = Atomic<UInt64>(0)
     /// Pages in the WAL after the last commit; 0 when a checkpoint made it reusable.
     let walPages = Atomic<Int>(0)
-    /// How many of them the last checkpoint has copied, when it wasn't held up. A hint: a commit may have begun the WAL
-    /// anew since. `LogIndex` has the truth.
+    /// How many of them the last checkpoint has copied, when nothing blocked it. A hint: a commit may have restarted
+    /// the WAL since. `LogIndex` is authoritative.
     let copiedPages = Atomic<Int>(0)
-    /// Commits come faster than the disk takes what they wrote to its place.
+    /// Commits arrive faster than the disk copies their pages to the database.
     let isWriterTooFast = Atomic(false)
 
-    // For people who watch.
+    // For monitoring.
     let checkpoints = Atomic<Int>(0)
     let failedCheckpoints = Atomic<Int>(0)
     let failedCommits = Atomic<Int>(0)

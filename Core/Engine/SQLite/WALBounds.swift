@@ -1,14 +1,15 @@
 /// When checkpoints are due, in pages.
 package struct WALBounds: Sendable {
-    /// A checkpoint is due. Documents with five random index entries each, 500,000 of them: a checkpoint at 50,000 pages
-    /// allows 2.5 times the commits of one at 1,000. But a log that is written again from its start takes commits in less
-    /// than half the time that one takes which still grows, so it had better not grow for long.
+    /// A checkpoint is due. Documents with five random index entries each, 500,000 of them: a checkpoint at 50,000
+    /// pages allows 2.5 times the commits of one at 1,000. But a commit to a log that is rewritten from its start takes
+    /// less than half the time of a commit to a log that still grows, so the log should not grow for long.
     package var walPages = 20_000
-    /// The writer waits, and snapshots that hold up the checkpoint are taken away: 4 GiB.
+    /// The writer waits, and snapshots that block the checkpoint are taken away: 4 GiB.
     package var walPagesMax = 1_000_000
-    /// In quiet moments it pays from here on: readers search a shorter WAL, and a start after a crash is quick.
+    /// In quiet moments a checkpoint is worth its cost from here on: readers search a shorter WAL, and a start after a
+    /// crash is fast.
     package var quietPages = 1_000
-    /// What may be copied while the writer waits.
+    /// The pages that may be copied while the writer waits.
     package var lockedPages = 2_000
     /// Passes beside the writer at a time.
     package var passesMax = 8

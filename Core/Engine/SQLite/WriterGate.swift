@@ -1,10 +1,10 @@
 import HearthConcurrency
 import Synchronization
 
-/// The writer's lock, with a way past the queue for the checkpointer.
+/// The writer's lock, with priority for the checkpointer.
 ///
-/// A thread that writes in a loop locks again before a sleeping one has woken up, so without it the checkpointer might
-/// never get its turn, and the WAL would grow.
+/// A thread that writes in a loop locks again before a sleeping one has woken up. Without the priority the checkpointer
+/// might never get the lock, and the WAL would grow.
 final class WriterGate: Sendable {
     private let monitor = Monitor()
     private let isWanted = Atomic(false)
@@ -14,7 +14,7 @@ final class WriterGate: Sendable {
         while isWanted.load(ordering: .acquiring) { monitor.wait() }
     }
 
-    /// Locks after at most one other; for one thread at a time.
+    /// Locks after at most one other thread; for one thread at a time.
     func lockFirst() {
         isWanted.store(true, ordering: .releasing)
         monitor.lock()
@@ -22,7 +22,7 @@ final class WriterGate: Sendable {
         monitor.signal()
     }
 
-    /// Locks when nobody else has it or waits with a reservation.
+    /// Locks when no other thread has it or waits with a reservation.
     func tryLock() -> Bool {
         if isWanted.load(ordering: .acquiring) || !monitor.tryLock() { return false }
         return true
@@ -30,7 +30,7 @@ final class WriterGate: Sendable {
 
     func unlock() { monitor.unlock() }
 
-    /// Makes others wait until `lockFirst` or `endReservation` was called.
+    /// Makes others wait until `lockFirst` or `endReservation` is called.
     func reserve() { isWanted.store(true, ordering: .releasing) }
 
     func endReservation() {

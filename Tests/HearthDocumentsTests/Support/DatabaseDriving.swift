@@ -6,7 +6,7 @@ import Synchronization
 
 @testable import HearthDocuments
 
-/// Waits for a value that another thread gives.
+/// Waits for a value from another thread.
 final class Promise<Value: Sendable>: Sendable {
     private let value = Mutex<Value?>(nil)
     private let given = DispatchSemaphore(value: 0)
@@ -21,8 +21,8 @@ final class Promise<Value: Sendable>: Sendable {
 
     var isGiven: Bool { value.withLock { $0 != nil } }
 
-    /// - Parameter seconds: after which the test is given up, so that a deadlock can't hang the run. Long: some wait for the
-    ///   turns of many others, under ThreadSanitizer beside other suites.
+    /// - Parameter seconds: after which the test fails, so that a deadlock can't hang the run. Long: some tests wait
+    ///   for the locks of many others, under ThreadSanitizer beside other suites.
     func wait(seconds: Int = 600) -> Value {
         guard given.wait(timeout: .now() + .seconds(seconds)) == .success else {
             fatalError("waited \(seconds) s in vain")
@@ -38,7 +38,7 @@ private final class GrantBox: @unchecked Sendable {
     init(_ grant: Database.ViewGrant) { self.grant = grant }
 }
 
-/// A read that may have to wait for its turn.
+/// A read that may have to wait for its lock.
 struct PendingRead {
     fileprivate let promise = Promise<Result<GrantBox, Status>>()
 
@@ -99,7 +99,7 @@ extension Database {
         try submit(writes, in: transaction).wait().get()
     }
 
-    /// Begins a read without waiting for its turn.
+    /// Begins a read without waiting for its lock.
     func beginRead(_ consistency: Consistency, _ targets: [ReadTarget] = []) -> PendingRead {
         let pending = PendingRead()
         let promise = pending.promise
@@ -134,7 +134,7 @@ extension Database {
         try promise.wait().get()
     }
 
-    /// Forgets all that is old.
+    /// Deletes all old history.
     func collectAllGarbage(recordsMax: Int = 2000) throws(Status) {
         while true {
             let promise = Promise<Result<Bool, Status>>()
@@ -143,7 +143,7 @@ extension Database {
         }
     }
 
-    /// Waits until the writer has done all that was queued before.
+    /// Waits until the writer has processed everything that was queued before.
     func drain() {
         _ = submit([]).wait()
     }
@@ -184,7 +184,7 @@ func statusOf(_ body: () throws(Status) -> Void) -> Status? {
     }
 }
 
-/// Collects what several threads find.
+/// Collects the results of several threads.
 final class Gathered<Element: Sendable>: Sendable {
     private let state = Mutex<[Element]>([])
 

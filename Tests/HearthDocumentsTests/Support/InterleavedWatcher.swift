@@ -4,12 +4,12 @@ import HearthWire
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// Follows documents as listeners do: a state read at a version up to which the hub has handed everything on, then the commits
-/// behind it. What it is handed waits in its inbox, as in an event loop's queue, until it is given a turn.
+/// Follows documents like a listener: a state read at a version up to which the hub has delivered everything, then the
+/// commits after it. Delivered events wait in its inbox, as in an event loop's queue, until its `step` is called.
 ///
 /// `@unchecked Sendable`: one thread uses all of it.
 final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
-    /// What the watcher says of a version.
+    /// The watcher's report of a version.
     struct Observation {
         var version: Int64
         var numbers: [String: Int64]
@@ -29,17 +29,17 @@ final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
     let names: [String]
     private(set) var observations: [Observation] = []
     private(set) var faults: [String] = []
-    private(set) var hasLeft = false
+    private(set) var hasStopped = false
     private(set) var isClosed = false
     private let database: Database
     private let scopes: [WatchScope]
     private var inbox: [Job] = []
     private var load: Load?
-    /// Commits of versions behind that of the load, which wait for its end.
+    /// Commits of versions after that of the load, which wait for its end.
     private var waiting: [ChangeSet] = []
     private var numbers: [String: Int64] = [:]
     private var seen: Int64?
-    /// A step lets others go on where it reads; they don't take one of its own.
+    /// A step lets others continue where it reads; those don't run a step of this watcher.
     private var isStepping = false
 
     init(_ names: [String], of database: Database, isCollection: Bool) {
@@ -47,31 +47,31 @@ final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
         self.database = database
         let keys = names.map { DocumentKey.encode(resource($0).path) }
         scopes = isCollection ? [.collection(DocumentKey.collectionPrefix(of: keys[0])!)] : keys.map { .document($0) }
-        if database.changes.add(scopes, for: self) { settle() } else { hasLeft = true }
+        if database.changes.add(scopes, for: self) { settle() } else { hasStopped = true }
     }
 
-    var isIdle: Bool { hasLeft || isClosed || (inbox.isEmpty && load == nil) }
+    var isIdle: Bool { hasStopped || isClosed || (inbox.isEmpty && load == nil) }
 
     func receive(_ event: ChangeEvent) {
-        if hasLeft { faults.append("handed something after it left") }
-        if isClosed, case .committed = event { faults.append("handed something after the end") }
+        if hasStopped { faults.append("received an event after its stop") }
+        if isClosed, case .committed = event { faults.append("received an event after the end") }
         inbox.append(.event(event))
     }
 
-    /// Asks for a version to say something of.
+    /// Requests a version for the next report.
     func settle() {
-        if hasLeft { return }
+        if hasStopped { return }
         database.changes.withVersion { inbox.append(.settled($0)) }
     }
 
-    func leave() {
-        if hasLeft || isStepping { return }
-        hasLeft = true
+    func stop() {
+        if hasStopped || isStepping { return }
+        hasStopped = true
         database.changes.remove(scopes, for: self)
         load = nil
     }
 
-    /// Reads a document of a load, or works off what was handed on.
+    /// Reads a document of a load, or processes the delivered events.
     func step(readsFirst: Bool) {
         if isIdle || isStepping { return }
         isStepping = true
@@ -85,14 +85,14 @@ final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
                 load = nil
                 waiting = []
                 numbers = [:]
-                // Who was never loaded is at the version that it asked for.
+                // A watcher that was never loaded is at the version that it requested.
                 if seen != nil { observe(version) }
             case .event(.closed):
                 load = nil
                 isClosed = true
             }
         } catch {
-            // It was cleared, or closed, since that version was named: the event says so.
+            // It was cleared, or closed, since that version was named: the event shows it.
             if error.code != .unavailable { faults.append("\(error)") }
             load = nil
             isClosed = error != Database.cleared

@@ -3,7 +3,7 @@ import HearthModel
 import HearthDocuments
 import Synchronization
 
-/// A clock that stands still until a test moves it.
+/// A clock that moves only when a test moves it.
 final class ManualClock: Clock {
     private struct State {
         var microseconds: Int64
@@ -27,7 +27,7 @@ final class ManualClock: Clock {
         }
     }
 
-    /// Sets the time of day back or forth, as an administrator might; the monotonic time is left alone.
+    /// Sets the time of day back or forth, as an administrator might; the monotonic time is unchanged.
     func jump(microseconds: Int64) {
         state.withLock { $0.microseconds += microseconds }
     }

@@ -1,11 +1,11 @@
 import HearthModel
 import HearthWire
 
-/// Applies the writes of a commit one after the other to a naive state, straight from chapter 6.
+/// Applies the writes of a commit one after the other to a naive state.
 struct NaiveCommit {
-    /// What a write does to the answer.
+    /// The effect of a write on the answer.
     struct Result: Equatable {
-        /// Whether the answer tells an update time; which one is known when the commit is.
+        /// Whether the answer contains an update time; its value is known with the commit.
         var tellsTime: Bool
         var transformResults: [Value]
     }
@@ -60,12 +60,12 @@ struct NaiveCommit {
         }
     }
 
-    /// Whether two documents differ as they rest, where one NaN stands for all.
+    /// Whether two documents differ in stored form, where one NaN represents all.
     private func differ(_ one: MapValue?, _ other: MapValue?) -> Bool {
         one.map { FieldsCodec.encode($0) } != other.map { FieldsCodec.encode($0) }
     }
 
-    /// The state with the times that a commit at a version gives.
+    /// The state with the times of a commit at a version.
     func state(version: Int64) -> NaiveState {
         state.mapValues { document in
             var document = document

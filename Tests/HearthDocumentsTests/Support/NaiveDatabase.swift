@@ -1,8 +1,8 @@
 import HearthModel
 
-/// A database as a plain list of documents, with all its states: what the real one is compared with.
+/// A database as a plain list of documents, with all its states: the reference for the real one.
 ///
-/// Nothing here uses the code under test but the order of values, which has tests of its own.
+/// It uses none of the code under test except the order of values, which has tests of its own.
 struct NaiveDocument: Equatable {
     var path: ResourcePath
     var fields: MapValue
@@ -26,7 +26,7 @@ struct NaiveDocument: Equatable {
 
 typealias NaiveState = [ResourcePath: NaiveDocument]
 
-/// Answers queries by looking at every document, straight from the rules of the specification (chapter 9).
+/// Answers queries by a walk over every document.
 struct NaiveQuery {
     let query: Query
     /// Explicit and implied orders, `__name__` last.
@@ -179,7 +179,7 @@ struct NaiveQuery {
 // MARK: Aggregations
 
 extension NaiveQuery {
-    /// An aggregation over documents, by the rules of chapter 11.
+    /// An aggregation over documents.
     static func aggregate(_ op: Aggregation.Operator, over documents: [NaiveDocument]) -> Value {
         switch op {
         case .count(let upTo): return .integer(min(Int64(documents.count), upTo ?? .max))

@@ -4,17 +4,17 @@ import HearthWire
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// A random database beside its naive twin: few ids, few field names and a small palette of values, so that filters meet
+/// A random database with its naive twin: few ids, few field names and a small palette of values, so that filters match
 /// documents.
 struct RandomDatabase {
     var random: SeededRandom
     let clock = ManualClock()
     let store: any Store
     let database: Database
-    /// Values that documents and filters are made of.
+    /// Values of documents and filters.
     let palette: [Value]
     let scalars: [Value]
-    /// Those of them that filters may name: no long texts.
+    /// Those of them that filters may use: no long strings.
     let operands: [Value]
     let scalarOperands: [Value]
     let paths: [ResourcePath]
@@ -29,7 +29,7 @@ struct RandomDatabase {
 
     private static func path(_ string: String) -> FieldPath {
         do { return try FieldPath(parsing: string) } catch {
-            // Non-ASCII letters want quotes.
+            // Non-ASCII letters need quotes.
             return FieldPath(string)
         }
     }
@@ -159,7 +159,7 @@ struct RandomDatabase {
         return definitions
     }
 
-    /// The fields under equalities and array memberships, wherever they stand in a filter.
+    /// The fields under equalities and array memberships, anywhere in a filter.
     private static func points(_ filter: Filter?) -> (equalities: [FieldPath], memberships: [FieldPath]) {
         var equalities: [FieldPath] = []
         var memberships: [FieldPath] = []

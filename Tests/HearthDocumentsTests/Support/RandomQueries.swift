@@ -2,7 +2,7 @@ import HearthModel
 
 @testable import HearthDocuments
 
-/// Random queries over a random database. Some break rules of shape and are refused; most don't.
+/// Random queries over a random database. Some break rules of shape and fail; most don't.
 extension RandomDatabase {
     mutating func randomQuery() -> Query {
         let parent = randomParent()
@@ -38,7 +38,7 @@ extension RandomDatabase {
     private mutating func randomParent() -> ResourcePath {
         if random.chance(75) { return ResourcePath() }
         let path = random.pick(paths)
-        // Mostly one that has something below it.
+        // Mostly one that has descendants.
         return random.chance(30) ? path : ResourcePath(Array(path.segments.dropLast(2)))
     }
 
@@ -59,7 +59,7 @@ extension RandomDatabase {
         scalarOperands.isEmpty ? .integer(1) : random.pick(scalarOperands)
     }
 
-    /// What a filter may still hold, so that few queries are refused.
+    /// The remaining budget of a filter, so that few queries fail.
     struct FilterBudget {
         var isKindless: Bool
         var negations = 1
@@ -158,7 +158,7 @@ extension RandomDatabase {
         }
     }
 
-    /// A name near the documents' names: one of them, its parent's, one that begins alike, or one far away.
+    /// A name near the documents' names: one of them, its parent's, one with the same start, or one far away.
     mutating func randomReference() -> Value {
         var segments = random.pick(paths).segments
         switch random.below(12) {
@@ -222,7 +222,7 @@ extension Filter {
 }
 
 extension Value {
-    /// A short text; long ones are cut.
+    /// A short string; long ones are cut.
     var summary: String {
         let string =
             switch self {

@@ -2,7 +2,7 @@ import HearthModel
 
 @testable import HearthDocuments
 
-/// Makes values of all types, mostly from small sets so that they meet again, with a liking for edges.
+/// Makes values of all types, mostly from small sets so that they are equal often, with a preference for edge cases.
 struct ValueMaker {
     var random: SeededRandom
 
@@ -26,8 +26,8 @@ struct ValueMaker {
         "\u{E000}",
     ]
 
-    /// Longer than what an index keeps, alike for a long way.
-    static let longTexts: [String] = {
+    /// Longer than an index stores, with long common prefixes.
+    static let longStrings: [String] = {
         let head = String(repeating: "x", count: 1490)
         var strings: [String] = []
         for length in 1494...1500 {
@@ -57,9 +57,10 @@ struct ValueMaker {
         case 8...12: .double(random.pick(Self.doubles))
         case 13: .timestamp(Timestamp(microseconds: Int64(random.below(3)) - 1))
         case 14...18: .string(random.pick(Self.strings))
-        case 19: .string(random.pick(Self.longTexts))
+        case 19: .string(random.pick(Self.longStrings))
         case 20:
-            .bytes(random.chance(70) ? Array(random.pick(Self.strings).utf8) : Array(random.pick(Self.longTexts).utf8))
+            .bytes(
+                random.chance(70) ? Array(random.pick(Self.strings).utf8) : Array(random.pick(Self.longStrings).utf8))
         case 21: .reference(random.pick(Self.references))
         default:
             .geoPoint(
@@ -91,7 +92,7 @@ struct ValueMaker {
         }
     }
 
-    /// More than an index keeps of an array; such arrays differ in their last elements.
+    /// More than an index stores of an array; such arrays differ in their last elements.
     mutating func longElements() -> [Value] {
         (0..<(26 + random.below(5))).map { .integer(Int64($0)) } + [scalar()]
     }

@@ -4,7 +4,7 @@ import HearthWire
 @testable import HearthEngine
 @testable import HearthDocuments
 
-/// What tests of transactions share: a database with the documents c/a (n = 1) and c/b (n = 2), and short forms.
+/// Shared by tests of transactions: a database with the documents c/a (n = 1) and c/b (n = 2), and short forms.
 protocol TransactionBench {
     var clock: ManualClock { get }
     var database: Database { get }

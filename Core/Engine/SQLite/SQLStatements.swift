@@ -33,7 +33,7 @@ enum StatementKind: Int, CaseIterable {
         case .countUpTo: "SELECT count(*) FROM (SELECT 1 FROM \(table) WHERE \(range) LIMIT ?3)"
         case .keyAfter: "SELECT key FROM \(table) WHERE \(range) ORDER BY key LIMIT 1 OFFSET ?3"
         case .deleteRange: "DELETE FROM \(table) WHERE \(range)"
-        // Without a condition SQLite lets the table's pages go and looks at no row. Source: lang_delete.html#truncateopt.
+        // Without a condition SQLite drops the table's pages and visits no row. Source: lang_delete.html#truncateopt.
         case .deleteAll: "DELETE FROM \(table)"
         }
     }
@@ -46,7 +46,7 @@ enum StatementKind: Int, CaseIterable {
     }
 }
 
-/// What distinguishes the statements of walks over a range.
+/// The parameters that distinguish the statements of walks over a range.
 struct StatementShape {
     var keyspace: Keyspace
     var reverse: Bool
@@ -84,7 +84,7 @@ enum TransactionControl: Int, CaseIterable {
         }
     }
 
-    /// What fails when it fails.
+    /// The name of the action in the error.
     var action: String {
         switch self {
         case .begin: "cannot begin a commit"
