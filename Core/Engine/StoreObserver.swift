@@ -115,7 +115,7 @@ package struct StoreStatistics: Sendable {
     package var logBytes = 0
     package var checkpoints = 0
     package var failedCheckpoints = 0
-    /// Checkpoints that were started beside the writer on a log that was fully copied: must stay 0, see docs/sqlite.md.
+    /// Checkpoints that were started beside the writer on a log that was fully copied: must stay 0, see docs/internals/sqlite.md.
     package var unsafeCheckpoints = 0
     /// Transactions that failed in the engine.
     package var failedCommits = 0

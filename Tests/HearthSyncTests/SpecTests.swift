@@ -36,7 +36,7 @@ struct SpecTests {
         return nil
     }
 
-    /// Differences from the reference SDKs: see `docs/client.md`.
+    /// Differences from the reference SDKs: see `docs/internals/client.md`.
     static let departures = [
         "Newer docs from bundles should raise snapshot only when Watch catches up with acknowledged writes":
             "a cache listener receives the acknowledgement"

@@ -138,7 +138,7 @@ protocol BundleCache: AnyObject {
     func save(_ query: NamedQuery) throws(Status)
 }
 
-/// Decides when documents may be removed: see "What goes, and when" in `docs/client.md`.
+/// Decides when documents may be removed: see "What goes, and when" in `docs/internals/client.md`.
 protocol ReferenceDelegate: AnyObject {
     /// The keys in active views, set once by the local store.
     var localViewReferences: (any LocalViewReferences)? { get set }
