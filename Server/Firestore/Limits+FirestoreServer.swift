@@ -52,7 +52,7 @@ extension Limits {
     /// Changes that are looked at for a client which comes back; beyond them it gets everything anew.
     package static let listenResumeChangesMax = 100_000
     /// The same of one query (ours).
-    package static let listenKeptWindowBytesMax = 4 << 20
+    package static let listenCachedWindowBytesMax = 4 << 20
     /// Names of a filter that lets a client find out what it lacks.
     package static let listenFilterNamesMax = 400_000
     /// How often a quiet stream tells the time.

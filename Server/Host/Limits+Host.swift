@@ -43,9 +43,9 @@ extension Limits {
     /// What a connection may hold although its account has its share (ours).
     package static let listenWindowsSmallBytesMax = 256 << 10
     /// Bytes of the windows that the process keeps so that changes in them need no look into an index (ours).
-    package static let listenKeptWindowsBytesMax = 32 << 20
+    package static let listenCachedWindowsBytesMax = 32 << 20
     /// The same of one account (ours).
-    package static let listenKeptWindowsShareBytesMax = 24 << 20
+    package static let listenCachedWindowsShareBytesMax = 24 << 20
 
     // MARK: Workers and memory; bounds of ours
 

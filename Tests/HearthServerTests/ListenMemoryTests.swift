@@ -158,7 +158,7 @@ struct ListenSliceTests {
             counts.append(await harness.onLoop { client.refusals.count })
         }
         let steps = zip(counts, counts.dropFirst()).map { $1 - $0 }
-        #expect(steps.allSatisfy { $0 <= 2 * ListenStream.turnRequestsMax })
+        #expect(steps.allSatisfy { $0 <= 2 * ListenStream.tickRequestsMax })
         await client.leave()
         harness.stop()
     }

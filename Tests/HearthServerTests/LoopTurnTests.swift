@@ -28,7 +28,7 @@ struct LoopTurnTests {
         try await harness.database.put("c/d", ["z": .integer(1)])
         await until { client.shown.count == count }
         let (most, all) = await harness.onLoop {
-            (client.stream?.listeners?.matchingStepsOfTurnMax ?? 0, client.stream?.listeners?.matchingSteps ?? 0)
+            (client.stream?.listeners?.matchingStepsOfTickMax ?? 0, client.stream?.listeners?.matchingSteps ?? 0)
         }
         // A query, its target, and the end.
         #expect(all == 2 * count + 1)

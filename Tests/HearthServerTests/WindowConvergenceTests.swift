@@ -156,7 +156,7 @@ struct WindowConvergenceTests {
         let room = [1 << 20, 1 << 20, 6 << 10, 0][random.next(4)]
         let kept = MemoryBudget(bytesMax: room, shareBytesMax: room)
         let isJudged = random.next(2) == 0
-        let harness = try ListenHarness(ServerMemory(keptWindows: kept), rules: isJudged ? Self.rules : nil)
+        let harness = try ListenHarness(ServerMemory(cachedWindows: kept), rules: isJudged ? Self.rules : nil)
         let identity: Identity = isJudged ? .nobody : .owner
         let targets = try Self.targets()
         let database = harness.database

@@ -16,12 +16,12 @@ struct WindowGrowthTests {
         let bench: StreamBench
         let call: TestCall
         let limit: Int
-        let keptWindows: MemoryBudget
+        let cachedWindows: MemoryBudget
 
-        init(limit: Int, kept: Int = Limits.listenKeptWindowsBytesMax) async throws {
+        init(limit: Int, kept: Int = Limits.listenCachedWindowsBytesMax) async throws {
             self.limit = limit
-            keptWindows = MemoryBudget(bytesMax: kept, shareBytesMax: kept)
-            bench = try StreamBench(memory: ServerMemory(keptWindows: keptWindows), store: store)
+            cachedWindows = MemoryBudget(bytesMax: kept, shareBytesMax: kept)
+            bench = try StreamBench(memory: ServerMemory(cachedWindows: cachedWindows), store: store)
             for start in stride(from: 0, to: 3 * limit, by: 300) {
                 try await bench.database.commit(
                     (start..<min(start + 300, 3 * limit)).map { Self.write("d\($0)", 1000 * $0, 0) })
@@ -90,7 +90,7 @@ struct WindowGrowthTests {
             }
             counts.append([changed, moved, came, outside])
             await scene.call.leave()
-            await until { scene.keptWindows.usedBytes == 0 }
+            await until { scene.cachedWindows.usedBytes == 0 }
         }
         print("reads of 20 changes inside, 20 moves, 20 that come, 20 outside, at windows of 10, 100, 1000:", counts)
         for place in 0..<4 {
@@ -122,8 +122,8 @@ struct WindowGrowthTests {
     func room() async throws {
         let limit = 100
         let scene = try await Scene(limit: limit, kept: 64 << 10)
-        let other = scene.keptWindows.reservation(for: .init(account: 9, connection: 9, isAdministrator: true))
-        #expect(other.resize(to: (64 << 10) - scene.keptWindows.usedBytes))
+        let other = scene.cachedWindows.reservation(for: .init(account: 9, connection: 9, isAdministrator: true))
+        #expect(other.resize(to: (64 << 10) - scene.cachedWindows.usedBytes))
         // What is kept grows beyond what is reserved for it.
         for number in 0..<40 { try await scene.put("new\(number)", -number, 0) }
         let without = try await scene.reads { for x in 0..<10 { try await scene.put("d1", 1000, 100 + x) } }

@@ -47,7 +47,7 @@ package struct WorkloadMetrics: Sendable {
         string.sample("hearth_held_bytes", [("kind", "listened")], memory.listening.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "untold")], memory.listenersWaiting.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "windows")], memory.windows.usedBytes)
-        string.sample("hearth_held_bytes", [("kind", "kept")], memory.keptWindows.usedBytes)
+        string.sample("hearth_held_bytes", [("kind", "kept")], memory.cachedWindows.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "read")], memory.databases.readSets.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "committing")], memory.databases.commits.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "unacknowledged")], memory.unacknowledged.usedBytes)

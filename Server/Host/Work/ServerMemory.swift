@@ -29,7 +29,7 @@ package final class ServerMemory: Sendable {
     package let windows: MemoryBudget
     /// What is kept of windows, for all who watch them, so that most changes need no look into an index. What finds no room
     /// is looked for again with every change.
-    package let keptWindows: MemoryBudget
+    package let cachedWindows: MemoryBudget
     /// What open transactions have read, and commits that wait.
     package let databases: DatabaseMemory
     /// What streams have sent to clients of WebChannel and those have not acknowledged.
@@ -41,7 +41,7 @@ package final class ServerMemory: Sendable {
         received: MemoryBudget? = nil, working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax),
         unread: MemoryBudget? = nil,
         sorting: MemoryBudget? = nil, listening: MemoryBudget? = nil, listenersWaiting: MemoryBudget? = nil,
-        windows: MemoryBudget? = nil, keptWindows: MemoryBudget? = nil, unacknowledged: MemoryBudget? = nil
+        windows: MemoryBudget? = nil, cachedWindows: MemoryBudget? = nil, unacknowledged: MemoryBudget? = nil
     ) {
         self.pool = pool
         self.working = working
@@ -77,10 +77,10 @@ package final class ServerMemory: Sendable {
             ?? MemoryBudget(
                 bytesMax: Limits.listenWindowsBytesMax, shareBytesMax: Limits.listenWindowsShareBytesMax,
                 smallBytesMax: Limits.listenWindowsSmallBytesMax, loan: loan(Limits.otherOwnBytes))
-        self.keptWindows =
-            keptWindows
+        self.cachedWindows =
+            cachedWindows
             ?? MemoryBudget(
-                bytesMax: Limits.listenKeptWindowsBytesMax, shareBytesMax: Limits.listenKeptWindowsShareBytesMax,
+                bytesMax: Limits.listenCachedWindowsBytesMax, shareBytesMax: Limits.listenCachedWindowsShareBytesMax,
                 loan: loan(Limits.otherOwnBytes))
         self.unacknowledged =
             unacknowledged

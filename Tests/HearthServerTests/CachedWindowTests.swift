@@ -25,7 +25,7 @@ struct WindowRandom: RandomNumberGenerator {
 
 /// What is kept of a window against an array that is sorted anew for each look.
 @Suite("A window that is kept")
-struct KeptWindowTests {
+struct CachedWindowTests {
     private struct Row {
         var order: UInt8
         var version: Int64
@@ -52,8 +52,8 @@ struct KeptWindowTests {
         return Dictionary(uniqueKeysWithValues: sorted[inside].map { ($0.key, $0.version) })
     }
 
-    private static func found(_ rows: [Int: Row], limit: Int?, offset: Int) throws -> KeptWindow {
-        var window = try #require(KeptWindow(of: query(limit: limit, offset: offset)))
+    private static func found(_ rows: [Int: Row], limit: Int?, offset: Int) throws -> CachedWindow {
+        var window = try #require(CachedWindow(of: query(limit: limit, offset: offset)))
         let sorted = sorted(rows)
         let wanted = window.wantedCount ?? .max
         for row in sorted.prefix(wanted) { window.append(row.key, at: row.position, row.version) }
@@ -108,7 +108,7 @@ struct KeptWindowTests {
                 #expect(found.map(\.key) == found.map(\.key).filter { after[$0] != nil })
                 #expect(Dictionary(uniqueKeysWithValues: found) == after, "seed \(seed), step \(step)")
                 let sizes = Self.sorted(rows).prefix(window.count).reduce(0) {
-                    $0 + KeptWindow.size($1.key, $1.position)
+                    $0 + CachedWindow.size($1.key, $1.position)
                 }
                 #expect(window.sizeBytes == sizes, "seed \(seed), step \(step)")
             }
@@ -140,7 +140,7 @@ struct KeptWindowTests {
 
     @Test("isn't kept where that takes too much", arguments: [(1 << 20, 0), (10, 5000), (Int.max, 1)])
     func bounds(limit: Int, offset: Int) {
-        #expect(KeptWindow(of: Self.query(limit: limit, offset: offset)) == nil)
+        #expect(CachedWindow(of: Self.query(limit: limit, offset: offset)) == nil)
     }
 }
 
