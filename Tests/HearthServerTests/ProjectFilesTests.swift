@@ -94,7 +94,7 @@ import Testing
             ("firebase.json", "{\n  \"firestore\": tru }", "/firebase.json:2:16: This is not valid JSON"),
             ("firebase.json", #"{"firestore": 1}"#, "firestore: Expected an object, found a number."),
             ("firebase.json", #"{"emulators": {"firestore": {"port": 99999}}}"#, "emulators.firestore.port: "),
-            ("firebase.json", #"{"firestore": [{}, {}]}"#, "firestore[1]: The database (default) stands in the list"),
+            ("firebase.json", #"{"firestore": [{}, {}]}"#, "firestore[1]: The database (default) is in the list"),
             (".firebaserc", #"{"projects": {"default": 1}}"#, "projects.default: Expected a string"),
         ]
         for (file, string, words) in cases {

@@ -103,7 +103,7 @@ import Testing
         bench.clock.pass(seconds: KeySet.staleSeconds)
         guard case .client(let after?) = try await bench.identity() else { throw Status.internalError("nobody") }
         #expect(before.end?.proof?.key === after.end?.proof?.key)
-        #expect(before.end?.proof?.standing == .believed)
+        #expect(before.end?.proof?.validity == .accepted)
     }
 
     @Test func whileKeysCannotBeHadTheOldOnesHoldForAnHour() async throws {
