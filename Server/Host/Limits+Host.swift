@@ -22,7 +22,7 @@ extension Limits {
     /// Databases without a store after which the unused ones are forgotten (ours).
     package static let databasesDeferredMax = 256
 
-    // MARK: Listeners; bounds of ours
+    // MARK: Listeners (ours)
 
     /// Bytes that the targets of all listeners use together: their queries, documents and clients.
     package static let listeningBytesMax = 256 << 20
@@ -48,7 +48,7 @@ extension Limits {
     /// The same for one account (ours).
     package static let listenCachedWindowsShareBytesMax = 24 << 20
 
-    // MARK: Workers and memory; bounds of ours
+    // MARK: Workers and memory (ours)
 
     /// The guaranteed memory of each kind of use: received bytes, output that waits, heads of requests and open
     /// streams, targets of listeners, keys that queries sort, reads of transactions, commits that wait, and each other
@@ -70,7 +70,7 @@ extension Limits {
     /// Bytes that queries hold while they sort, together; one connection gets at most about 0.38 of them.
     package static let sortingBytesMax = 128 << 20
 
-    // MARK: WebChannel; bounds of ours
+    // MARK: WebChannel (ours)
 
     /// Unacknowledged bytes of all sessions together. Above half of the limit clients must acknowledge early, and a
     /// session that gets no memory ends with RESOURCE_EXHAUSTED.
@@ -80,19 +80,19 @@ extension Limits {
     /// Bytes that a connection may hold although its account has used its share.
     package static let webChannelOutputSmallBytesMax = 256 << 10
 
-    // MARK: Bundles; bounds of ours
+    // MARK: Bundles (ours)
 
     /// The size of a bundle that the server builds, uncompressed.
     package static let bundleSizeBytesMax: Int64 = 1 << 30
     /// Bytes of a bundle beyond which it is stored in a file while it is built and cached.
     package static let bundleMemoryBytesMax = 1 << 20
 
-    // MARK: Realtime Database over HTTP; bounds of ours where no source is given
+    // MARK: Realtime Database over HTTP (ours where no source is given)
 
     /// The UTF-8 length of a namespace's name.
     package static let realtimeNameBytesMax = 100
 
-    // MARK: Realtime Database: sockets and streams; bounds of ours where no source is given
+    // MARK: Realtime Database: sockets and streams (ours where no source is given)
 
     /// Unread output of all clients together.
     package static let realtimeUnreadBytesMax = 64 << 20

@@ -88,7 +88,7 @@ import Testing
         let bench = Bench()
         let definition = try bench.definition()
         let first = try await bench.bundle(definition)
-        bench.clock.pass(seconds: UInt64(Limits.bundleKeptSecondsMax) - 1)
+        bench.clock.pass(seconds: UInt64(Limits.bundleCacheSecondsMax) - 1)
         #expect(try await bench.bundle(definition).made.plain === first.made.plain)
         bench.clock.pass(seconds: 1)
         #expect(try await bench.bundle(definition).made.plain !== first.made.plain)
@@ -108,7 +108,7 @@ import Testing
         let bench = Bench()
         let first = try await bench.bundle(try bench.definition(id: "0"))
         bench.clock.pass(seconds: 1)
-        for number in 1...Limits.bundlesKeptMax { _ = try await bench.bundle(try bench.definition(id: "\(number)")) }
+        for number in 1...Limits.bundlesCachedMax { _ = try await bench.bundle(try bench.definition(id: "\(number)")) }
         // The first one had not been asked for again.
         #expect(try await bench.bundle(try bench.definition(id: "0")).made.plain !== first.made.plain)
     }

@@ -60,7 +60,7 @@ import Testing
             (#"{}"#, "queries or documents"), (#"{"documents":["c"]}"#, "documents[0]"),
             (#"{"queries":{"q":{}}}"#, "needs \"collection\""),
             (#"{"queries":{"q":{"collection":"c/d"}}}"#, "not the path of a collection"),
-            (#"{"queries":{"q":{"collection":"c","parent":"a/b"}}}"#, "says where it is"),
+            (#"{"queries":{"q":{"collection":"c","parent":"a/b"}}}"#, "already contains its parent"),
             (#"{"queries":{"q":{"collection":"c","conditions":[{"limit":1},{"limitToLast":2}]}}}"#, "one limit"),
             (#"{"queries":{"q":{"collection":"c","conditions":[{"limitToLast":2}]}}}"#, "at least one order"),
             (#"{"queries":{"q":{"collection":"c","conditions":[{"where":["a","==",1],"limit":1}]}}}"#, "one member"),

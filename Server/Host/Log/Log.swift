@@ -11,7 +11,7 @@ import Synchronization
 /// Lines go to a `LogWriter`, whose thread writes them: logging never waits.
 package final class Log: Sendable {
     package enum Format: String, Sendable, CaseIterable {
-        case string
+        case string = "text"
         case json
     }
 

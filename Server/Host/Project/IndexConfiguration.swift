@@ -99,7 +99,7 @@ package struct IndexConfiguration: Sendable, Equatable {
         // Without a list the field keeps its automatic indexes; an empty list is an exemption.
         var indexes = FieldOverride.automaticIndexes
         if let list = try value.member("indexes") {
-            kept = []
+            indexes = []
             for element in try list.elements() {
                 try noteUnknown(in: element, among: ["queryScope", "order", "arrayConfig", "mode"])
                 let index = FieldOverride.Index(scope: try Self.scope(element), kind: try Self.kind(element))
