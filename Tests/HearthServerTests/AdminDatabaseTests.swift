@@ -41,7 +41,7 @@ import Testing
         #expect(try await harness.call("GET", harness.root, as: DatabaseMessage.self).createTime == first.createTime)
     }
 
-    @Test func anExistingOneIsRefused() async throws {
+    @Test func creatingAnExistingDatabaseFails() async throws {
         _ = try await create("twice")
         let status = try await harness.refusal("POST", databases, "{}", query: [("databaseId", "twice")])
         #expect(status == Status(.alreadyExists, "Database already exists. Please use another database_id"))

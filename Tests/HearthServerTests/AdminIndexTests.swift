@@ -50,7 +50,7 @@ import Testing
         let harness = AdminHarness()
         let indexes = "\(harness.root)/collectionGroups/c/indexes"
         _ = try await harness.call("POST", indexes, Self.ab)
-        // `__name__` in the direction that it has anyway changes nothing.
+        // `__name__` in its default direction changes nothing.
         let same = Self.ab.replacing(
             "DESCENDING\"}]", with: "DESCENDING\"}, {\"fieldPath\": \"__name__\", \"order\": \"DESCENDING\"}]")
         for body in [Self.ab, same] {
@@ -178,7 +178,7 @@ import Testing
         #expect(try await harness.refusal("GET", indexes, query: [("pageSize", "-1")])?.code == .invalidArgument)
     }
 
-    @Test func idsLookLikeThoseOfTheService() {
+    @Test func idsHaveTheFormatOfTheService() {
         for id: UInt32 in [0, 1, 2, 127, 128, 65_535, .max] {
             #expect(IndexName.decode(IndexName.encode(id)) == id)
         }

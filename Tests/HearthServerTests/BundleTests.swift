@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func aFolderThatIsNotThereIsTold() {
+    @Test func aMissingFolderIsReported() {
         let file = SpillFile(folder: "/nowhere/at/all", memoryBytesMax: 1)
         let error = #expect(throws: Status.self) { try file.append([1, 2]) }
         #expect(error?.message.contains("/nowhere/at/all") == true)

@@ -89,7 +89,7 @@ import Testing
         #expect(try ProjectFiles(folder: folder.path).indexConfigurations()["(default)"]?.indexes.count == 1)
     }
 
-    @Test func faultsNameTheirPlace() {
+    @Test func errorsNameTheirLocation() {
         let cases: [(file: String, string: String, words: String)] = [
             ("firebase.json", "{\n  \"firestore\": tru }", "/firebase.json:2:16: This is not valid JSON"),
             ("firebase.json", #"{"firestore": 1}"#, "firestore: Expected an object, found a number."),

@@ -13,7 +13,7 @@ import Testing
         #expect(try parameters.query() == nil)
     }
 
-    @Test func flagsAreTheTextTrue() throws {
+    @Test func flagsAreTheStringTrue() throws {
         let parameters = try RealtimeParameters("shallow=true&format=export&sse=true&dryRun=1&ns=a%2Db&x=y")
         #expect(parameters.isShallow && parameters.isExport && parameters.wantsEvents && !parameters.isDryRun)
         #expect(parameters.namespace == "a-b")
@@ -69,15 +69,15 @@ import Testing
         ("/a%20b/c+d.json", "/a b/c+d"), ("/a.json.json", nil), ("/a/.priority.json", "/a/.priority"),
         ("/a%2Fb.json", nil), ("/.info/x.json", nil), ("/a%0A.json", nil), ("/%ff.json", nil),
     ])
-    func places(_ path: String, _ place: String?) {
+    func locations(_ path: String, _ location: String?) {
         do throws(Status) {
             guard case .data(let found) = try RealtimeResource(path) else {
-                Issue.record("\(path) is no place")
+                Issue.record("\(path) is not a location")
                 return
             }
-            #expect(found.description == place)
+            #expect(found.description == location)
         } catch {
-            #expect(place == nil)
+            #expect(location == nil)
             #expect(error.message == "Invalid path: Invalid token in path")
         }
     }
@@ -100,14 +100,14 @@ import Testing
     }
 }
 
-@Suite struct RealtimeTextTests {
+@Suite struct RealtimeJSONTests {
     @Test(arguments: [
         ("null", "null\n"), ("{}", "{}\n"), ("[]", "[]\n"), (#"{"a":1}"#, "{\n  \"a\" : 1\n}\n"),
         (#"[{"a":[]},"x,]}\""]"#, "[\n  {\n    \"a\" : []\n  },\n  \"x,]}\\\"\"\n]\n"),
     ])
     func pretty(_ compact: String, _ pretty: String) {
         #expect(String(decoding: PrettyJSON.string(Array(compact.utf8)), as: UTF8.self) == pretty)
-        // Whatever the pieces are.
+        // However the pieces are split.
         var pieces = PrettyJSON()
         var output: [UInt8] = []
         for byte in compact.utf8 { pieces.append([byte], to: &output) }
@@ -125,7 +125,7 @@ import Testing
 }
 
 @Suite struct RealtimeRulesStoreTests {
-    @Test func rulesAreKept() throws {
+    @Test func rulesAreStored() throws {
         let folder = TemporaryFolder()
         let store = RealtimeRulesStore(folder: folder.path)
         #expect(try store.load("a") == nil)
@@ -144,7 +144,7 @@ import Testing
         #expect(throws: Status.self) { try RealtimeRulesStore(folder: folder.path).load("a") }
     }
 
-    @Test func withoutAFolderNothingIsKept() throws {
+    @Test func withoutAFolderNothingIsStored() throws {
         try RealtimeRulesStore(folder: nil).save([1], base: "-", "a")
         #expect(try RealtimeRulesStore(folder: nil).load("a") == nil)
     }

@@ -34,7 +34,9 @@ package struct RulesCase {
         guard case .array(let elements) = root else { throw .invalidArgument("Expected a list of test cases.") }
         var cases: [RulesCase] = []
         for (index, element) in elements.enumerated() {
-            guard case .map(let members) = element else { throw .invalidArgument("Case \(index + 1) is not an object.") }
+            guard case .map(let members) = element else {
+                throw .invalidArgument("Case \(index + 1) is not an object.")
+            }
             do throws(Status) {
                 cases.append(try RulesCase(members, number: index + 1))
             } catch {

@@ -186,7 +186,9 @@ package final class BundleCache: Sendable {
             try BundleBuilding.collect(definition, from: view, into: &builder, requireIndexes: requireIndexes) {
                 [clock] () throws(Status) in
                 if clock.monotonicNanoseconds() > deadline {
-                    throw Status(.deadlineExceeded, "The bundle took longer than \(Limits.bundleBuildSecondsMax) seconds to build.")
+                    throw Status(
+                        .deadlineExceeded,
+                        "The bundle took longer than \(Limits.bundleBuildSecondsMax) seconds to build.")
                 }
                 slice.giveWay()
             }

@@ -15,7 +15,7 @@ import HearthWire
 /// administrator, and so does fetching one, unless the definition is public.
 package struct BundleHTTP: HTTPExtension {
     let service: FirestoreService
-    let keeper: BundleCache
+    let cache: BundleCache
     /// The definitions of `hearth.json`.
     let definitions: [String: BundleDefinition]
     /// The project of URLs that name none.
@@ -23,11 +23,11 @@ package struct BundleHTTP: HTTPExtension {
     let observer: RequestObserver
 
     package init(
-        service: FirestoreService, keeper: BundleCache, definitions: [String: BundleDefinition], project: String,
+        service: FirestoreService, keeper cache: BundleCache, definitions: [String: BundleDefinition], project: String,
         observer: RequestObserver
     ) {
         self.service = service
-        self.keeper = keeper
+        self.cache = cache
         self.definitions = definitions
         self.project = project
         self.observer = observer
@@ -93,10 +93,10 @@ package struct BundleHTTP: HTTPExtension {
     ) throws(Status) {
         let definition = try definition(segments, in: database)
         try permit(identity, definition)
-        keeper.bundle(definition, database, for: call.requester) { result in
+        cache.bundle(definition, database, for: call.requester) { result in
             call.onLoop {
                 switch result {
-                case .success(let answer): BundleAnswer(answer, definition).send(exchange, call, keeper.readers)
+                case .success(let answer): BundleAnswer(answer, definition).send(exchange, call, cache.readers)
                 case .failure(let status): call.finish(status)
                 }
             }

@@ -62,7 +62,9 @@ enum BundleQueryCoding {
         guard let collection = try value.member("collection") else {
             throw value.failure("A query needs \"collection\", \"collectionGroup\" or \"structuredQuery\".")
         }
-        if let wrong = try value.member("parent") { throw wrong.failure("A collection's path already contains its parent.") }
+        if let wrong = try value.member("parent") {
+            throw wrong.failure("A collection's path already contains its parent.")
+        }
         let path = try collection.string()
         let name = try collection.located { () throws(Status) in
             try ResourceName(parsing: "\(database.documentsRoot)/\(path)")

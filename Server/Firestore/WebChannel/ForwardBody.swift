@@ -88,7 +88,9 @@ package struct ForwardBody: Sendable {
             if nameEnd == start || nameEnd - start > nameBytesMax { continue }
             guard let name = URLCoding.decode(body[start..<nameEnd]) else { throw malformed }
             let string = String(decoding: name, as: UTF8.self)
-            guard string == "headers" || string == "count" || string == "ofs" || index(ofField: string) != nil else { continue }
+            guard string == "headers" || string == "count" || string == "ofs" || index(ofField: string) != nil else {
+                continue
+            }
             guard let value = URLCoding.decode(equals.map { body[($0 + 1)..<end] } ?? []) else { throw malformed }
             return (string, value)
         }

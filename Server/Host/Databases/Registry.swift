@@ -209,7 +209,7 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
         if value.exists { openStores.leave() }
     }
 
-    // MARK: Closing what nobody uses
+    // MARK: Closing unused values
 
     /// Unused values, the longest unused first.
     /// - Parameters:

@@ -61,7 +61,10 @@ package struct ServerMetrics: Sendable {
             ("hearth_streams_open", .gauge, "HTTP/2 streams that are open.", network.streamsOpen),
             ("hearth_received_bytes_total", .counter, "Bytes received.", network.bytesReceived),
             ("hearth_sent_bytes_total", .counter, "Bytes sent.", network.bytesSent),
-            ("hearth_timeouts_total", .counter, "Connections and streams closed because they were too slow.", network.timeouts),
+            (
+                "hearth_timeouts_total", .counter, "Connections and streams closed because they were too slow.",
+                network.timeouts
+            ),
             ("hearth_abuses_total", .counter, "Connections that exceeded a rate limit.", network.abuses),
             ("hearth_bad_requests_total", .counter, "Requests that violated the protocol.", network.badRequests),
             ("hearth_websockets_open", .gauge, "WebSockets that are open.", network.webSocketsOpen),

@@ -29,7 +29,7 @@ final class ListenWindow {
     }
 
     /// Records a document's update version, nil when it is not in the window.
-    /// - Throws: RESOURCE_EXHAUSTED when the client may not hold so much.
+    /// - Throws: RESOURCE_EXHAUSTED when the client has used its share.
     func change(_ key: [UInt8], to version: Int64?) throws(Status) {
         if let version { return try note(key, version) }
         if versions.removeValue(forKey: key) == nil { return }
@@ -38,7 +38,7 @@ final class ListenWindow {
         if memory.bytes - sizeBytes > 2 * Self.stepBytes { memory.resize(to: sizeBytes + Self.stepBytes) }
     }
 
-    /// - Throws: RESOURCE_EXHAUSTED when the client may not hold so much.
+    /// - Throws: RESOURCE_EXHAUSTED when the client has used its share.
     func note(_ key: [UInt8], _ version: Int64) throws(Status) {
         guard versions.updateValue(version, forKey: key) == nil else { return }
         sizeBytes += key.count + Self.entrySizeBytes
