@@ -10,7 +10,7 @@ import Testing
         {"queryScope": "COLLECTION", "fields": [{"fieldPath": "a", "order": "ASCENDING"}, {"fieldPath": "b", "order": "DESCENDING"}]}
         """#
 
-    @Test func anIndexIsMadeShownAndDeleted() async throws {
+    @Test func anIndexIsCreatedListedAndDeleted() async throws {
         let harness = AdminHarness()
         let indexes = "\(harness.root)/collectionGroups/c/indexes"
         for number in 0..<700 {
@@ -46,7 +46,7 @@ import Testing
         #expect(try harness.database.catalog.definitions.isEmpty)
     }
 
-    @Test func whatIsThereAlreadyIsRefused() async throws {
+    @Test func creatingAnExistingIndexFails() async throws {
         let harness = AdminHarness()
         let indexes = "\(harness.root)/collectionGroups/c/indexes"
         _ = try await harness.call("POST", indexes, Self.ab)
@@ -61,7 +61,7 @@ import Testing
         #expect(try await harness.refusal("POST", indexes, other) == nil)
     }
 
-    @Test func twoAtATimeBothStay() async throws {
+    @Test func concurrentCreationsBothSucceed() async throws {
         let harness = AdminHarness()
         let indexes = "\(harness.root)/collectionGroups/c/indexes"
         try await withThrowingTaskGroup(of: Void.self) { group in

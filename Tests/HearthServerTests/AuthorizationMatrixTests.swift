@@ -451,18 +451,18 @@ enum Outcome: Equatable {
         var known = 0
         // A stream sends something immediately; each request fetches one piece.
         for _ in 0..<20 {
-            let said = try await server.http(
+            let response = try await server.http(
                 "GET", "\(path)?VER=8&database=\(database)&RID=rpc&SID=\(session)&AID=\(known)&CI=1&TYPE=xmlhttp&t=1")
-            if said.body.contains("PERMISSION_DENIED") || said.body.contains("\"code\": 7")
-                || said.body.contains("\"code\":7")
+            if response.body.contains("PERMISSION_DENIED") || response.body.contains("\"code\": 7")
+                || response.body.contains("\"code\":7")
             {
                 return .denied
             }
-            if said.body.contains("UNAUTHENTICATED") { return .unauthenticated }
-            if said.body.contains("CURRENT") || said.body.contains("streamToken") { return .passes }
+            if response.body.contains("UNAUTHENTICATED") { return .unauthenticated }
+            if response.body.contains("CURRENT") || response.body.contains("streamToken") { return .passes }
             known += 1
         }
-        throw Status.internalError("the stream said nothing of its outcome")
+        throw Status.internalError("the stream did not report its result")
     }
 
     @Test func bothStreamsOverWebChannel() async throws {

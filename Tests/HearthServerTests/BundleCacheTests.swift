@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func itFollowsTheDataWhenItHasNoAge() async throws {
+    @Test func itFollowsTheDataWithoutAMaximumAge() async throws {
         let bench = Bench()
         let definition = try bench.definition()
         try await bench.database.put("c/a", ["n": .integer(1)])
@@ -84,7 +84,7 @@ import Testing
         #expect(try await bench.bundle(definition).made.metadata.totalDocuments == 2)
     }
 
-    @Test func itIsMadeAnewBeforeItsReadTimeIsTooOld() async throws {
+    @Test func itIsBuiltAgainBeforeItsReadTimeIsTooOld() async throws {
         let bench = Bench()
         let definition = try bench.definition()
         let first = try await bench.bundle(definition)
@@ -129,7 +129,7 @@ import Testing
         #expect(Set(answers.map { ObjectIdentifier($0.made.plain) }).count == 20)
     }
 
-    @Test func whoAsksAfterACommitSeesItAlsoWhileAnEarlierStateIsMade() async throws {
+    @Test func aRequestAfterACommitSeesItAlsoDuringAnEarlierBuild() async throws {
         let bench = Bench()
         let definition = try bench.definition()
         for number in 1...100 {

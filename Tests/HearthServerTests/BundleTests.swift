@@ -41,7 +41,7 @@ import Testing
         #expect(string(query.message) == string(expected))
     }
 
-    @Test func theLastOnesAreAskedForTheOtherWayRound() throws {
+    @Test func queriesForTheLastResultsAreReversed() throws {
         let query = try query(
             #"{"collection":"c","conditions":[{"orderBy":"n"},{"startAt":1},{"endBefore":5},{"limitToLast":2}]}"#)
         #expect(query.limitType == .last)
@@ -89,7 +89,7 @@ import Testing
 }
 
 @Suite struct SpillFileTests {
-    @Test(arguments: [0, 10, 1000]) func whatWasWrittenIsRead(_ memoryBytesMax: Int) throws {
+    @Test(arguments: [0, 10, 1000]) func writtenBytesAreReadAgain(_ memoryBytesMax: Int) throws {
         let folder = TemporaryFolder()
         let file = SpillFile(folder: folder.path, memoryBytesMax: memoryBytesMax)
         var expected: [UInt8] = []
@@ -112,7 +112,7 @@ import Testing
         #expect(error?.message.contains("/nowhere/at/all") == true)
     }
 
-    @Test func aBundleHasABound() throws {
+    @Test func theSizeOfABundleIsLimited() throws {
         var spool = BundleFileSpool(folder: SpillFile.temporaryFolder)
         try spool.append([1, 2, 3])
         #expect(try spool.read(1..<3) == [2, 3])

@@ -37,16 +37,16 @@ import Testing
         ]
         for (string, location) in cases {
             let message = message(string)
-            #expect(message?.hasPrefix(location + ": ") == true, "\(string): \(message ?? "no complaint")")
+            #expect(message?.hasPrefix(location + ": ") == true, "\(string): \(message ?? "no error")")
         }
     }
 
-    @Test func complaintsNameTheMember() {
+    @Test func errorsNameTheMember() {
         let string = "{\n \"a\": [ {\"b\": \"x\"} ] }"
-        let complaint = message(string) { value throws(Status) in
+        let failure = message(string) { value throws(Status) in
             _ = try value.member("a")?.elements()[0].member("b")?.integer(1...2)
         }
-        #expect(complaint == "f.json:2:15: a[0].b: Expected a number, found a string.")
+        #expect(failure == "f.json:2:15: a[0].b: Expected a number, found a string.")
     }
 
     @Test func nullIsAbsent() throws {
@@ -55,7 +55,7 @@ import Testing
         #expect(member == nil)
     }
 
-    @Test func spellingFindsWhatWasMeant() {
+    @Test func spellingSuggestsTheNearestName() {
         let known = ["port", "host", "data", "tlsCert"]
         let cases: [(String, String?)] = [
             ("prot", "port"), ("hosts", "host"), ("tlscert", "tlsCert"), ("zzz", nil), ("", nil),

@@ -19,7 +19,7 @@ import Testing
         "treequery", "websocket", "realtime", "databaserules",
     ]
 
-    @Test(arguments: targets) func everySeedIsAnsweredOrRefused(_ target: String) throws {
+    @Test(arguments: targets) func everySeedIsAnsweredOrRejected(_ target: String) throws {
         let seeds = Self.seeds(of: target)
         // With a wrong folder this test would pass without reading any seed.
         #expect(seeds.count >= 5)

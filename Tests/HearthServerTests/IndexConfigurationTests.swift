@@ -148,7 +148,7 @@ import Testing
             ])
     }
 
-    @Test func whatIsWithoutEffectIsWarnedOf() throws {
+    @Test func settingsWithoutEffectCauseWarnings() throws {
         let found = try parse(
             """
             {"indexs": [], "indexes": [{"collectionGroup": "c", "density": "DENSE", "unique": true, "apiScope": "ANY_API",

@@ -40,7 +40,7 @@ import Testing
             ])
     }
 
-    @Test func whatIsBelowTheLevelIsLeftOut() {
+    @Test func recordsBelowTheLevelAreOmitted() {
         #expect(
             logged(.string, level: .warning) { log in
                 log.debug("a"); log.info("b"); log.warning("c")

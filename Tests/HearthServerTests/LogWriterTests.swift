@@ -6,7 +6,7 @@ import Testing
 
 /// A log whose reader does not read.
 @Suite struct LogWriterTests {
-    @Test func aReaderThatIsStuckCostsRecordsAndNobodyWaits() throws {
+    @Test func aBlockedReaderLosesRecordsAndBlocksNoWriter() throws {
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)
         // The pipe is full before the first record, so that the thread blocks on it, however late it starts.

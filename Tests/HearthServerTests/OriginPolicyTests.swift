@@ -53,7 +53,7 @@ import Testing
         #expect(policy.refusal(head("localhost:8080", ["origin": origin], method: "OPTIONS")) != nil)
     }
 
-    @Test func aPageFromTheHostThatItTalksToIsServed() {
+    @Test func aPageFromTheHostThatItConnectsToIsServed() {
         #expect(policy.refusal(head("192.168.1.5:8080", ["origin": "http://192.168.1.5:3000"])) == nil)
         #expect(policy.refusal(head("192.168.1.5:8080", ["origin": "http://192.168.1.6:3000"])) != nil)
         // A name that resolves to this server is rejected because of the name.
@@ -82,7 +82,7 @@ import Testing
         #expect(policy.refusal(script(["sec-fetch-site": "same-origin"])) == nil)
     }
 
-    @Test func openingAnAddressInATabIsNoReading() {
+    @Test func openingAnAddressInATabIsAllowed() {
         let tab = ["sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"]
         #expect(policy.refusal(head("localhost:8080", tab)) == nil)
         #expect(policy.refusal(head("localhost:8080", tab, method: "POST")) != nil)

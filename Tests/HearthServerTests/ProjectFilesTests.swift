@@ -9,7 +9,7 @@ import Testing
             {"fieldPath": "a", "order": "ASCENDING"}, {"fieldPath": "b", "order": "ASCENDING"}]}]}
         """
 
-    @Test func anEmptyFolderSaysNothing() throws {
+    @Test func anEmptyFolderConfiguresNothing() throws {
         #expect(try ProjectFiles(folder: TemporaryFolder().path) == ProjectFiles())
     }
 
@@ -77,13 +77,13 @@ import Testing
         #expect(files.warnings.count == 1 && files.warnings[0].contains("other"))
     }
 
-    @Test func rulesOfTheRealtimeDatabaseAloneAreTaken() throws {
+    @Test func rulesOfTheRealtimeDatabaseAloneAreUsed() throws {
         let folder = TemporaryFolder()
         folder.write("database.rules.json", "{}")
         #expect(try ProjectFiles(folder: folder.path).realtime.rules == folder.path + "/database.rules.json")
     }
 
-    @Test func anIndexFileAloneIsTaken() throws {
+    @Test func anIndexFileAloneIsUsed() throws {
         let folder = TemporaryFolder()
         folder.write("firestore.indexes.json", Self.indexes)
         #expect(try ProjectFiles(folder: folder.path).indexConfigurations()["(default)"]?.indexes.count == 1)

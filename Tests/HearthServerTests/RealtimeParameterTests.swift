@@ -6,7 +6,7 @@ import Testing
 @testable import HearthRealtimeServer
 
 @Suite struct RealtimeParameterTests {
-    @Test func nothingIsSaid() throws {
+    @Test func noParameters() throws {
         let parameters = try RealtimeParameters(nil)
         #expect(parameters.namespace == nil && parameters.form == .compact && !parameters.hasQuery)
         #expect(parameters.timeoutMilliseconds == 900_000 && parameters.writeSize == nil)
@@ -20,7 +20,7 @@ import Testing
         #expect(try !RealtimeParameters("shallow=TRUE").isShallow)
     }
 
-    @Test func aQueryIsTakenTogether() throws {
+    @Test func aQueryCombinesItsParameters() throws {
         let parameters = try RealtimeParameters("orderBy=%22a%2Fb%22&startAt=3&limitToLast=2&print=pretty")
         let query = try #require(try parameters.query())
         #expect(query.index == .child("a/b"))
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func theAccessTokenGoesBeforeTheToken() throws {
+    @Test func theAccessTokenPrecedesTheToken() throws {
         guard case .accessToken("x") = try RealtimeParameters("auth=y&access_token=x").credential else {
             Issue.record("expected the access token")
             return
@@ -138,7 +138,7 @@ import Testing
         #expect(RealtimeRulesStore.digest(nil) == "-")
     }
 
-    @Test func whatIsNoneOfOurs() {
+    @Test func otherAddressesAreNotMatched() {
         let folder = TemporaryFolder()
         folder.write("a.rules", "something else")
         #expect(throws: Status.self) { try RealtimeRulesStore(folder: folder.path).load("a") }

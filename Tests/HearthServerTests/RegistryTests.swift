@@ -9,7 +9,7 @@ import Testing
 /// The registry over fake values that record what was done to them. Jobs run on this thread in a random order. A step
 /// that waits for a disk lets other steps run first, so that a seed determines an interleaving.
 @Suite struct RegistryTests {
-    @Test func everyInterleavingKeepsOneValueANameAndAnswersEverybody() throws {
+    @Test func everyInterleavingHasOneValuePerNameAndAnswersEveryRequest() throws {
         for seed in 1...4000 as ClosedRange<UInt64> {
             let failure = RegistryRun(seed: seed).run()
             #expect(failure == nil, "seed \(seed): \(failure ?? "")")
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func whatIsUsedIsNotClosedForWantOfUse() {
+    @Test func aValueInUseIsNotClosed() {
         let run = RegistryRun(seed: 1)
         let value = Slot<FakeStored>()
         run.registry.use("a") { value.value = $0.success }
@@ -29,7 +29,7 @@ import Testing
         #expect(run.registry.values.isEmpty && run.open == 0)
     }
 
-    @Test func whatIsBusyIsNotClosedForWantOfUse() {
+    @Test func aBusyValueIsNotClosed() {
         let run = RegistryRun(seed: 1)
         run.registry.use("a") { $0.success?.isBusy = true }
         run.runJobs()
@@ -37,7 +37,7 @@ import Testing
         #expect(run.registry.values.count == 1)
     }
 
-    @Test func anOpeningBeyondTheBoundClosesWhatWasUnusedForLongest() throws {
+    @Test func anOpeningBeyondTheLimitClosesTheLongestUnusedValue() throws {
         let run = RegistryRun(seed: 1, openMax: 3)
         for name in ["a", "b", "c", "a", "d"] {
             run.registry.use(name) { _ in }
@@ -48,7 +48,7 @@ import Testing
         #expect(run.registry.opened("a") != nil && run.registry.opened("d") != nil)
     }
 
-    @Test func whenAllAreInUseNoMoreIsOpened() {
+    @Test func whenAllAreInUseAnOpeningFails() {
         let run = RegistryRun(seed: 1, openMax: 2, usedMax: 4)
         var held: [FakeStored] = []
         var refused: [Status] = []
@@ -79,7 +79,7 @@ import Testing
         #expect(searches(160) < 0.3)
     }
 
-    @Test func theEndWaitsForWhatIsUnderWayAndClosesWhatIsInUse() {
+    @Test func closingWaitsForWorkInProgressAndClosesValuesInUse() {
         let threads = LifecycleThreads()
         let opened = Atomic(0)
         let closed = Atomic(0)

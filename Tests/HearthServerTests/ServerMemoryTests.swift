@@ -55,7 +55,7 @@ import Testing
         #expect(memory.pool.usedBytes == 0)
     }
 
-    @Test func whatIsWorkedOnWaitsForNothingThatOthersHold() {
+    @Test func requestsInProgressDoNotWaitForMemoryOfOthers() {
         let held = fillAll(connections: 40, step: 256 << 10)
         #expect(memory.pool.isTight)
         let granted = Atomic(0)

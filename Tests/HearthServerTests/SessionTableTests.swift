@@ -29,8 +29,8 @@ import Testing
         #expect(table["0"] == nil && table["100"] == 100 && table.count == 100)
         // A flood only evicts its own sessions.
         for number in 200..<1000 {
-            let gone = dropped(table.add(number, id: "\(number)", for: attacker)) ?? -1
-            #expect(gone != 100 && gone != 101 && gone >= 0)
+            let evicted = dropped(table.add(number, id: "\(number)", for: attacker)) ?? -1
+            #expect(evicted != 100 && evicted != 101 && evicted >= 0)
         }
         #expect(table["100"] == 100 && table["101"] == 101)
     }
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func whoHasMostIsRefusedWhenAllAreInUse() {
+    @Test func theLargestAccountIsRejectedWhenAllSessionsAreInUse() {
         let table = table(10, attacker, .attended)
         #expect(dropped(table.add(10, id: "10", for: attacker)) == -1)
         // An account that does not have more than the new one keeps its sessions.
@@ -74,7 +74,7 @@ import Testing
         #expect(table["0"] == 0)
     }
 
-    @Test func anAccountThatIsKnownLaterCountsFromThenOn() {
+    @Test func anAccountThatIsIdentifiedLaterCountsFromThenOn() {
         let table = table(4, attacker, .attended)
         for number in 0..<2 { table.change("\(number)", to: user) }
         table.remove("3")

@@ -18,7 +18,7 @@ struct StorageHealthTests {
         }
     }
 
-    @Test func readinessIsThatOfAllStoresOfBothProducts() {
+    @Test func readinessCoversAllStoresOfBothProducts() {
         let lines = Lines()
         let health = StorageHealth(log: lines.log)
         #expect(health.failure == nil)
@@ -43,7 +43,7 @@ struct StorageHealthTests {
             ])
     }
 
-    @Test func checkpointsThatFailAreRecordedOnceAndLeaveTheServerReady() {
+    @Test func failedCheckpointsAreLoggedOnceAndLeaveTheServerReady() {
         let lines = Lines()
         let health = StorageHealth(log: lines.log)
         let store = StoreHealth(name: "p/a", observer: health.observer(of: .firestore))

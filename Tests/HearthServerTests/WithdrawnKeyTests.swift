@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func aTokenOfAWithdrawnKeyIsRefusedWithinAMinute() async throws {
+    @Test func aTokenOfAWithdrawnKeyFailsWithinAMinute() async throws {
         let bench = try Bench()
         #expect(await bench.code() == nil)
         bench.withdraw()
@@ -88,7 +88,7 @@ import Testing
         #expect(await bench.code() == .unauthenticated)
     }
 
-    @Test func whoeverUsesTokensHasTheKeysFetchedBesideTheRequests() async throws {
+    @Test func requestsWithTokensTriggerFetchesInTheBackground() async throws {
         let bench = try Bench()
         #expect(await bench.code() == nil)
         bench.withdraw()
@@ -97,7 +97,7 @@ import Testing
         while await bench.code() != .unauthenticated { await Task.yield() }
     }
 
-    @Test func keysThatStayTheSameKeepTokensRemembered() async throws {
+    @Test func unchangedKeysKeepTokensCached() async throws {
         let bench = try Bench()
         guard case .client(let before?) = try await bench.identity() else { throw Status.internalError("nobody") }
         bench.clock.pass(seconds: KeySet.staleSeconds)
@@ -106,7 +106,7 @@ import Testing
         #expect(before.end?.proof?.validity == .accepted)
     }
 
-    @Test func whileKeysCannotBeHadTheOldOnesHoldForAnHour() async throws {
+    @Test func whileFetchesFailTheOldKeysAreValidForAnHour() async throws {
         let bench = try Bench()
         #expect(await bench.code() == nil)
         bench.folder.write("keys.json", "nothing of use")
@@ -132,7 +132,7 @@ import Testing
         #expect(ended.value == KeySet.withdrawn)
     }
 
-    @Test func theEndOfATokenIsJudgedByTheClockThatJudgedItsBeginning() async throws {
+    @Test func theEndOfATokenIsMeasuredByTheClockThatVerifiedIt() async throws {
         let bench = try Bench()
         let end = TokenEnd(seconds: Self.now + 10, proof: nil, clock: bench.clock)
         let ended = Slot<Status>()

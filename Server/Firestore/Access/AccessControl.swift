@@ -233,9 +233,9 @@ package final class AccessControl: Sendable {
     ) throws(Status) {
         let verdict: RulesVerdict
         if isEmulator, let measured = rules.measured(database.project), measured.ruleset === ruleset {
-            let (asked, reader, access) = (Lease(request), Lease(reader), Lease(access))
+            let (leased, reader, access) = (Lease(request), Lease(reader), Lease(access))
             verdict = measured.withCoverage { coverage in
-                ruleset.decide(asked.value, reader.value, access.value, observer: coverage)
+                ruleset.decide(leased.value, reader.value, access.value, observer: coverage)
             }
         } else {
             verdict = ruleset.decide(request, reader, access)

@@ -249,7 +249,7 @@ private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
         let cancellation = cancellation
         call.onCancel = { [weak self] in
             cancellation.cancel()
-            self?.observed(Status(.cancelled, "The client has gone."))
+            self?.observed(Status(.cancelled, "The client has disconnected."))
             let onCancel = self?.onCancel
             self?.onCancel = nil
             onCancel?()

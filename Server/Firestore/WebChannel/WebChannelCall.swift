@@ -272,7 +272,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         if !isFinished {
             isFinished = true
             cancellation.cancel()
-            observed(Status(.cancelled, "The client has gone."))
+            observed(Status(.cancelled, "The client has disconnected."))
             let onCancel = onCancel
             forgetStream()
             onCancel?()

@@ -35,7 +35,7 @@ package final class RESTCall: ServiceCall, @unchecked Sendable {
         let cancellation = cancellation
         exchange.onCancel = { [weak self] in
             cancellation.cancel()
-            self?.observed(Status(.cancelled, "The client has gone."))
+            self?.observed(Status(.cancelled, "The client has disconnected."))
         }
     }
 

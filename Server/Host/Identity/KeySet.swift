@@ -124,7 +124,7 @@ final class KeySet: Sendable {
 
     private func answer(_ token: JSONWebToken, _ state: State, _ now: UInt64) -> Result<Candidates, Status> {
         guard Self.isWithin(Self.staleSecondsMax, state.fetched, now) else {
-            let failure = state.failure ?? "they were not asked for yet"
+            let failure = state.failure ?? "they have not been fetched yet"
             return .failure(.unavailable("The keys of the token's issuer can't be had: \(failure)."))
         }
         let found = state.members.filter { member in

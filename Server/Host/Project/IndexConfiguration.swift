@@ -204,12 +204,12 @@ package struct IndexConfiguration: Sendable, Equatable {
         database.changeCatalog(
             resuming: true,
             { [indexes, overrides] catalog in
-                let kept = catalog.overrides.filter { present in
+                let others = catalog.overrides.filter { present in
                     !overrides.contains {
                         $0.path == present.path && UTF8Order.equal($0.collectionID, present.collectionID)
                     }
                 }
-                return (catalog.ownDefinitions + indexes, kept + overrides)
+                return (catalog.ownDefinitions + indexes, others + overrides)
             }, completion: completion)
     }
 }
