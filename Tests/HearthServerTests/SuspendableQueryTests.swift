@@ -160,7 +160,7 @@ struct MessageStreamTests {
         var onWritable: (() -> Void)?
         private let state = Mutex<(received: Int, end: Status?)>((0, nil))
         private var takes: Bool
-        /// Whether it reports capacity after each message, although the stream has not waited for that.
+        /// Whether it reports capacity after each message, although the stream does not wait for that.
         private let tellsAlways: Bool
 
         init(_ loop: EventLoop, _ connection: UInt64, takes: Bool, tellsAlways: Bool = false) {

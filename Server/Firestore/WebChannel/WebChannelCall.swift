@@ -267,7 +267,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         scheduleTimer()
     }
 
-    /// The client terminates the session, or has not been seen for too long.
+    /// The client terminates the session, or sends no request for too long.
     func abandon() {
         if !isFinished {
             isFinished = true

@@ -40,7 +40,7 @@ package protocol ServiceCall: AnyObject, Sendable {
     @discardableResult
     func send(_ message: [UInt8]) -> Bool
     func finish(_ status: Status)
-    /// Responds to a unary call. The operation is complete, so nothing may turn the response into an error.
+    /// Responds to a unary call. The operation is complete, so the response must not become an error.
     func respond(_ message: [UInt8])
 }
 

@@ -18,7 +18,7 @@ package final class Readiness: Sendable {
 
     /// How long a result is valid.
     private static let knownMilliseconds = 1000
-    /// The server is not ready when the disk has not answered within this time.
+    /// The server is not ready when the disk does not answer within this time.
     private static let answerMilliseconds = 5000
 
     private let state = Mutex(State())

@@ -11,6 +11,7 @@ import Synchronization
 /// Lines go to a `LogWriter`, whose thread writes them: logging never waits.
 package final class Log: Sendable {
     package enum Format: String, Sendable, CaseIterable {
+        /// Selected by `text`, the value of `--log-format`.
         case string = "text"
         case json
     }

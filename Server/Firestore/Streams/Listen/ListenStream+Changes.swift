@@ -26,7 +26,7 @@ extension ListenStream {
         reloadsPending += known.count
     }
 
-    /// Counts the changes that the client has not taken yet. When they exceed the account's share, the client gets
+    /// Counts the changes that wait for the client. When they exceed the account's share, the client gets
     /// everything anew.
     func countPending() {
         let bytes = pending.heldBytes + (flushing?.changes.heldBytes ?? 0)
