@@ -5,21 +5,21 @@ import HearthEngine
 import HearthDocuments
 import Synchronization
 
-/// The databases of a server, opened when they are first named; see `Registry`.
+/// The databases of a server, opened at their first use; see `Registry`.
 ///
-/// One that nobody has written to is there for whoever may create it, and empty: its store is made by the first write.
+/// A database that was never written is empty for callers that may create it: the first write creates its store.
 package final class DatabaseRegistry: Sendable {
-    /// Brings a database that is being opened to what configuration says, and calls the closure when it has.
+    /// Applies the configuration to a database that is being opened, then calls the closure.
     package typealias Preparation = @Sendable (Database, @escaping @Sendable () -> Void) -> Void
 
     private let provider: any StoreProvider
     private let registry: Registry<DatabaseName, Database>
-    /// Nil when they are somebody else's to end.
+    /// Nil when the caller owns the threads.
     private let ownThreads: LifecycleThreads?
 
     /// - Parameters:
-    ///   - allowsClockSkew: whether a database is opened whose commits lie ahead of the clock.
-    ///   - prepare: called once with each database that is opened, before anybody else sees it.
+    ///   - allowsClockSkew: whether a database opens whose commits are ahead of the clock.
+    ///   - prepare: called once with each opened database, before any request uses it.
     package convenience init(
         provider: any StoreProvider, clock: any Clock = SystemClock(), allowsClockSkew: Bool = false,
         prepare: Preparation? = nil
@@ -31,7 +31,7 @@ package final class DatabaseRegistry: Sendable {
             allowsClockSkew: allowsClockSkew, prepare: prepare)
     }
 
-    /// - Parameter memory: for what transactions have read, and commits that wait.
+    /// - Parameter memory: for the reads of transactions, and for commits that wait.
     package init(
         provider: any StoreProvider, threads: LifecycleThreads, openStores: OpenStores, ownsThreads: Bool = false,
         clock: any Clock = SystemClock(), allowsClockSkew: Bool = false,
@@ -60,7 +60,7 @@ package final class DatabaseRegistry: Sendable {
         do throws(Status) {
             let database = try Database(
                 name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, memory: memory)
-            // Indexes are built while the database is used.
+            // Indexes are built while the database is in use.
             prepare?(database) {}
             return database
         } catch {
@@ -70,7 +70,7 @@ package final class DatabaseRegistry: Sendable {
         }
     }
 
-    /// What configuration says of a database is not worth a file before there is a document.
+    /// A configuration alone does not justify a file before the first document.
     private static func openDeferred(
         _ name: DatabaseName, _ make: @escaping @Sendable () throws(Status) -> any Store, _ clock: any Clock,
         _ memory: DatabaseMemory, _ prepare: Preparation?
@@ -87,14 +87,14 @@ package final class DatabaseRegistry: Sendable {
         return database
     }
 
-    /// The database with a name when it is open, at once. It may not exist.
+    /// The database with a name if it is open; returns immediately. It may not exist.
     func opened(_ name: DatabaseName) -> Database? { registry.opened(name) }
 
-    /// The database with a name; one that doesn't exist is empty.
+    /// The database with a name; a missing one is empty.
     /// - Parameters:
-    ///   - mayCreate: whether the caller may be the first to write to it. Nobody else is given one that doesn't exist.
-    ///   - completion: called at once and on this thread when the database is open, else later and from another. Fails
-    ///     with NOT_FOUND.
+    ///   - mayCreate: whether the caller may be the first to write to it. Other callers do not get a missing database.
+    ///   - completion: called immediately and on this thread when the database is open, otherwise later from another.
+    ///     Fails with NOT_FOUND.
     func use(
         _ name: DatabaseName, mayCreate: Bool, _ completion: @escaping @Sendable (Result<Database, Status>) -> Void
     ) {
@@ -105,18 +105,18 @@ package final class DatabaseRegistry: Sendable {
         }
     }
 
-    /// What is answered to whoever names a database that doesn't exist and may not make it.
+    /// The error for a missing database that the caller may not create.
     static func missing(_ name: DatabaseName) -> Status {
         .notFound("The database \(name.database) does not exist for project \(name.project).")
     }
 
-    /// The database with a name; one that doesn't exist is empty. Waits until it is open: not on an event loop.
+    /// The database with a name; a missing one is empty. Waits until it is open: not on an event loop.
     package func database(_ name: DatabaseName) throws(Status) -> Database { try registry.wait(name) }
 
     /// The databases that are open now.
     package var openDatabases: [Database] { registry.values }
 
-    /// Whether there is a database of this name; asking doesn't make it. May wait for the disk.
+    /// Whether a database of this name exists; does not create it. May wait for the disk.
     package func exists(_ name: DatabaseName) throws(Status) -> Bool {
         if let database = registry.opened(name) { return database.exists }
         return try provider.contains(name)
@@ -128,17 +128,16 @@ package final class DatabaseRegistry: Sendable {
         return Array(Set(stored).union(registry.existingNames))
     }
 
-    /// Deletes a database with everything in it. Waits until that is done: not on an event loop.
+    /// Deletes a database with all its data. Waits for the end of the deletion: not on an event loop.
     ///
-    /// Whoever still uses it fails with NOT_FOUND. Whoever names it afterwards finds an empty one, as of a name that was
-    /// never used.
+    /// Its current users fail with NOT_FOUND. Later callers get an empty database, as for a name that was never used.
     package func delete(_ name: DatabaseName) throws(Status) {
         let answer = Awaited<Void>()
         registry.delete(name, because: Self.missing(name)) { answer.set($0) }
         try answer.wait()
     }
 
-    /// Locks and transactions that have run out of time. To be called some times a second.
+    /// Ends locks and transactions that have expired. To be called some times a second.
     package func tick() {
         for database in openDatabases { database.tick() }
     }

@@ -1,13 +1,13 @@
-/// Elements in order, in chunks: a change costs a look-up and a part of a chunk, however many there are. No two of them are
-/// equal in the order.
+/// Ordered elements, in chunks: a change costs a look-up and a part of a chunk, however many elements exist. No two of
+/// them are equal in the order.
 package struct SortedChunks<Element: Sendable>: Sendable {
     @inlinable static var chunkCountMax: Int { 512 }
 
     @usableFromInline package let precedes: @Sendable (Element, Element) -> Bool
-    /// None of them empty.
+    /// Never empty.
     @usableFromInline var chunks: [[Element]] = []
     @usableFromInline package internal(set) var count = 0
-    /// Elements and chunks that were passed over or moved, for tests that count work.
+    /// Elements and chunks that were passed or moved, for tests that count work.
     @usableFromInline package internal(set) var steps = 0
 
     /// - Parameter elements: in order.
@@ -28,7 +28,7 @@ package struct SortedChunks<Element: Sendable>: Sendable {
         return found
     }
 
-    /// Those of some ranks, as far as there are any.
+    /// Iterates over the elements of some ranks, as far as they exist.
     @inlinable package mutating func forEach(in ranks: Range<Int>, _ body: (Element) -> Void) {
         let end = min(ranks.upperBound, count)
         guard ranks.lowerBound < end else { return }
@@ -65,8 +65,8 @@ package struct SortedChunks<Element: Sendable>: Sendable {
         return first
     }
 
-    /// Of the first that doesn't stand before `element`; behind the last chunk when there is none.
-    @inlinable func place(of element: Element) -> (chunk: Int, offset: Int) {
+    /// The index of the first element that does not precede `element`; behind the last chunk when there is none.
+    @inlinable func index(of element: Element) -> (chunk: Int, offset: Int) {
         var (low, high) = (0, chunks.count)
         while low < high {
             let middle = (low + high) / 2
@@ -82,60 +82,60 @@ package struct SortedChunks<Element: Sendable>: Sendable {
         return (chunk, low)
     }
 
-    @inlinable func isAt(_ place: (chunk: Int, offset: Int), _ element: Element) -> Bool {
-        place.chunk < chunks.count && !precedes(element, chunks[place.chunk][place.offset])
+    @inlinable func isAt(_ index: (chunk: Int, offset: Int), _ element: Element) -> Bool {
+        index.chunk < chunks.count && !precedes(element, chunks[index.chunk][index.offset])
     }
 
-    @inlinable package func contains(_ element: Element) -> Bool { isAt(place(of: element), element) }
+    @inlinable package func contains(_ element: Element) -> Bool { isAt(index(of: element), element) }
 
-    /// How many stand before an element.
+    /// The number of elements that precede `element`.
     @inlinable package mutating func rank(of element: Element) -> Int {
-        let place = place(of: element)
-        steps += min(place.chunk, chunks.count - place.chunk)
-        if place.chunk <= chunks.count / 2 { return chunks[..<place.chunk].reduce(place.offset) { $0 + $1.count } }
-        return chunks[place.chunk...].reduce(count + place.offset) { $0 - $1.count }
+        let index = index(of: element)
+        steps += min(index.chunk, chunks.count - index.chunk)
+        if index.chunk <= chunks.count / 2 { return chunks[..<index.chunk].reduce(index.offset) { $0 + $1.count } }
+        return chunks[index.chunk...].reduce(count + index.offset) { $0 - $1.count }
     }
 
-    /// Adds an element, if it isn't there.
+    /// Adds an element if it is not present.
     @inlinable package mutating func insert(_ element: Element) {
-        var place = place(of: element)
-        if isAt(place, element) { return }
+        var index = index(of: element)
+        if isAt(index, element) { return }
         count += 1
-        if place.chunk == chunks.count {
+        if index.chunk == chunks.count {
             guard !chunks.isEmpty else {
                 chunks.append([element])
                 return
             }
-            place = (chunks.count - 1, chunks[chunks.count - 1].count)
+            index = (chunks.count - 1, chunks[chunks.count - 1].count)
         }
-        steps += chunks[place.chunk].count - place.offset + 1
-        chunks[place.chunk].insert(element, at: place.offset)
-        guard chunks[place.chunk].count > Self.chunkCountMax else { return }
-        let half = chunks[place.chunk].count / 2
-        let second = Array(chunks[place.chunk][half...])
-        chunks[place.chunk].removeSubrange(half...)
-        chunks.insert(second, at: place.chunk + 1)
-        steps += second.count + chunks.count - place.chunk
+        steps += chunks[index.chunk].count - index.offset + 1
+        chunks[index.chunk].insert(element, at: index.offset)
+        guard chunks[index.chunk].count > Self.chunkCountMax else { return }
+        let half = chunks[index.chunk].count / 2
+        let second = Array(chunks[index.chunk][half...])
+        chunks[index.chunk].removeSubrange(half...)
+        chunks.insert(second, at: index.chunk + 1)
+        steps += second.count + chunks.count - index.chunk
     }
 
-    /// Takes an element out, if it is there.
+    /// Removes an element if it is present.
     @inlinable package mutating func remove(_ element: Element) {
-        let place = place(of: element)
-        guard isAt(place, element) else { return }
+        let index = index(of: element)
+        guard isAt(index, element) else { return }
         count -= 1
-        steps += chunks[place.chunk].count - place.offset
-        chunks[place.chunk].remove(at: place.offset)
-        if chunks[place.chunk].isEmpty {
-            chunks.remove(at: place.chunk)
-            steps += chunks.count - place.chunk
-        } else if place.chunk > 0, chunks[place.chunk].count + chunks[place.chunk - 1].count < Self.chunkCountMax / 2 {
-            steps += chunks[place.chunk].count + chunks.count - place.chunk
-            chunks[place.chunk - 1] += chunks[place.chunk]
-            chunks.remove(at: place.chunk)
+        steps += chunks[index.chunk].count - index.offset
+        chunks[index.chunk].remove(at: index.offset)
+        if chunks[index.chunk].isEmpty {
+            chunks.remove(at: index.chunk)
+            steps += chunks.count - index.chunk
+        } else if index.chunk > 0, chunks[index.chunk].count + chunks[index.chunk - 1].count < Self.chunkCountMax / 2 {
+            steps += chunks[index.chunk].count + chunks.count - index.chunk
+            chunks[index.chunk - 1] += chunks[index.chunk]
+            chunks.remove(at: index.chunk)
         }
     }
 
-    /// Takes out all but the first so many.
+    /// Removes all but the first `count` elements.
     @inlinable package mutating func truncate(to count: Int) {
         while self.count > count, let last = chunks.last {
             let more = min(last.count, self.count - count)

@@ -17,7 +17,7 @@ import Testing
         return try #require(try operation.response?.unpacked(DatabaseMessage.self))
     }
 
-    @Test func aDatabaseIsMadeListedAndDeleted() async throws {
+    @Test func aDatabaseIsCreatedListedAndDeleted() async throws {
         let made = try await create("blue-1", #"{"type": "FIRESTORE_NATIVE", "locationId": "eur3"}"#)
         #expect(made.name == "\(databases)/blue-1")
         #expect(made.locationId == "eur3")
@@ -35,13 +35,13 @@ import Testing
         #expect(try await harness.refusal("GET", made.name)?.code == .notFound)
     }
 
-    @Test func theDefaultDatabaseIsAlwaysThere() async throws {
+    @Test func theDefaultDatabaseAlwaysExists() async throws {
         let first = try await harness.call("GET", harness.root, as: DatabaseMessage.self)
         #expect(first.deleteProtectionState == .deleteProtectionDisabled)
         #expect(try await harness.call("GET", harness.root, as: DatabaseMessage.self).createTime == first.createTime)
     }
 
-    @Test func anExistingOneIsRefused() async throws {
+    @Test func creatingAnExistingDatabaseFails() async throws {
         _ = try await create("twice")
         let status = try await harness.refusal("POST", databases, "{}", query: [("databaseId", "twice")])
         #expect(status == Status(.alreadyExists, "Database already exists. Please use another database_id"))
@@ -77,7 +77,7 @@ import Testing
         #expect(try await harness.refusal("DELETE", name) == nil)
     }
 
-    @Test func whatHearthHasNotIsSaid() async throws {
+    @Test func unsupportedFeaturesFailWithUnimplemented() async throws {
         let cases: [(method: String, path: String, body: String, code: Status.Code)] = [
             ("POST", databases, #"{"type": "DATASTORE_MODE"}"#, .unimplemented),
             ("POST", databases, #"{"databaseEdition": "ENTERPRISE"}"#, .unimplemented),
@@ -114,7 +114,7 @@ import Testing
         #expect(try await harness.refusal("GET", "projects/p/locations/mars")?.code == .notFound)
     }
 
-    @Test func operationsAreRememberedAndForgotten() async throws {
+    @Test func operationsAreStoredAndDeleted() async throws {
         _ = try await create("ops1")
         let path = "\(databases)/ops1/operations"
         let list = try await harness.call("GET", path, as: ListOperationsResponse.self)

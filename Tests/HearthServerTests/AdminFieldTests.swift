@@ -49,7 +49,7 @@ import Testing
         let field = try await harness.call("GET", "\(fields)/body", as: FieldMessage.self)
         #expect(field.indexConfig?.indexes.map(\.queryScope) == [.collectionGroup])
         #expect(field.indexConfig?.usesAncestorConfig == false)
-        // A group-wide index of one field belongs to the field, and isn't listed among composite indexes.
+        // A collection-group index of one field belongs to the field, and is not listed among composite indexes.
         #expect(try harness.database.catalog.definitions.count == 1)
         let list = try await harness.call(
             "GET", "\(harness.root)/collectionGroups/c/indexes", as: ListIndexesResponse.self)
@@ -80,7 +80,7 @@ import Testing
         let second = try await harness.refusal(
             "PATCH", "\(fields)/later", #"{"ttlConfig": {}}"#, query: [("updateMask", "ttlConfig")])
         #expect(second?.code == .failedPrecondition)
-        // An index configuration leaves it as it is, and its end leaves the indexes.
+        // Changes of the index configuration keep it, and its removal keeps the indexes.
         _ = try await update("until", #"{"indexConfig": {"indexes": []}}"#)
         #expect(try await harness.call("GET", "\(fields)/until", as: FieldMessage.self).ttlConfig != nil)
         _ = try await update("until", "{}", mask: "ttlConfig")

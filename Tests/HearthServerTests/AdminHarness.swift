@@ -24,7 +24,7 @@ final class AdminHarness {
         get throws { try registry.database(DatabaseName(project: "p")) }
     }
 
-    /// The JSON answer to a REST request; nil when no route fits.
+    /// The JSON response to a REST request; nil when no route matches.
     func call(
         _ method: String, _ path: String, _ body: String = "", query: [(name: String, value: String)] = []
     ) async throws -> [UInt8]? {
@@ -50,7 +50,7 @@ final class AdminHarness {
         try Answer(json: try #require(try await call(method, path, body, query: query)))
     }
 
-    /// The status of a request that is refused.
+    /// The status of a request that fails.
     func refusal(
         _ method: String, _ path: String, _ body: String = "", query: [(name: String, value: String)] = []
     ) async throws -> Status? {

@@ -10,7 +10,7 @@ import Testing
         {"queryScope": "COLLECTION", "fields": [{"fieldPath": "a", "order": "ASCENDING"}, {"fieldPath": "b", "order": "DESCENDING"}]}
         """#
 
-    @Test func anIndexIsMadeShownAndDeleted() async throws {
+    @Test func anIndexIsCreatedListedAndDeleted() async throws {
         let harness = AdminHarness()
         let indexes = "\(harness.root)/collectionGroups/c/indexes"
         for number in 0..<700 {
@@ -46,11 +46,11 @@ import Testing
         #expect(try harness.database.catalog.definitions.isEmpty)
     }
 
-    @Test func whatIsThereAlreadyIsRefused() async throws {
+    @Test func creatingAnExistingIndexFails() async throws {
         let harness = AdminHarness()
         let indexes = "\(harness.root)/collectionGroups/c/indexes"
         _ = try await harness.call("POST", indexes, Self.ab)
-        // `__name__` in the direction that it has anyway changes nothing.
+        // `__name__` in its default direction changes nothing.
         let same = Self.ab.replacing(
             "DESCENDING\"}]", with: "DESCENDING\"}, {\"fieldPath\": \"__name__\", \"order\": \"DESCENDING\"}]")
         for body in [Self.ab, same] {
@@ -61,7 +61,7 @@ import Testing
         #expect(try await harness.refusal("POST", indexes, other) == nil)
     }
 
-    @Test func twoAtATimeBothStay() async throws {
+    @Test func concurrentCreationsBothSucceed() async throws {
         let harness = AdminHarness()
         let indexes = "\(harness.root)/collectionGroups/c/indexes"
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -178,7 +178,7 @@ import Testing
         #expect(try await harness.refusal("GET", indexes, query: [("pageSize", "-1")])?.code == .invalidArgument)
     }
 
-    @Test func idsLookLikeThoseOfTheService() {
+    @Test func idsHaveTheFormatOfTheService() {
         for id: UInt32 in [0, 1, 2, 127, 128, 65_535, .max] {
             #expect(IndexName.decode(IndexName.encode(id)) == id)
         }

@@ -11,23 +11,23 @@ import Testing
 @testable import HearthHost
 @testable import HearthFirestoreServer
 
-/// Everybody who may ask.
+/// All kinds of callers.
 enum Asker: String, CaseIterable {
     case nobody, user, administrator, readOnly, otherProject, ownProject, expired, garbage
 }
 
-/// Who may do what a method does.
+/// The access that a method requires.
 enum Demand {
-    /// A right to see data, which no rules give here.
+    /// Permission to read data, which no rules grant here.
     case readsData
     case writesData
     case administers(AdministratorEffect)
-    /// Of the server as a whole: no credential of one project does.
+    /// For administrators of the whole server: no credential of one project is enough.
     case administersServer
-    /// For everybody, whatever they bring.
+    /// For everybody, whatever their credentials.
     case nothing
 
-    /// What becomes of a request on a server that is not for local development and has no rules.
+    /// The result of a request on a server that is not for local development and has no rules.
     func outcome(_ asker: Asker) -> Outcome {
         if case .nothing = self { return .passes }
         switch asker {
@@ -47,7 +47,7 @@ enum Demand {
 }
 
 enum Outcome: Equatable {
-    /// The method itself answers, whatever it says.
+    /// The method itself responds, with any result.
     case passes
     case denied
     case unauthenticated
@@ -69,8 +69,8 @@ enum Outcome: Equatable {
     }
 }
 
-/// Every method and route, for everybody who may ask. The rows of the tables here are written by hand; which rows there must
-/// be comes from the server's own tables, so that a method without a row fails.
+/// Every method and route, for every kind of caller. The rows of the tables here are written by hand; the list of
+/// required rows comes from the server's own tables, so that a method without a row fails.
 @Suite struct AuthorizationMatrixTests {
     private static let secret = [UInt8](repeating: 7, count: 32)
     private static let database = "projects/p/databases/(default)"
@@ -124,7 +124,7 @@ enum Outcome: Equatable {
             #"{"parent":"\#(documents)","structuredAggregationQuery":{"structuredQuery":\#(query),"#
                 + #""aggregations":[{"alias":"n","count":{}}]}}"#
         ),
-        // Without locks for those who may not write.
+        // Without locks for callers that may not write.
         "BeginTransaction": (.readsData, #"{"database":"\#(database)"}"#),
         "Rollback": (.readsData, #"{"database":"\#(database)","transaction":"AAAAAAAAAAA="}"#),
         "CreateDocument": (
@@ -140,7 +140,7 @@ enum Outcome: Equatable {
                 + #""allDescendants":true}],"orderBy":[{"field":{"fieldPath":"__name__"}}]}}"#
         ),
         "ListCollectionIds": (.administers(.reads), #"{"parent":"\#(documents)"}"#),
-        // It looks at no data: the answer is the same for everybody.
+        // It reads no data: the response is the same for everybody.
         "ExecutePipeline": (.nothing, #"{"database":"\#(database)"}"#),
         "Listen": (
             .readsData,
@@ -205,7 +205,7 @@ enum Outcome: Equatable {
         return methods
     }
 
-    /// What a call comes to.
+    /// The result of a call.
     private func outcome(_ method: Method, _ server: ServedServer, _ token: String?) async throws -> Outcome {
         let message = try encoded(method.request, method.row.json)
         switch Self.name(ofPath: method.path) {
@@ -221,7 +221,7 @@ enum Outcome: Equatable {
             let opened = await server.call(method.path, [message], token: token) { _ in true }
             guard let first = opened.messages.first else { return Outcome(opened.status) }
             let token2 = Base64.encode(try WriteResponse(protobuf: first).streamToken)
-            // A stream of its own: the first one is over.
+            // A new stream: the first one has ended.
             let write = try encoded(
                 WriteRequest.self, #"{"streamToken":"\#(token2)","writes":[\#(Self.write)]}"#)
             return Outcome(await server.call(method.path, [message, write], token: token).status)
@@ -232,7 +232,7 @@ enum Outcome: Equatable {
     @Test func everyMethodOverGRPC() async throws {
         let server = try await served()
         defer { server.stop() }
-        // So that those who only read have something that is there.
+        // Read-only callers need existing data.
         let first = try encoded(CommitRequest.self, try #require(Self.dataRows["Commit"]).json)
         let made = await server.call(
             "/\(FirestoreService.name)/Commit", [first], token: Self.credential(.administrator))
@@ -241,7 +241,7 @@ enum Outcome: Equatable {
             for asker in Asker.allCases {
                 let outcome = try await outcome(method, server, try Self.token(asker))
                 var expected = method.row.demand.outcome(asker)
-                // Whoever brings a token that is wrong hears that before anything else.
+                // An invalid token fails before anything else.
                 if case .nothing = method.row.demand, asker == .expired || asker == .garbage {
                     expected = .unauthenticated
                 }
@@ -250,7 +250,7 @@ enum Outcome: Equatable {
         }
     }
 
-    /// Local development without rules is open to everybody, but for what limits a credential that is brought.
+    /// Local development without rules is open to everybody, except for the limits of a credential.
     @Test func everyMethodInLocalDevelopment() async throws {
         let server = try await served(isEmulator: true)
         defer { server.stop() }
@@ -277,7 +277,7 @@ enum Outcome: Equatable {
         var headers: [HTTPHeader] = []
     }
 
-    /// The methods of the admin services as REST has them.
+    /// The methods of the admin services in their REST form.
     private static let adminRoutes: [String: (method: String, path: String)] = [
         "CreateIndex": ("POST", "\(database)/collectionGroups/c/indexes"),
         "ListIndexes": ("GET", "\(database)/collectionGroups/-/indexes"),
@@ -300,9 +300,9 @@ enum Outcome: Equatable {
         "GetLocation": ("GET", "projects/p/locations/local"),
     ]
 
-    /// The form that REST has of a method after a colon.
+    /// The REST form of a method after a colon.
     private static func body(of method: RESTRouter.CustomMethod) throws -> (demand: Demand, json: String)? {
-        // Neither is served over REST, whoever asks.
+        // Neither is served over REST, for any caller.
         if method == .listen || method == .write { return nil }
         let name = method.rawValue.prefix(1).uppercased() + method.rawValue.dropFirst()
         let row = try #require(dataRows[name == "BatchGet" ? "BatchGetDocuments" : name], "\(name) has no row")
@@ -372,7 +372,7 @@ enum Outcome: Equatable {
         }
     }
 
-    /// The Realtime Database has its own words and codes for the same.
+    /// The Realtime Database has its own messages and codes.
     @Test func everyMethodOfTheRealtimeDatabaseOverREST() async throws {
         let server = try await served()
         defer { server.stop() }
@@ -404,7 +404,7 @@ enum Outcome: Equatable {
         }
     }
 
-    /// What only local development has is not there for anybody, and the rest is for everybody.
+    /// Routes for local development do not exist on other servers, and all other routes are for everybody.
     @Test func routesWithoutIdentity() async throws {
         let server = try await served()
         defer { server.stop() }
@@ -433,7 +433,7 @@ enum Outcome: Equatable {
         }.joined()
     }
 
-    /// Begins a session with one message, and reads until its outcome is known.
+    /// Begins a session with one message, and reads until its result is known.
     private func outcome(
         ofChannel name: String, _ message: String, _ server: ServedServer, _ token: String?
     ) async throws -> Outcome {
@@ -449,26 +449,26 @@ enum Outcome: Equatable {
         guard parts.count > 3 else { throw Status.internalError("no session: \(began.body)") }
         let session = String(parts[3])
         var known = 0
-        // A stream says something at once; each request fetches one piece.
+        // A stream sends something immediately; each request fetches one piece.
         for _ in 0..<20 {
-            let said = try await server.http(
+            let response = try await server.http(
                 "GET", "\(path)?VER=8&database=\(database)&RID=rpc&SID=\(session)&AID=\(known)&CI=1&TYPE=xmlhttp&t=1")
-            if said.body.contains("PERMISSION_DENIED") || said.body.contains("\"code\": 7")
-                || said.body.contains("\"code\":7")
+            if response.body.contains("PERMISSION_DENIED") || response.body.contains("\"code\": 7")
+                || response.body.contains("\"code\":7")
             {
                 return .denied
             }
-            if said.body.contains("UNAUTHENTICATED") { return .unauthenticated }
-            if said.body.contains("CURRENT") || said.body.contains("streamToken") { return .passes }
+            if response.body.contains("UNAUTHENTICATED") { return .unauthenticated }
+            if response.body.contains("CURRENT") || response.body.contains("streamToken") { return .passes }
             known += 1
         }
-        throw Status.internalError("the stream said nothing of its outcome")
+        throw Status.internalError("the stream did not report its result")
     }
 
     @Test func bothStreamsOverWebChannel() async throws {
         let server = try await served()
         defer { server.stop() }
-        // Reading makes no database, and who may only read isn't given one that is not there.
+        // Reading does not create a database, and a read-only caller does not get a missing one.
         let made = try await server.http(
             "PATCH", "/v1/\(Self.documents)/c/d", "{}", token: Self.credential(.administrator))
         #expect(made.status == 200)
@@ -481,7 +481,7 @@ enum Outcome: Equatable {
 
     // MARK: Completeness
 
-    /// Routes are taken by these; whoever adds one adds rows above, and its name here.
+    /// The families of routes; a new family needs rows above, and its name here.
     @Test func everyFamilyOfRoutesHasRows() async throws {
         let server = try await served(isEmulator: true)
         defer { server.stop() }

@@ -39,14 +39,14 @@ struct BloomFilterTests {
         let wrong = answers.indices.filter { filter.contains(Self.hash($0)) != (answers[$0] == "1") }
         #expect(wrong.isEmpty)
         if bitmap.isEmpty { return }
-        // Ours, of the same size, is the same.
+        // Our filter of the same size is equal.
         let empty = [UInt8](repeating: 0, count: bitmap.count)
         var ours = try #require(BloomFilter(bitmap: empty, padding: filter.padding, hashCount: filter.hashCount))
         for index in 0..<count { ours.insert(Self.hash(index)) }
         #expect(ours.bitmap == filter.bitmap, "the bitmaps differ")
     }
 
-    @Test("A filter of our own holds what was put in, and little else", arguments: [1, 2, 100, 10_000])
+    @Test("A filter contains its entries, and few other values", arguments: [1, 2, 100, 10_000])
     func own(count: Int) {
         var filter = BloomFilter(count: count, falsePositiveRate: 0.0001)
         for index in 0..<count { filter.insert(Self.hash(index)) }
@@ -54,7 +54,7 @@ struct BloomFilterTests {
         #expect((count..<(count + 20_000)).count { filter.contains(Self.hash($0)) } <= 12)
     }
 
-    @Test("Parts that don't fit together are refused")
+    @Test("Inconsistent parts are rejected")
     func invalid() {
         #expect(BloomFilter(bitmap: [1], padding: 8, hashCount: 1) == nil)
         #expect(BloomFilter(bitmap: [1], padding: -1, hashCount: 1) == nil)

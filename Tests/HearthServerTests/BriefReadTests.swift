@@ -7,8 +7,8 @@ import Testing
 
 @testable import HearthFirestoreServer
 
-/// Small reads beside large ones, which have all threads for long work and all rights to long snapshots.
-@Suite("Small reads beside large ones")
+/// Small reads during large ones that use all threads for long work and all long snapshots.
+@Suite("Small reads during large ones")
 struct BriefReadTests {
     private static let documents = "\(StreamBench.root)/documents"
 
@@ -57,7 +57,7 @@ struct BriefReadTests {
         #"{"fieldFilter":{"field":{"fieldPath":"\#(field)"},"op":"\#(`operator`)","value":{"integerValue":"\#(value)"}}}"#
     }
 
-    /// Queries that no single range of an index answers: by two fields, sorted, of alternatives.
+    /// Queries that no single range of an index answers: by two fields, sorted, or with alternatives.
     private static let queries = [
         #","where":{"compositeFilter":{"op":"AND","filters":[\#(filter("a", "EQUAL", 1)),\#(filter("b", "EQUAL", 1))]}}"#,
         #","where":\#(filter("a", "GREATER_THAN_OR_EQUAL", 0)),"orderBy":[{"field":{"fieldPath":"n"}},{"field":{"fieldPath":"a"}}]"#,
@@ -89,7 +89,7 @@ struct BriefReadTests {
 
     private static let aggregations = [#""count":{}"#, #""sum":{"field":{"fieldPath":"n"}}"#]
 
-    @Test("queries wait for no large one", arguments: queries)
+    @Test("queries do not wait for large ones", arguments: queries)
     func smallQueries(_ more: String) async throws {
         let busy = try Busy()
         try await busy.fill(30)
@@ -100,7 +100,7 @@ struct BriefReadTests {
         busy.free()
     }
 
-    @Test("aggregations wait for no large one", arguments: aggregations)
+    @Test("aggregations do not wait for large ones", arguments: aggregations)
     func smallAggregations(_ aggregation: String) async throws {
         let busy = try Busy()
         try await busy.fill(30)
@@ -110,7 +110,7 @@ struct BriefReadTests {
         busy.free()
     }
 
-    @Test("targets of streams are loaded and resumed beside large ones")
+    @Test("targets of streams are loaded and resumed during large reads")
     func targets() async throws {
         let busy = try Busy()
         try await busy.fill(30)
@@ -128,7 +128,7 @@ struct BriefReadTests {
         busy.free()
     }
 
-    @Test("what is large is found to be so, and answers the same", arguments: queries)
+    @Test("large reads are detected, and return the same results", arguments: queries)
     func large(_ more: String) async throws {
         let busy = try Busy()
         try await busy.fill(3000)
@@ -137,7 +137,7 @@ struct BriefReadTests {
             try await aggregate(Self.aggregations[0], busy.bench),
             try await aggregate(Self.aggregations[1], busy.bench),
         ]
-        // They come behind what has the thread for long work.
+        // They wait behind the job that occupies the thread for long work.
         await until { busy.bench.service.longReads.waitingCount == 3 }
         #expect(call.end == nil && sums.allSatisfy { $0.end == nil })
         busy.free()
@@ -150,7 +150,7 @@ struct BriefReadTests {
         #expect(values == [.integer(3000), .integer(3000 * 3001 / 2)])
     }
 
-    /// The same query's names as an execution without a service gives them.
+    /// The names that an execution of the same query without a service returns.
     private func alone(_ more: String) async throws -> [String] {
         let other = try Busy()
         try await other.fill(3000)
@@ -166,7 +166,7 @@ struct BriefReadTests {
         return names
     }
 
-    @Test("a brief read ends after so many entries, documents or counted ones")
+    @Test("a brief read ends after a number of entries, documents or counted entries")
     func bounds() async throws {
         let busy = try Busy()
         defer { busy.free() }

@@ -41,7 +41,7 @@ import Testing
         #expect(string(query.message) == string(expected))
     }
 
-    @Test func theLastOnesAreAskedForTheOtherWayRound() throws {
+    @Test func queriesForTheLastResultsAreReversed() throws {
         let query = try query(
             #"{"collection":"c","conditions":[{"orderBy":"n"},{"startAt":1},{"endBefore":5},{"limitToLast":2}]}"#)
         #expect(query.limitType == .last)
@@ -60,7 +60,7 @@ import Testing
             (#"{}"#, "queries or documents"), (#"{"documents":["c"]}"#, "documents[0]"),
             (#"{"queries":{"q":{}}}"#, "needs \"collection\""),
             (#"{"queries":{"q":{"collection":"c/d"}}}"#, "not the path of a collection"),
-            (#"{"queries":{"q":{"collection":"c","parent":"a/b"}}}"#, "says where it is"),
+            (#"{"queries":{"q":{"collection":"c","parent":"a/b"}}}"#, "already contains its parent"),
             (#"{"queries":{"q":{"collection":"c","conditions":[{"limit":1},{"limitToLast":2}]}}}"#, "one limit"),
             (#"{"queries":{"q":{"collection":"c","conditions":[{"limitToLast":2}]}}}"#, "at least one order"),
             (#"{"queries":{"q":{"collection":"c","conditions":[{"where":["a","==",1],"limit":1}]}}}"#, "one member"),
@@ -89,7 +89,7 @@ import Testing
 }
 
 @Suite struct SpillFileTests {
-    @Test(arguments: [0, 10, 1000]) func whatWasWrittenIsRead(_ memoryBytesMax: Int) throws {
+    @Test(arguments: [0, 10, 1000]) func writtenBytesAreReadAgain(_ memoryBytesMax: Int) throws {
         let folder = TemporaryFolder()
         let file = SpillFile(folder: folder.path, memoryBytesMax: memoryBytesMax)
         var expected: [UInt8] = []
@@ -106,13 +106,13 @@ import Testing
         }
     }
 
-    @Test func aFolderThatIsNotThereIsTold() {
+    @Test func aMissingFolderIsReported() {
         let file = SpillFile(folder: "/nowhere/at/all", memoryBytesMax: 1)
         let error = #expect(throws: Status.self) { try file.append([1, 2]) }
         #expect(error?.message.contains("/nowhere/at/all") == true)
     }
 
-    @Test func aBundleHasABound() throws {
+    @Test func theSizeOfABundleIsLimited() throws {
         var spool = BundleFileSpool(folder: SpillFile.temporaryFolder)
         try spool.append([1, 2, 3])
         #expect(try spool.read(1..<3) == [2, 3])

@@ -6,13 +6,13 @@ import Testing
 
 @testable import HearthServer
 
-/// Requests that loops decode count as what they become, from 2 KiB on, and wait for room for that in turn.
+/// Requests of 2 KiB or more that loops decode count with their decoded size, and wait for memory round-robin.
 @Suite struct CountedRequestTests {
     private static let database = "projects/p/databases/(default)"
     private static let method = "/\(FirestoreService.name)/Commit"
 
-    private static func commit(_ id: String, textBytes: Int) throws -> [UInt8] {
-        let string = String(repeating: "x", count: textBytes)
+    private static func commit(_ id: String, stringBytes: Int) throws -> [UInt8] {
+        let string = String(repeating: "x", count: stringBytes)
         return try encoded(
             CommitRequest.self,
             """
@@ -21,16 +21,16 @@ import Testing
             """)
     }
 
-    @Test func waitForRoomWhileSmallOnesDoNot() async throws {
+    @Test func waitForMemoryWhileSmallOnesDoNot() async throws {
         let server = try await ServedServer()
         defer { server.stop() }
         let memory = server.server.memory
         let all = try #require(memory.workingOnLoops.takeNow(memory.workingOnLoops.bytesMax))
-        let middle = try Self.commit("middle", textBytes: 5000)
+        let middle = try Self.commit("middle", stringBytes: 5000)
         async let waiting = server.call(Self.method, [middle])
         await until { memory.workingOnLoops.waitingCount == 1 }
         #expect(memory.received.usedBytes >= 5000)
-        let small = await server.call(Self.method, [try Self.commit("small", textBytes: 100)])
+        let small = await server.call(Self.method, [try Self.commit("small", stringBytes: 100)])
         #expect(small.status.code == .ok)
         #expect(memory.workingOnLoops.waitingCount == 1)
         all.end()
@@ -38,22 +38,22 @@ import Testing
         await until { memory.workingOnLoops.usedBytes == 0 && memory.received.usedBytes == 0 }
     }
 
-    @Test("what was made is answered as made, whatever memory there is by then")
-    func answersTakeNoRoom() async throws {
+    @Test("a write that was made is reported as made, even when no memory is left")
+    func responsesNeedNoMemory() async throws {
         let server = try await ServedServer()
         defer { server.stop() }
         let memory = server.server.memory
         let held = memory.received.reservation(for: .server)
         var step = memory.received.bytesMax
         while step > 0 { if !held.grow(by: step) { step /= 2 } }
-        // Small enough to come in without being counted.
-        let answer = await server.call(Self.method, [try Self.commit("made", textBytes: 3000)])
+        // Small enough to arrive without being counted.
+        let answer = await server.call(Self.method, [try Self.commit("made", stringBytes: 3000)])
         #expect(answer.status.code == .ok)
         held.resize(to: 0)
         await until { memory.workingOnLoops.usedBytes == 0 && memory.received.usedBytes == 0 }
     }
 
-    /// A large request that waits for all of the memory to itself keeps none of these waiting.
+    /// A large request that waits for all of the memory does not block these.
     @Test func doNotWaitForLargeOnes() async throws {
         let server = try await ServedServer()
         defer { server.stop() }
@@ -61,7 +61,7 @@ import Testing
         let some = try #require(memory.working.takeNow(1))
         memory.working.take(.max, for: .server) { $0.end() }
         #expect(memory.working.waitingCount == 1)
-        let middle = await server.call(Self.method, [try Self.commit("middle", textBytes: 5000)])
+        let middle = await server.call(Self.method, [try Self.commit("middle", stringBytes: 5000)])
         #expect(middle.status.code == .ok)
         #expect(memory.working.waitingCount == 1)
         some.end()

@@ -2,7 +2,7 @@ import HearthModel
 import HearthEngine
 import Synchronization
 
-/// A store in memory that counts what its readers look at.
+/// A store in memory that counts the records that its readers read.
 final class CountedStore: Store {
     private let inner = MemoryStore()
     /// Records that were looked up or walked over in snapshots.

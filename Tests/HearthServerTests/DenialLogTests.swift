@@ -8,7 +8,7 @@ import Testing
 @testable import HearthFirestoreServer
 
 struct DenialLogTests {
-    /// Stands still until it's told.
+    /// Does not advance on its own.
     private final class StandingClock: Clock {
         let time = Mutex<Int64>(1_000_000_000_000)
         func now() -> Timestamp { Timestamp(microseconds: time.withLock { $0 }) }

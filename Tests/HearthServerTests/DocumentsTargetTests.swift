@@ -8,7 +8,8 @@ import Testing
 
 @testable import HearthHost
 
-/// Targets that name many large documents: neither what they show nor what rules look at is all read at once.
+/// Targets that name many large documents: neither their results nor the documents that rules read are all read at
+/// once.
 @Suite("Targets of many documents")
 struct DocumentsTargetTests {
     private static let count = 40
@@ -17,21 +18,21 @@ struct DocumentsTargetTests {
 
     private static func fill(_ bench: StreamBench, sizeBytes: Int) async throws {
         let string = Value.string(String(repeating: "x", count: sizeBytes))
-        for name in names { try await bench.database.put(name, ["n": .integer(1), "text": string]) }
+        for name in names { try await bench.database.put(name, ["n": .integer(1), "body": string]) }
     }
 
-    @Test("are sent as fast as the client takes them")
+    @Test("are sent at the client's speed")
     func backPressure() async throws {
         let bench = try StreamBench()
         try await Self.fill(bench, sizeBytes: 200_000)
         let call = await bench.listen()
         await call.set(hasCapacity: false)
         await call.ask(StreamBench.add(1, documents: Self.names + ["c/missing"]))
-        // A connection that takes nothing is asked for nothing more, however many turns pass.
+        // A connection that takes nothing gets nothing more, however many ticks pass.
         for _ in 0..<50 { await call.run {} }
         #expect(call.responses.compactMap(\.documentChange).count <= 3)
         #expect(call.current.isEmpty)
-        // Meanwhile one is changed: it is shown as it was, then as it is.
+        // Meanwhile one document changes: the old version is sent, then the new one.
         try await bench.database.put("c/7", ["n": .integer(2)])
         await call.set(hasCapacity: true)
         await until { call.current == [1] }
@@ -43,7 +44,7 @@ struct DocumentsTargetTests {
         await call.leave()
     }
 
-    /// Rules ask for the time once for each judgement.
+    /// Rules read the time once for each judgement.
     private final class LoopClock: Clock {
         private let system = SystemClock()
         private let loop = Mutex<EventLoop?>(nil)
@@ -88,7 +89,7 @@ struct DocumentsTargetTests {
         await call.leave()
     }
 
-    @Test("are judged again by a worker, and nothing is told before")
+    @Test("are judged again by a worker, and nothing is sent before")
     func judgedAgain() async throws {
         let bench = try StreamBench(rules: Self.rules("resource.data.size() > 1"))
         try await Self.fill(bench, sizeBytes: 100_000)
@@ -96,18 +97,18 @@ struct DocumentsTargetTests {
         await call.ask(StreamBench.add(1, documents: Self.names))
         await until { call.current == [1] }
         for number in 2...6 {
-            try await bench.database.put("c/3", ["n": .integer(Int64(number)), "text": .string("now small")])
+            try await bench.database.put("c/3", ["n": .integer(Int64(number)), "body": .string("now small")])
         }
         await until { call.responses.contains { $0.documentChange?.document?.fields["n"] == .integer(6) } }
         #expect(call.refused.isEmpty)
-        // What the client may not see it isn't shown, and the target is over.
+        // The client does not get documents that it may not see, and the target ends.
         try await bench.database.put("c/3", ["secret": .integer(1)])
         await until { call.refused == [1: Int32(Status.Code.permissionDenied.rawValue)] }
         #expect(!call.responses.contains { $0.documentChange?.document?.fields["secret"] != nil })
         await call.leave()
     }
 
-    @Test("that rules refuse are refused by a worker, too")
+    @Test("that rules deny are denied by a worker, too")
     func refusedByWorkers() async throws {
         let bench = try StreamBench(rules: Self.rules("resource.data.size() > 0 && id != '39'"))
         try await Self.fill(bench, sizeBytes: 100_000)
@@ -120,7 +121,7 @@ struct DocumentsTargetTests {
         await call.leave()
     }
 
-    @Test("whose client goes while a worker judges them leave nothing")
+    @Test("whose client disconnects during a worker's judgement leave nothing behind")
     func leaving() async throws {
         let reads = LongReads()
         let bench = try StreamBench(longReads: reads, rules: Self.rules("resource.data.size() > 0"))

@@ -11,16 +11,17 @@ import HearthWebSocket
 import HearthWire
 import Testing
 
-/// Feeds every kept seed of every fuzz target (Tests/Fuzz) to every entry point: what the fuzzer once found stays found.
+/// Runs every stored seed of every fuzz target (Tests/Fuzz) on every entry point, so that bugs that the fuzzer found do
+/// not return.
 @Suite struct FuzzSeedTests {
     static let targets = [
         "protobuf", "json", "http1", "rest", "indexkeys", "listen", "write", "webchannel", "bundle", "rules", "tree",
         "treequery", "websocket", "realtime", "databaserules",
     ]
 
-    @Test(arguments: targets) func everySeedIsAnsweredOrRefused(_ target: String) throws {
+    @Test(arguments: targets) func everySeedIsAnsweredOrRejected(_ target: String) throws {
         let seeds = Self.seeds(of: target)
-        // A wrong folder would make this test pass without a look at anything.
+        // With a wrong folder this test would pass without reading any seed.
         #expect(seeds.count >= 5)
         for seed in seeds {
             #expect(!seed.isEmpty)
@@ -42,7 +43,7 @@ import Testing
         }
     }
 
-    /// Seeds that reach nothing are no seeds: the paths of those for REST are routes, and their bodies are taken.
+    /// Every seed must reach its code: the paths of REST seeds are routes, and their bodies are accepted.
     @Test func theSeedsForRESTAreRequests() throws {
         for seed in Self.seeds(of: "rest") where !seed.isEmpty {
             #expect(ServiceFuzzing.isRoute(seed))

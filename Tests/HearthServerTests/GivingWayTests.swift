@@ -7,20 +7,20 @@ import Testing
 
 @testable import HearthHost
 
-/// Work whose size depends on stored documents lets others' go first, also when it reads few of them.
+/// Work whose cost depends on stored documents lets other jobs run first, also when it reads few documents.
 @Suite("Work on large documents gives way")
 struct GivingWayTests {
     private static let user = Identity.client(ClientIdentity(uid: "a", token: MapValue(), end: nil))
 
-    /// A service whose workers give way whenever they may.
+    /// A service whose workers give way at every opportunity.
     private static func bench(rules: String? = nil) throws -> StreamBench {
         try StreamBench(
             rules: rules, pool: WorkerPool(shortThreadsMax: 1, longThreadsMax: 1, sliceNanoseconds: 0))
     }
 
-    /// Has work begun while the only thread of its kind is busy and somebody else's job waits behind it.
-    /// - Parameter before: how many jobs of that work, which don't give way, are left to end first.
-    /// - Returns: how many jobs had begun when it was the other's turn, itself included.
+    /// Starts the work while the only thread of its kind is busy and another client's job waits behind it.
+    /// - Parameter before: the number of jobs of that work that end first because they do not give way.
+    /// - Returns: the number of jobs that had begun when the other job ran, including that job.
     private static func jobsBegun(
         _ kind: WorkerPool.Kind, in pool: WorkerPool, before: Int = 0, _ begin: () async throws -> Void
     ) async rethrows -> Int {
@@ -54,7 +54,7 @@ struct GivingWayTests {
     private static func fill(_ bench: StreamBench, _ count: Int, sizeBytes: Int) async throws {
         let string = Value.string(String(repeating: "x", count: sizeBytes))
         for number in 0..<count {
-            try await bench.database.put("c/\(number)", ["n": .integer(Int64(number)), "text": string])
+            try await bench.database.put("c/\(number)", ["n": .integer(Int64(number)), "body": string])
         }
     }
 
@@ -71,7 +71,7 @@ struct GivingWayTests {
         let call = await bench.listen()
         await call.ask(StreamBench.add(1, limit: 29))
         await until { call.current == [1] }
-        // What comes after the window takes the place of what leaves it.
+        // Documents behind the window replace those that leave it.
         let begun = try await Self.jobsBegun(.short, in: bench.service.pool) {
             try await bench.database.commit([Self.deletion("c/0")])
         }
@@ -80,7 +80,7 @@ struct GivingWayTests {
         await call.leave()
     }
 
-    /// More names than a loop judges: before a transaction takes locks, and of the state that is read.
+    /// More names than a loop judges: before a transaction takes locks, and for the state that is read.
     @Test(arguments: [true, false]) func aJudgementOfManyDocuments(takesLocks: Bool) async throws {
         let bench = try Self.bench(
             rules: """
@@ -102,17 +102,17 @@ struct GivingWayTests {
         #expect(call.end == .ok && call.messages.count >= 300)
     }
 
-    /// What asks whether a query goes on counts bytes as well as entries.
+    /// The check that may stop a query counts bytes as well as entries.
     @Test func aQueryOfLargeDocuments() async throws {
         let bench = try Self.bench()
         try await Self.fill(bench, 30, sizeBytes: 100_000)
-        var looks = 0
-        let meter = WorkMeter { () throws(Status) in looks += 1 }
+        var checks = 0
+        let meter = WorkMeter { () throws(Status) in checks += 1 }
         let query = Query(
             parent: ResourceName(database: StreamBench.name, path: ResourcePath([])), scope: .collection("c"))
         let execution = try QueryExecution(NormalizedQuery(query), view: try bench.database.view(), meter: meter)
         while try execution.next() != nil {}
-        // At least every fourth document, which is where 256 KiB more have been read.
-        #expect(looks >= 7)
+        // At least at every fourth document, where 256 KiB more have been read.
+        #expect(checks >= 7)
     }
 }

@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func refusalsNameTheirPlace() {
+    @Test func errorsNameTheirLocation() {
         let two = #"{"fieldPath":"a","order":"ASCENDING"},{"fieldPath":"b","order":"ASCENDING"}"#
         func index(_ fields: String) -> String { #"{"indexes":[{"collectionGroup":"c","fields":[\#(fields)]}]}"# }
         let cases: [(string: String, path: String, words: String)] = [
@@ -148,7 +148,7 @@ import Testing
             ])
     }
 
-    @Test func whatIsWithoutEffectIsWarnedOf() throws {
+    @Test func settingsWithoutEffectCauseWarnings() throws {
         let found = try parse(
             """
             {"indexs": [], "indexes": [{"collectionGroup": "c", "density": "DENSE", "unique": true, "apiScope": "ANY_API",
@@ -159,7 +159,7 @@ import Testing
         #expect(found.warnings.contains { $0.contains("did you mean \"indexes\"?") })
     }
 
-    @Test func theTextReadsBack() throws {
+    @Test func theWrittenFileIsReadAgain() throws {
         let string = """
             {
               "indexes": [

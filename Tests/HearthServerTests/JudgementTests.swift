@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Judgements about listeners")
 struct JudgementTests {
-    /// Rules ask for the time once for each judgement.
+    /// Rules read the time once for each judgement.
     private final class CountingClock: Clock {
         private let system = SystemClock()
         let asked = Atomic(0)
@@ -38,7 +38,7 @@ struct JudgementTests {
         .client(ClientIdentity(uid: uid, token: MapValue(), end: nil))
     }
 
-    @Test("are made once a commit for those who are the same to the rules")
+    @Test("are made once per commit for identities that rules cannot distinguish")
     func once() async throws {
         let clock = CountingClock()
         let bench = try StreamBench(rules: Self.rules, clock: clock)
@@ -54,13 +54,13 @@ struct JudgementTests {
         }
         let before = clock.asked.load(ordering: .relaxed)
         try await bench.database.put("flags/f", ["open": .boolean(true), "again": .integer(1)])
-        // A commit that all hear of comes after the judgements.
+        // A commit that concerns all targets ends after the judgements.
         try await bench.database.put("c/1", ["n": .integer(2)])
         for call in calls {
             await until { call.shown(2).count == 60 }
             #expect(call.refused.isEmpty)
         }
-        // Of each commit: two subjects of four identities, of which the owner is not judged.
+        // For each commit: two subjects of four identities, of which the owner is not judged.
         #expect(clock.asked.load(ordering: .relaxed) - before <= 2 * 2 * 3)
 
         try await bench.database.put("flags/f", ["open": .boolean(false)])
@@ -69,7 +69,7 @@ struct JudgementTests {
             await until { call.refused.count == 60 }
             #expect(Set(call.refused.values) == [Int32(Status.Code.permissionDenied.rawValue)])
         }
-        // What one may see says nothing of what others may.
+        // The permissions of one identity do not affect another one.
         try await bench.database.put("c/1", ["n": .integer(3)])
         for index in [2, 4] {
             await until { calls[index].shown(3).count == 60 }
@@ -79,7 +79,7 @@ struct JudgementTests {
         for call in calls { await call.leave() }
     }
 
-    @Test("of identities that rules can tell apart are kept apart")
+    @Test("of identities that rules distinguish are separate")
     func identities() {
         func with(_ name: String, _ value: Int64) -> Identity {
             let token = MapValue([MapValue.Field(name: name, value: .integer(value))])

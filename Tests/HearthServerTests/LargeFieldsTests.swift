@@ -6,8 +6,8 @@ import Testing
 @testable import HearthHost
 @testable import HearthFirestoreServer
 
-/// Rules that look at members of large documents, which aren't decoded as a whole.
-@Suite("Large documents that rules look at")
+/// Rules that read members of large documents, which are not decoded as a whole.
+@Suite("Large documents that rules read")
 struct LargeFieldsTests {
     private static let user = Identity.client(ClientIdentity(uid: "alice", token: MapValue(), end: nil))
 
@@ -23,8 +23,8 @@ struct LargeFieldsTests {
         return AccessControl(rules: rules, isEmulator: false, project: "p")
     }
 
-    /// The two spellings of "é" are names of different members.
-    @Test(arguments: [10, 20_000]) func namesAreToldApartByTheirBytes(padding: Int) async throws {
+    /// The two encodings of "é" are names of different members.
+    @Test(arguments: [10, 20_000]) func namesAreComparedByTheirBytes(padding: Int) async throws {
         let access = try access("get(/databases/$(db)/documents/acl/x).data[id] == request.auth.uid")
         let bench = try StreamBench()
         let names = ["caf\u{e9}", "cafe\u{301}"]
@@ -49,8 +49,8 @@ struct LargeFieldsTests {
         #expect(throws: AccessControl.denied) { try access.get(paths, Self.user, StreamBench.name, StateReader(view)) }
     }
 
-    /// What a loop may do for one judgement is counted also while names are passed over, and while documents are only read.
-    @Test func lookingThroughManyNamesCounts() async throws {
+    /// The limit of a loop's judgement also counts names that are skipped, and documents that are only read.
+    @Test func skippingManyNamesCounts() async throws {
         let bench = try StreamBench()
         var fields: [String: Value] = [:]
         for number in 0..<4000 { fields["a\(number)"] = .null }
@@ -71,7 +71,7 @@ struct LargeFieldsTests {
     @Test func readingManyLargeDocumentsCounts() async throws {
         let bench = try StreamBench()
         let string = Value.string(String(repeating: "x", count: 500_000))
-        for number in 0..<20 { try await bench.database.put("c/\(number)", ["text": string]) }
+        for number in 0..<20 { try await bench.database.put("c/\(number)", ["body": string]) }
         let paths = (0..<20).map { ResourcePath(["c", "\($0)"]) }
         let view = try bench.database.view()
         let access = try access("true")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HearthFirestoreServer
 
-/// Answers and windows of a few hundred documents are bounded by their bytes, too.
+/// Responses and windows of a few hundred documents are also limited by their bytes.
 @Suite("Pages and windows of large documents")
 struct LargePageTests {
     private static let count = 12
@@ -16,9 +16,9 @@ struct LargePageTests {
     private static func fill(_ bench: StreamBench) async throws {
         let string = Value.string(String(repeating: "x", count: 400_000))
         for (number, name) in names.enumerated() {
-            try await bench.database.put(name, ["n": .integer(Int64(number)), "text": string])
+            try await bench.database.put(name, ["n": .integer(Int64(number)), "body": string])
         }
-        // A document that is missing has others below it.
+        // A missing document that has documents below it.
         try await bench.database.put("c/99/d/1", [:])
     }
 
@@ -40,7 +40,7 @@ struct LargePageTests {
         return request
     }
 
-    @Test("end where their documents take a megabyte", arguments: [("", false), ("n desc", false), ("", true)])
+    @Test("end after a megabyte of documents", arguments: [("", false), ("n desc", false), ("", true)])
     func pages(order: String, showsMissing: Bool) async throws {
         let bench = try StreamBench()
         try await Self.fill(bench)
@@ -57,7 +57,7 @@ struct LargePageTests {
         #expect(found == expected)
     }
 
-    @Test("that show little of them are longer", arguments: [false, true])
+    @Test("with small projections are longer", arguments: [false, true])
     func masked(showsMissing: Bool) async throws {
         let bench = try StreamBench()
         try await Self.fill(bench)
@@ -67,7 +67,7 @@ struct LargePageTests {
         #expect(page.documents.count == Self.count + (showsMissing ? 1 : 0) && page.nextPageToken.isEmpty)
     }
 
-    @Test("are found by workers when that takes more than a loop may do")
+    @Test("are found by workers when they need more work than a loop may do")
     func windows() async throws {
         let bench = try StreamBench()
         try await Self.fill(bench)
@@ -78,14 +78,14 @@ struct LargePageTests {
                 try NormalizedQuery(Query(parent: parent, scope: .collection("c"), limit: limit)))
             let requester = Requester(account: 1, connection: 1, isAdministrator: false)
             let view = try bench.database.view()
-            let run = try WindowRun(live, view, budget.reservation(for: requester), keptMemory: nil)
+            let run = try WindowRun(live, view, budget.reservation(for: requester), cacheMemory: nil)
             #expect(run.isLight)
             return try run.finish(onLoop: onLoop)
         }
         #expect(try window(limit: 4, onLoop: true)?.documents.count == 4)
         #expect(try window(limit: 12, onLoop: true) == nil)
         #expect(try window(limit: 12, onLoop: false)?.documents.count == 12)
-        // Listeners are none the wiser.
+        // Listeners do not notice the difference.
         let call = await bench.listen()
         await call.ask(StreamBench.add(1, limit: 11))
         await until { call.current == [1] }

@@ -6,10 +6,10 @@ import Testing
 
 @testable import HearthServer
 
-/// Rules that look at large documents: members are decoded one by one, and what takes long is judged by workers.
+/// Rules that read large documents: members are decoded one by one, and workers judge long evaluations.
 @Suite("Rules about large documents")
 struct LargeRuleDocumentTests {
-    /// So that a list of some thousand is more than a loop decodes.
+    /// A list of some thousand elements is more than a loop decodes.
     private static let padding = String(repeating: ".", count: 60)
     private static let path = "\(StreamBench.root)/documents/c/d"
 

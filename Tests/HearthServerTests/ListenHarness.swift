@@ -10,7 +10,7 @@ import Synchronization
 @testable import HearthHost
 @testable import HearthFirestoreServer
 
-/// A service with a loop of its own, and clients of Listen streams without a network.
+/// A service with its own loop, and clients of Listen streams without a network.
 final class ListenHarness: Sendable {
     static let name = "projects/p/databases/(default)"
     let loop: EventLoop
@@ -85,7 +85,7 @@ final class ListenHarness: Sendable {
     }
 }
 
-/// Keeps what it is sent, and takes more, or doesn't. `@unchecked Sendable`: belongs to the loop, but for `state`.
+/// Stores its responses, and accepts more or not. `@unchecked Sendable`: belongs to the loop, except `state`.
 final class ListenClient: StreamCall, @unchecked Sendable {
     struct State {
         var responses: [ListenResponse] = []
@@ -175,7 +175,7 @@ final class ListenClient: StreamCall, @unchecked Sendable {
         }
     }
 
-    /// The stream has nothing left to do.
+    /// The stream has no more work.
     func rest() async {
         while !(await harness.onLoop { [self] in isFinished || stream?.isIdle ?? true }) { await Task.yield() }
     }

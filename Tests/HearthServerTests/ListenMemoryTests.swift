@@ -7,13 +7,13 @@ import Testing
 @testable import HearthHost
 @testable import HearthFirestoreServer
 
-@Suite("What listeners make the server hold")
+@Suite("Memory that the server holds for listeners")
 struct ListenMemoryTests {
     private static func strings(_ seed: Int, _ count: Int, _ size: Int) -> [String] {
         (0..<count).map { "\(seed)-\($0)-" + String(repeating: "x", count: size) }
     }
 
-    @Test("is bounded for an account: targets beyond it are refused, and the stream goes on")
+    @Test("is limited for each account: targets beyond it fail, and the stream continues")
     func targetsAreRefused() async throws {
         let budget = MemoryBudget(bytesMax: 2 << 20, shareBytesMax: 1 << 20)
         let harness = try ListenHarness(ServerMemory(listening: budget))
@@ -22,22 +22,22 @@ struct ListenMemoryTests {
         for id in 1...asked { await client.ask([ListenHarness.query(id, "c", in: Self.strings(id, 30, 1400))]) }
         await client.rest()
         #expect(client.end == nil)
-        // A target takes more than three times its request of 43 KB.
+        // A target needs more than three times the size of its request of 43 KB.
         #expect((1...8).contains(client.currentCount))
         #expect(client.refusals.count == asked - client.currentCount)
         #expect(client.refusals.allSatisfy { $0.cause?.code == Int32(Status.Code.resourceExhausted.rawValue) })
         #expect(budget.usedBytes <= 1 << 20 && budget.usedBytes >= client.currentCount * 3 * 43_000)
-        // Somebody else isn't concerned.
+        // Another account is not affected.
         let bystander = await harness.client(account: 2, connection: 2)
         await bystander.ask([ListenHarness.query(1, "c", in: ["a"])])
         await bystander.rest()
         #expect(bystander.currentCount == 1)
-        // One that is removed makes room.
-        let kept = client.currentCount
+        // Removing a target frees its memory.
+        let count = client.currentCount
         await client.ask([#"{"database":"\#(ListenHarness.name)","removeTarget":1}"#])
         await client.ask([ListenHarness.query(99, "c", in: Self.strings(99, 30, 1400))])
         await client.rest()
-        #expect(client.currentCount == kept + 1)
+        #expect(client.currentCount == count + 1)
         await client.leave()
         await bystander.leave()
         await until { budget.usedBytes == 0 }
@@ -59,7 +59,7 @@ struct ListenMemoryTests {
         harness.stop()
     }
 
-    @Test("is counted once for a query that many watch")
+    @Test("is counted once for a query with many watchers")
     func sharedQueries() async throws {
         let budget = MemoryBudget(bytesMax: 64 << 20, shareBytesMax: 64 << 20)
         let harness = try ListenHarness(ServerMemory(listening: budget))
@@ -76,13 +76,13 @@ struct ListenMemoryTests {
         }
         #expect(first > 100_000)
         #expect(budget.usedBytes < first + 20 * 2000)
-        // Who watched it first may leave before the others.
+        // The first watcher may end before the others.
         for client in clients { await client.leave() }
         await until { budget.usedBytes == 0 }
         harness.stop()
     }
 
-    @Test("is bounded for changes that wait for slow clients, which get everything anew")
+    @Test("is limited for changes that wait for slow clients, which get everything anew")
     func pendingChanges() async throws {
         let budget = MemoryBudget(bytesMax: 1 << 20, shareBytesMax: 1 << 20)
         let harness = try ListenHarness(ServerMemory(listenersWaiting: budget))
@@ -94,7 +94,7 @@ struct ListenMemoryTests {
             await client.setTakes(false)
             clients.append(client)
         }
-        // The first change is sent and finds no room, the others wait.
+        // The first change is sent but not taken, the others wait.
         for round in 0..<4 {
             for number in clients.indices {
                 let string = Value.string(String(repeating: "y", count: 100_000))
@@ -120,34 +120,34 @@ struct ListenMemoryTests {
 
 @Suite("The loop of many targets")
 struct ListenSliceTests {
-    /// How many turns a stream's targets take to be forgotten.
-    private func turns(_ count: Int, _ harness: ListenHarness) async -> Int {
+    /// The number of ticks until a stream's targets are removed.
+    private func ticks(_ count: Int, _ harness: ListenHarness) async -> Int {
         let client = await harness.client(connection: 1)
         for id in 1...count { await client.ask([ListenHarness.query(id, "c", in: ["\(id)"])]) }
         await client.rest()
         #expect(client.currentCount == count)
         let listeners = await harness.onLoop { client.stream?.listeners }
         await client.leave()
-        var turns = 0
-        while await harness.onLoop({ listeners?.leavingCount ?? 0 }) > 0 { turns += 1 }
-        return turns
+        var ticks = 0
+        while await harness.onLoop({ listeners?.leavingCount ?? 0 }) > 0 { ticks += 1 }
+        return ticks
     }
 
-    @Test("forgets the targets of a stream that ends in turns, between which it does other things")
+    @Test("removes the targets of an ended stream in several ticks, and does other work in between")
     func leaving() async throws {
         let harness = try ListenHarness()
-        let many = await turns(1000, harness)
+        let many = await ticks(1000, harness)
         #expect(many >= 4)
         let budget = harness.service.memory.listening
         await until { budget.usedBytes == 0 }
         harness.stop()
     }
 
-    @Test("works a few waiting requests off in a turn")
+    @Test("handles a few waiting requests per tick")
     func requests() async throws {
         let harness = try ListenHarness()
         let client = await harness.client(connection: 1)
-        // Refused at once, each of them.
+        // Each of them fails immediately.
         let refused = ListenHarness.target(1, "c", #","limit":-1"#)
         await client.setTakes(false)
         await client.ask([ListenHarness.target(1000, "c")])
@@ -158,12 +158,12 @@ struct ListenSliceTests {
             counts.append(await harness.onLoop { client.refusals.count })
         }
         let steps = zip(counts, counts.dropFirst()).map { $1 - $0 }
-        #expect(steps.allSatisfy { $0 <= 2 * ListenStream.turnRequestsMax })
+        #expect(steps.allSatisfy { $0 <= 2 * ListenStream.tickRequestsMax })
         await client.leave()
         harness.stop()
     }
 
-    @Test("judges a target once, however many documents of a commit may decide of it")
+    @Test("judges a target once, however many documents of a commit may affect it")
     func judgements() async throws {
         let harness = try ListenHarness(
             rules: """

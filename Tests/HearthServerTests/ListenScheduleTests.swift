@@ -33,7 +33,7 @@ struct ListenBoundaryTests {
         await client.rest()
     }
 
-    @Test("aren't sent by a heartbeat while changes before them wait for a judgement")
+    @Test("are not sent by a heartbeat while earlier changes wait for a judgement")
     func heartbeat() async throws {
         let harness = try ListenHarness()
         let client = try await waiting(harness)
@@ -50,7 +50,7 @@ struct ListenBoundaryTests {
         harness.stop()
     }
 
-    @Test("aren't sent for a target that is added while changes of others wait for a judgement")
+    @Test("are not sent for an added target while changes of others wait for a judgement")
     func addedTarget() async throws {
         let harness = try ListenHarness()
         let client = try await waiting(harness)
@@ -60,21 +60,21 @@ struct ListenBoundaryTests {
         #expect(client.currentCount == 1 && boundaries(client) == before)
         await judge(client, harness)
         #expect(client.currentCount == 2)
-        let place = try #require(client.responses.firstIndex { $0.documentChange != nil })
-        let later = client.responses[place...].compactMap(\.targetChange)
+        let index = try #require(client.responses.firstIndex { $0.documentChange != nil })
+        let later = client.responses[index...].compactMap(\.targetChange)
         #expect(later.contains { $0.targetChangeType == .noChange })
         #expect(boundaries(client) > before)
-        // Nothing was said of a version before the change was told.
-        let earlier = client.responses[..<place].compactMap(\.targetChange)
+        // No boundary covered a version before its change was sent.
+        let earlier = client.responses[..<index].compactMap(\.targetChange)
         #expect(earlier.count { $0.targetChangeType == .noChange } == before)
         await client.leave()
         harness.stop()
     }
 }
 
-@Suite("Listeners that come back")
+@Suite("Listeners that resume")
 struct ListenResumeQueueTests {
-    @Test("hold no snapshot while they wait for a read, and don't wait after their end")
+    @Test("hold no snapshot while they wait for a read, and do not wait after their end")
     func waiting() async throws {
         let reads = LongReads(max: 1)
         let harness = try ListenHarness(reads: reads)
@@ -83,7 +83,7 @@ struct ListenResumeQueueTests {
         await first.rest()
         let token = try #require(first.changes.last { !$0.resumeToken.isEmpty }).resumeToken
         await first.leave()
-        // More than is found out briefly.
+        // Too many to find in a brief read.
         let count = Limits.briefEntriesMax + 100
         for collection in ["c", "w"] {
             for start in stride(from: 0, to: count, by: 400) {
@@ -136,7 +136,8 @@ struct ListenWindowMemoryTests {
         let client = await harness.client(connection: 1)
         await client.ask([ListenHarness.target(1, "c", #","limit":1000"#)])
         await client.rest()
-        // Thirty documents of 300 KB change while the client takes nothing: more than may wait, and than queries may hold.
+        // Thirty documents of 300 KB change while the client takes nothing: more than may wait, and more than queries
+        // may hold.
         await client.setTakes(false)
         for number in 0..<30 {
             try await harness.database.put("c/\(number)", ["t": Value.string(String(repeating: "x", count: 300_000))])

@@ -15,45 +15,45 @@ struct ListenWindowTests {
         for number in 0..<count { try await bench.database.put("c/\(number)", ["n": .integer(Int64(number))]) }
     }
 
-    @Test("are refused beyond what their client may hold, and the others of the stream go on")
+    @Test("fail beyond the memory of their client, and the others of the stream continue")
     func memory() async throws {
         let windows = MemoryBudget(bytesMax: 1 << 20, shareBytesMax: 128 << 10)
         let bench = try StreamBench(memory: ServerMemory(windows: windows))
         try await fill(bench, 150)
         let call = await bench.listen(identity: .nobody)
         let count: Int32 = 20
-        // Limits differ, so that each target has a query of its own.
+        // Limits differ, so that each target has its own query.
         for id in 1...count { await call.ask(StreamBench.add(Int(id), limit: 120 + Int(id))) }
         await until { call.current.count + call.refused.count >= count }
         #expect(!call.current.isEmpty && !call.refused.isEmpty && call.end == nil)
         #expect(Set(call.refused.values) == [Int32(Status.Code.resourceExhausted.rawValue)])
         #expect(windows.usedBytes > 64 << 10 && windows.usedBytes <= 128 << 10)
-        // What goes makes room.
-        let kept = try #require(call.current.min())
-        let leaving = call.current.subtracting([kept])
+        // Removing targets frees their memory.
+        let remaining = try #require(call.current.min())
+        let leaving = call.current.subtracting([remaining])
         for id in leaving { await call.ask(#"{"removeTarget": \#(id)}"#) }
         await until { call.refused.count >= Int(count) - 1 }
         await call.ask(StreamBench.add(100, limit: 140))
         await until { call.current.contains(100) || call.refused[100] != nil }
         #expect(call.current.contains(100))
-        // They still hear of changes.
+        // The remaining targets are still notified of changes.
         try await bench.database.put("c/first", ["n": .integer(-1)])
         let name = "\(StreamBench.root)/documents/c/first"
-        await until { call.documents(of: kept).contains(name) && call.documents(of: 100).contains(name) }
+        await until { call.documents(of: remaining).contains(name) && call.documents(of: 100).contains(name) }
         await call.leave()
-        // A worker may have what a window is found with in its hands.
+        // A worker may still hold the memory of a search.
         await until { windows.usedBytes == 0 }
     }
 
-    /// How often a loop came round.
+    /// The number of ticks of a loop.
     private final class Rounds: Sendable {
         let count = Mutex(0)
         let isOver = Mutex(false)
 
-        func turn(_ loop: EventLoop) {
+        func tick(_ loop: EventLoop) {
             loop.execute { [self] in
                 count.withLock { $0 += 1 }
-                if !isOver.withLock({ $0 }) { turn(loop) }
+                if !isOver.withLock({ $0 }) { tick(loop) }
             }
         }
     }
@@ -68,10 +68,10 @@ struct ListenWindowTests {
         await until { call.current.count == Int(count) && !call.boundaries.isEmpty }
         let before = call.boundaries.count
         let rounds = Rounds()
-        rounds.turn(bench.loop)
+        rounds.tick(bench.loop)
         try await bench.database.put("c/first", ["n": .integer(-1)])
         await until { call.boundaries.count > before }
-        let turns = rounds.count.withLock { $0 }
+        let ticks = rounds.count.withLock { $0 }
         rounds.isOver.withLock { $0 = true }
         // All of them in one snapshot of one version.
         for id in 1...count {
@@ -79,18 +79,18 @@ struct ListenWindowTests {
                 (0..<Int(id)).map { "\(StreamBench.root)/documents/c/\($0 == 0 ? "first" : "\($0 - 1)")" })
             #expect(call.documents(of: id) == expected)
         }
-        // 5,050 results, of which a turn finds 1,500 and the last window.
-        #expect(turns >= 3)
+        // 5,050 results, of which one tick finds 1,500 and the last window.
+        #expect(ticks >= 3)
         await call.leave()
     }
 
-    @Test("leave the queue of long reads when nobody watches them any more")
+    @Test("leave the queue of long reads when they have no watchers any more")
     func cancelled() async throws {
         let reads = LongReads(max: 1)
         let bench = try StreamBench(longReads: reads)
         try await fill(bench, 10)
         let call = await bench.listen()
-        // A worker's: too many for a turn of the loop.
+        // For a worker: too many for one tick of the loop.
         await call.ask(StreamBench.add(1, limit: 5000))
         await until { call.current == [1] && !call.boundaries.isEmpty && reads.activeCount == 0 }
         let held = try #require(reads.take())
@@ -103,9 +103,9 @@ struct ListenWindowTests {
     }
 }
 
-@Suite("A target that goes on from where its client was")
+@Suite("A target that is resumed")
 struct ListenResumeTests {
-    /// What has changed is held by name while the client takes nothing; the snapshot is somebody else's.
+    /// Changes are held by name while the client takes nothing; they do not need a snapshot.
     @Test("holds no snapshot while its client takes nothing")
     func suspends() async throws {
         let reads = LongReads(max: 1)
@@ -137,11 +137,11 @@ struct ListenResumeTests {
         token.withUnsafeBytes { writer.base64($0) }
         let string = String(decoding: writer.bytes, as: UTF8.self)
         await call.ask(StreamBench.add(1, more: #", "resumeToken": \#(string)"#))
-        // The first batch is out, and nothing more is taken.
+        // The first batch is sent, and the client takes nothing more.
         await until { call.messages.count > 200 && reads.activeCount == 0 }
         #expect(call.current.isEmpty)
         #expect(reads.take() != nil)
-        // What happens meanwhile is told afterwards.
+        // Changes in the meantime are sent afterwards.
         try await bench.database.put("c/late", ["n": .integer(1)])
         await call.set(hasCapacity: true)
         await until { call.documents(of: 1).contains("\(StreamBench.root)/documents/c/late") }

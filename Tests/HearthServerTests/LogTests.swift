@@ -19,7 +19,7 @@ import Testing
         return lines.all
     }
 
-    @Test func textForPeople() {
+    @Test func recordsForPeople() {
         let lines = logged(.string) { log in
             log.info("request", ("method", .string("Commit")), ("ms", .number(1.5)), ("reason", .string("a \"b\"\nc")))
             log.error("two\nlines", ("n", .integer(-3)), ("empty", .string("")), ("ok", .boolean(true)))
@@ -40,7 +40,7 @@ import Testing
             ])
     }
 
-    @Test func whatIsBelowTheLevelIsLeftOut() {
+    @Test func recordsBelowTheLevelAreOmitted() {
         #expect(
             logged(.string, level: .warning) { log in
                 log.debug("a"); log.info("b"); log.warning("c")

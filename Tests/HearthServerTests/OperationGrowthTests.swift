@@ -9,10 +9,10 @@ import Testing
 
 @testable import HearthServer
 
-/// What operations cost at n, 10n and 100n, counted.
+/// The cost of operations at n, 10n and 100n, counted in steps.
 @Suite("Operations of n, 10n and 100n parts")
 struct OperationGrowthTests {
-    /// Rules ask for the time once for each judgement.
+    /// Rules read the time once for each judgement.
     private final class CountingClock: Clock {
         private let system = SystemClock()
         let asked = Atomic(0)
@@ -25,7 +25,7 @@ struct OperationGrowthTests {
         func monotonicNanoseconds() -> UInt64 { system.monotonicNanoseconds() }
     }
 
-    @Test("a commit judged by rules judges each write once, and looks up each document a few times")
+    @Test("a commit judged by rules judges each write once, and reads each document a few times")
     func judgedCommits() async throws {
         let clock = CountingClock()
         let store = CountedStore()
@@ -53,14 +53,14 @@ struct OperationGrowthTests {
                 await call.run { [request] in bench.service.commit(request, sizeBytes: 100 * count, call) }
                 await until { call.end != nil }
                 #expect(call.end == .ok)
-                // Besides, a few for the commit.
+                // And a few for the commit.
                 #expect(clock.asked.load(ordering: .relaxed) - asked <= count + 5)
                 #expect(store.reads.load(ordering: .relaxed) - reads <= 2 * count + 10)
             }
         }
     }
 
-    @Test("a document that n targets show is noted for each in a step or a few", arguments: [10, 100, 1000])
+    @Test("a document that n targets show is noted for each of them in a few steps", arguments: [10, 100, 1000])
     func targetsOfADocument(count: Int) async throws {
         let harness = try ListenHarness()
         let client = await harness.client(connection: 1)
@@ -68,7 +68,7 @@ struct OperationGrowthTests {
         await until { client.currentCount == count }
         await client.rest()
         await client.setTakes(false)
-        // What is sent first finds out that the client takes nothing.
+        // The first message shows that the client takes nothing.
         try await harness.database.put("c/d", ["n": .integer(0)])
         await until { client.shownCount >= count }
         for number in 1...3 { try await harness.database.put("c/d", ["n": .integer(Int64(number))]) }
@@ -80,7 +80,7 @@ struct OperationGrowthTests {
             return (changes?.change(at: 0)?.net.steps ?? 0, changes?.targetCount ?? 0)
         }
         #expect(targets == count)
-        // Of three commits; a few targets are looked through.
+        // For three commits; a few targets are compared.
         #expect(steps <= 3 * count + 3 * 17 * 17)
         #expect(steps >= 3 * (count - 17))
         await client.leave()
@@ -100,7 +100,7 @@ struct OperationGrowthTests {
             bench.database.clear { continuation.resume(returning: $0) }
         }.get()
         await until { call.responses.count > messages + 3 * count && call.endsWithBoundary }
-        // Forget, that it is deleted, and that it is current; and the boundary.
+        // A reset, the deletion, and CURRENT; and the boundary.
         #expect(call.responses.count - messages == 3 * count + 1)
         #expect(store.reads.load(ordering: .relaxed) - reads <= 3 * count + 10)
         await call.leave()

@@ -3,7 +3,7 @@ import Testing
 @testable import HearthNetwork
 @testable import HearthHost
 
-/// Which pages of a browser a server for local development serves.
+/// Tests which web pages a server for local development serves.
 @Suite struct OriginPolicyTests {
     private func head(
         _ authority: String, _ fields: [String: String] = [:], method: String = "GET", path: String = "/"
@@ -53,10 +53,10 @@ import Testing
         #expect(policy.refusal(head("localhost:8080", ["origin": origin], method: "OPTIONS")) != nil)
     }
 
-    @Test func aPageFromTheHostThatItTalksToIsServed() {
+    @Test func aPageFromTheHostThatItConnectsToIsServed() {
         #expect(policy.refusal(head("192.168.1.5:8080", ["origin": "http://192.168.1.5:3000"])) == nil)
         #expect(policy.refusal(head("192.168.1.5:8080", ["origin": "http://192.168.1.6:3000"])) != nil)
-        // The name that was made to point here is refused for what it is.
+        // A name that resolves to this server is rejected because of the name.
         #expect(policy.refusal(head("evil.example", ["origin": "http://evil.example"])) != nil)
     }
 
@@ -65,8 +65,8 @@ import Testing
         #expect(policy.refusal(head("localhost", ["origin": "null"])) == nil)
     }
 
-    /// A script of another page carries no origin, and reads what is answered as JSONP.
-    @Test func scriptsOfOtherPagesAreRefused() {
+    /// A script of another page carries no origin, and reads the response as JSONP.
+    @Test func scriptsOfOtherPagesAreRejected() {
         func script(_ fields: [String: String]) -> HTTPRequestHead {
             head(
                 "localhost:9000",
@@ -82,7 +82,7 @@ import Testing
         #expect(policy.refusal(script(["sec-fetch-site": "same-origin"])) == nil)
     }
 
-    @Test func openingAnAddressInATabIsNoReading() {
+    @Test func openingAnAddressInATabIsAllowed() {
         let tab = ["sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"]
         #expect(policy.refusal(head("localhost:8080", tab)) == nil)
         #expect(policy.refusal(head("localhost:8080", tab, method: "POST")) != nil)
@@ -112,10 +112,10 @@ import Testing
         for page in ["http://localhost:3000/", "http://192.168.1.5:3000/a?b", "https://app.example:3000/"] {
             #expect(refusal(agent.merging(["referer": page]) { $1 }) == nil)
         }
-        // Programs are no pages.
+        // Programs are not pages.
         #expect(refusal(["user-agent": "curl/8"]) == nil)
         #expect(refusal([:]) == nil)
-        // Opening an address in a tab runs nothing of the page that has the link.
+        // Opening an address in a tab runs no script of the page that has the link.
         let link = agent.merging(["referer": "https://evil.example/page"]) { $1 }
         #expect(policy.refusal(head(host, link, path: "/a.json?print=pretty")) == nil)
     }

@@ -9,7 +9,7 @@ import Testing
             {"fieldPath": "a", "order": "ASCENDING"}, {"fieldPath": "b", "order": "ASCENDING"}]}]}
         """
 
-    @Test func anEmptyFolderSaysNothing() throws {
+    @Test func anEmptyFolderConfiguresNothing() throws {
         #expect(try ProjectFiles(folder: TemporaryFolder().path) == ProjectFiles())
     }
 
@@ -77,24 +77,24 @@ import Testing
         #expect(files.warnings.count == 1 && files.warnings[0].contains("other"))
     }
 
-    @Test func rulesOfTheRealtimeDatabaseAloneAreTaken() throws {
+    @Test func rulesOfTheRealtimeDatabaseAloneAreUsed() throws {
         let folder = TemporaryFolder()
         folder.write("database.rules.json", "{}")
         #expect(try ProjectFiles(folder: folder.path).realtime.rules == folder.path + "/database.rules.json")
     }
 
-    @Test func anIndexFileAloneIsTaken() throws {
+    @Test func anIndexFileAloneIsUsed() throws {
         let folder = TemporaryFolder()
         folder.write("firestore.indexes.json", Self.indexes)
         #expect(try ProjectFiles(folder: folder.path).indexConfigurations()["(default)"]?.indexes.count == 1)
     }
 
-    @Test func faultsNameTheirPlace() {
+    @Test func errorsNameTheirLocation() {
         let cases: [(file: String, string: String, words: String)] = [
             ("firebase.json", "{\n  \"firestore\": tru }", "/firebase.json:2:16: This is not valid JSON"),
             ("firebase.json", #"{"firestore": 1}"#, "firestore: Expected an object, found a number."),
             ("firebase.json", #"{"emulators": {"firestore": {"port": 99999}}}"#, "emulators.firestore.port: "),
-            ("firebase.json", #"{"firestore": [{}, {}]}"#, "firestore[1]: The database (default) stands in the list"),
+            ("firebase.json", #"{"firestore": [{}, {}]}"#, "firestore[1]: The database (default) is in the list"),
             (".firebaserc", #"{"projects": {"default": 1}}"#, "projects.default: Expected a string"),
         ]
         for (file, string, words) in cases {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthServer
 
-/// A credential that may only read keeps no writer waiting: its transactions lock nothing, in whichever way they begin.
+/// A read-only credential does not make writers wait: its transactions lock nothing, however they begin.
 @Suite struct ReadOnlyCredentialTests {
     private static let database = "projects/p/databases/(default)"
     private static let secret = "a secret of a credential that only reads"
@@ -54,7 +54,7 @@ import Testing
                 #expect(answer.status.code == .ok, "\(method) with \(options): \(answer.status)")
             }
         }
-        // It would fail when it had waited for a lock.
+        // It would fail if it had waited for a lock.
         #expect(await write().code == .ok)
         let refused = await server.call("/\(FirestoreService.name)/Commit", [commit], token: Self.secret)
         #expect(refused.status.code == .permissionDenied)

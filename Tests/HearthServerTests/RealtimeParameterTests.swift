@@ -6,21 +6,21 @@ import Testing
 @testable import HearthRealtimeServer
 
 @Suite struct RealtimeParameterTests {
-    @Test func nothingIsSaid() throws {
+    @Test func noParameters() throws {
         let parameters = try RealtimeParameters(nil)
         #expect(parameters.namespace == nil && parameters.form == .compact && !parameters.hasQuery)
         #expect(parameters.timeoutMilliseconds == 900_000 && parameters.writeSize == nil)
         #expect(try parameters.query() == nil)
     }
 
-    @Test func flagsAreTheTextTrue() throws {
+    @Test func flagsAreTheStringTrue() throws {
         let parameters = try RealtimeParameters("shallow=true&format=export&sse=true&dryRun=1&ns=a%2Db&x=y")
         #expect(parameters.isShallow && parameters.isExport && parameters.wantsEvents && !parameters.isDryRun)
         #expect(parameters.namespace == "a-b")
         #expect(try !RealtimeParameters("shallow=TRUE").isShallow)
     }
 
-    @Test func aQueryIsTakenTogether() throws {
+    @Test func aQueryCombinesItsParameters() throws {
         let parameters = try RealtimeParameters("orderBy=%22a%2Fb%22&startAt=3&limitToLast=2&print=pretty")
         let query = try #require(try parameters.query())
         #expect(query.index == .child("a/b"))
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func theAccessTokenGoesBeforeTheToken() throws {
+    @Test func theAccessTokenPrecedesTheToken() throws {
         guard case .accessToken("x") = try RealtimeParameters("auth=y&access_token=x").credential else {
             Issue.record("expected the access token")
             return
@@ -69,15 +69,15 @@ import Testing
         ("/a%20b/c+d.json", "/a b/c+d"), ("/a.json.json", nil), ("/a/.priority.json", "/a/.priority"),
         ("/a%2Fb.json", nil), ("/.info/x.json", nil), ("/a%0A.json", nil), ("/%ff.json", nil),
     ])
-    func places(_ path: String, _ place: String?) {
+    func locations(_ path: String, _ location: String?) {
         do throws(Status) {
             guard case .data(let found) = try RealtimeResource(path) else {
-                Issue.record("\(path) is no place")
+                Issue.record("\(path) is not a location")
                 return
             }
-            #expect(found.description == place)
+            #expect(found.description == location)
         } catch {
-            #expect(place == nil)
+            #expect(location == nil)
             #expect(error.message == "Invalid path: Invalid token in path")
         }
     }
@@ -100,14 +100,14 @@ import Testing
     }
 }
 
-@Suite struct RealtimeTextTests {
+@Suite struct RealtimeJSONTests {
     @Test(arguments: [
         ("null", "null\n"), ("{}", "{}\n"), ("[]", "[]\n"), (#"{"a":1}"#, "{\n  \"a\" : 1\n}\n"),
         (#"[{"a":[]},"x,]}\""]"#, "[\n  {\n    \"a\" : []\n  },\n  \"x,]}\\\"\"\n]\n"),
     ])
     func pretty(_ compact: String, _ pretty: String) {
         #expect(String(decoding: PrettyJSON.string(Array(compact.utf8)), as: UTF8.self) == pretty)
-        // Whatever the pieces are.
+        // However the pieces are split.
         var pieces = PrettyJSON()
         var output: [UInt8] = []
         for byte in compact.utf8 { pieces.append([byte], to: &output) }
@@ -125,7 +125,7 @@ import Testing
 }
 
 @Suite struct RealtimeRulesStoreTests {
-    @Test func rulesAreKept() throws {
+    @Test func rulesAreStored() throws {
         let folder = TemporaryFolder()
         let store = RealtimeRulesStore(folder: folder.path)
         #expect(try store.load("a") == nil)
@@ -138,13 +138,13 @@ import Testing
         #expect(RealtimeRulesStore.digest(nil) == "-")
     }
 
-    @Test func whatIsNoneOfOurs() {
+    @Test func otherAddressesAreNotMatched() {
         let folder = TemporaryFolder()
         folder.write("a.rules", "something else")
         #expect(throws: Status.self) { try RealtimeRulesStore(folder: folder.path).load("a") }
     }
 
-    @Test func withoutAFolderNothingIsKept() throws {
+    @Test func withoutAFolderNothingIsStored() throws {
         try RealtimeRulesStore(folder: nil).save([1], base: "-", "a")
         #expect(try RealtimeRulesStore(folder: nil).load("a") == nil)
     }

@@ -6,10 +6,10 @@ import Testing
 
 @testable import HearthHost
 
-/// The registry over things that only remember what was done to them. Jobs run on this thread in a random order; whatever
-/// waits for a disk lets anything else happen first, so that a seed is an interleaving.
+/// The registry over fake values that record what was done to them. Jobs run on this thread in a random order. A step
+/// that waits for a disk lets other steps run first, so that a seed determines an interleaving.
 @Suite struct RegistryTests {
-    @Test func everyInterleavingKeepsOneValueANameAndAnswersEverybody() throws {
+    @Test func everyInterleavingHasOneValuePerNameAndAnswersEveryRequest() throws {
         for seed in 1...4000 as ClosedRange<UInt64> {
             let failure = RegistryRun(seed: seed).run()
             #expect(failure == nil, "seed \(seed): \(failure ?? "")")
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func whatIsUsedIsNotClosedForWantOfUse() {
+    @Test func aValueInUseIsNotClosed() {
         let run = RegistryRun(seed: 1)
         let value = Slot<FakeStored>()
         run.registry.use("a") { value.value = $0.success }
@@ -29,7 +29,7 @@ import Testing
         #expect(run.registry.values.isEmpty && run.open == 0)
     }
 
-    @Test func whatIsBusyIsNotClosedForWantOfUse() {
+    @Test func aBusyValueIsNotClosed() {
         let run = RegistryRun(seed: 1)
         run.registry.use("a") { $0.success?.isBusy = true }
         run.runJobs()
@@ -37,7 +37,7 @@ import Testing
         #expect(run.registry.values.count == 1)
     }
 
-    @Test func anOpeningBeyondTheBoundClosesWhatWasUnusedForLongest() throws {
+    @Test func anOpeningBeyondTheLimitClosesTheLongestUnusedValue() throws {
         let run = RegistryRun(seed: 1, openMax: 3)
         for name in ["a", "b", "c", "a", "d"] {
             run.registry.use(name) { _ in }
@@ -48,7 +48,7 @@ import Testing
         #expect(run.registry.opened("a") != nil && run.registry.opened("d") != nil)
     }
 
-    @Test func whenAllAreInUseNoMoreIsOpened() {
+    @Test func whenAllAreInUseAnOpeningFails() {
         let run = RegistryRun(seed: 1, openMax: 2, usedMax: 4)
         var held: [FakeStored] = []
         var refused: [Status] = []
@@ -65,21 +65,21 @@ import Testing
         #expect(held.count == 4 && refused.allSatisfy { $0.code == .resourceExhausted } && refused.count == 2)
     }
 
-    /// Looking for what is unused goes over all that is open; it is done once for many that are opened.
+    /// The search for unused values reads all open ones; one search serves many openings.
     @Test func openingCostsTheSameHoweverManyAreOpen() {
-        func looks(_ count: Int) -> Double {
+        func searches(_ count: Int) -> Double {
             let run = RegistryRun(seed: 1, openMax: count)
             for number in 0..<(3 * count) {
                 run.registry.use("\(number)") { _ in }
                 run.runJobs()
             }
-            return Double(run.looks) / Double(3 * count) / Double(count)
+            return Double(run.searches) / Double(3 * count) / Double(count)
         }
-        // Each look is at `count` values; it is one for ten openings.
-        #expect(looks(160) < 0.3)
+        // Each search reads `count` values; there is one for ten openings.
+        #expect(searches(160) < 0.3)
     }
 
-    @Test func theEndWaitsForWhatIsUnderWayAndClosesWhatIsInUse() {
+    @Test func closingWaitsForWorkInProgressAndClosesValuesInUse() {
         let threads = LifecycleThreads()
         let opened = Atomic(0)
         let closed = Atomic(0)
@@ -101,7 +101,7 @@ import Testing
         registry.close()
         threads.stop()
         #expect(answers.load(ordering: .relaxed) == 100)
-        // What was just being opened is closed although nobody gets it.
+        // A value that was being opened is closed although nobody gets it.
         #expect(closed.load(ordering: .relaxed) == opened.load(ordering: .relaxed))
         #expect(held.withLock { $0.allSatisfy(\.isClosed) })
         #expect(throws: Status.unavailable("The server is shutting down.")) { try registry.wait(1) }
@@ -132,7 +132,7 @@ import Testing
                 case 7: openStores.closeUnused(existing: false)
                 default:
                     let value = try? registry.wait(name)
-                    // In this order: another may delete it now, which marks it as deleted before it is closed.
+                    // In this order: another thread may delete it now, which marks it as deleted before it is closed.
                     let isClosed = value?.isClosed != false
                     let isDeleted = value?.isDeleted == true
                     if value == nil || isClosed && !isDeleted { broken.add(1, ordering: .relaxed) }
@@ -151,18 +151,18 @@ extension Result {
     fileprivate var success: Success? { if case .success(let value) = self { value } else { nil } }
 }
 
-/// `@unchecked Sendable`: in the runs on one thread nobody else has it; elsewhere only the atomics are touched.
+/// `@unchecked Sendable`: in the runs on one thread nothing else uses it; elsewhere only the atomics are used.
 private final class FakeStored: Registered, @unchecked Sendable {
     private let existence: Atomic<Bool>
     private let busy = Atomic(false)
     private let closed = Atomic(false)
     private let deleted = Atomic(false)
     private let onClose: @Sendable () -> Void
-    let onLook: @Sendable () -> Void
+    let onSearch: @Sendable () -> Void
 
-    init(exists: Bool, onLook: @escaping @Sendable () -> Void = {}, onClose: @escaping @Sendable () -> Void) {
+    init(exists: Bool, onSearch: @escaping @Sendable () -> Void = {}, onClose: @escaping @Sendable () -> Void) {
         existence = Atomic(exists)
-        self.onLook = onLook
+        self.onSearch = onSearch
         self.onClose = onClose
     }
 
@@ -172,7 +172,7 @@ private final class FakeStored: Registered, @unchecked Sendable {
     }
     var isBusy: Bool {
         get {
-            onLook()
+            onSearch()
             return busy.load(ordering: .relaxed)
         }
         set { busy.store(newValue, ordering: .relaxed) }
@@ -186,7 +186,7 @@ private final class FakeStored: Registered, @unchecked Sendable {
     }
 }
 
-/// A clock that moves with each look at it, so that no two uses are at one time.
+/// A clock that advances with each read, so that no two uses have the same time.
 private final class CountingClock: Clock, Sendable {
     private let count = Atomic<UInt64>(0)
     func now() -> Timestamp { Timestamp(microseconds: 1) }
@@ -200,7 +200,7 @@ private final class RegistryRun: @unchecked Sendable {
     private(set) var openStores: OpenStores! = nil
     private(set) var registry: Registry<String, FakeStored>! = nil
     private(set) var open = 0
-    private(set) var looks = 0
+    private(set) var searches = 0
     private var openByName: [String: Int] = [:]
     private var stored: Set<String> = []
     private var held: [(name: String, value: FakeStored)] = []
@@ -243,7 +243,7 @@ private final class RegistryRun: @unchecked Sendable {
         openByName[name, default: 0] += 1
         open += 1
         return FakeStored(
-            exists: isMade, onLook: { [self] in looks += 1 },
+            exists: isMade, onSearch: { [self] in searches += 1 },
             onClose: { [self] in
                 begin(name)
                 somethingElse()
@@ -267,7 +267,7 @@ private final class RegistryRun: @unchecked Sendable {
 
     // MARK: The run
 
-    /// What other threads may do while one waits for the disk.
+    /// Steps of other threads while one waits for the disk.
     private func somethingElse() {
         guard isRandom, depth < 3 else { return }
         depth += 1
@@ -311,14 +311,14 @@ private final class RegistryRun: @unchecked Sendable {
         }
     }
 
-    /// What went wrong; nil when nothing did.
+    /// The first error; nil for none.
     func run() -> String? {
         isRandom = true
         for _ in 0..<40 where failure == nil { step() }
         isRandom = false
         runJobs()
         if failure == nil, asked != answered { failure = "\(asked) asked, \(answered) were answered" }
-        // All names work afterwards.
+        // Afterwards all names work.
         held = []
         for name in ["a", "b", "c", "d", "e", "f"] where failure == nil {
             let value = Slot<FakeStored>()

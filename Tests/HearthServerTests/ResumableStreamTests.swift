@@ -38,7 +38,7 @@ struct ResumableStreamTests {
         return try client.received.map { try WriteResponse(protobuf: $0) }
     }
 
-    /// A transaction that has read the document holds up commits to it.
+    /// A transaction that has read the document makes commits to it wait.
     private func lock(_ site: StreamSite) async throws -> (Database, transaction: [UInt8]?) {
         let database = try site.registry.database(Self.name)
         let transaction = try await withCheckedThrowingContinuation { continuation in
@@ -54,27 +54,28 @@ struct ResumableStreamTests {
         return try stored.map { try FieldsCodec.decode($0.fields)["n"] } ?? nil
     }
 
-    /// Opens a stream that has an answer to `heard` of `made` increments; the connection is cut before the others'.
-    /// - Parameter pad: bytes of the second one, besides.
+    /// Opens a stream with `made` increments, whose client received the responses to `received` of them; the connection
+    /// is cut before the others.
+    /// - Parameter pad: additional bytes of the second one.
     private func cut(
-        _ site: StreamSite, made: Int, heard: Int, pad: Int = 0
+        _ site: StreamSite, made: Int, received: Int, pad: Int = 0
     ) async throws -> (id: String, token: [UInt8], [WriteResponse]) {
         let client = site.another()
         client.say(Self.opening())
         for number in 0..<made {
-            client.say(Self.increment("d", "\(min(number, heard))", pad: number == 1 ? pad : 0))
+            client.say(Self.increment("d", "\(min(number, received))", pad: number == 1 ? pad : 0))
         }
         let answers = try await answers(client, made + 1)
         try #require(answers.count == made + 1)
         client.leave()
         await client.settle()
-        return (answers[0].streamId, answers[heard].streamToken, answers)
+        return (answers[0].streamId, answers[received].streamToken, answers)
     }
 
-    @Test("what was made is answered as it was, what wasn't is made", arguments: [0, 500 << 10])
+    @Test("a committed write gets the same response, another one is committed", arguments: [0, 500 << 10])
     func resumed(pad: Int) async throws {
         let site = try StreamSite()
-        let (id, token, before) = try await cut(site, made: 3, heard: 1, pad: pad)
+        let (id, token, before) = try await cut(site, made: 3, received: 1, pad: pad)
         #expect(id.hasPrefix("hearth-"))
         let client = site.another()
         client.say(Self.opening(id, token))
@@ -95,7 +96,7 @@ struct ResumableStreamTests {
         await site.stop()
     }
 
-    @Test("a refusal takes no number, and one that is made doesn't fail the second time")
+    @Test("a failed commit takes no number, and a successful one does not fail the second time")
     func refusals() async throws {
         let site = try StreamSite()
         var client = site.another()
@@ -116,10 +117,10 @@ struct ResumableStreamTests {
         await site.stop()
     }
 
-    @Test("a stream of another user, of another history, or one that was forgotten isn't resumed")
+    @Test("a stream of another user, of another history, or a deleted one is not resumed")
     func unknown() async throws {
         let site = try StreamSite()
-        let (id, token, _) = try await cut(site, made: 2, heard: 1)
+        let (id, token, _) = try await cut(site, made: 2, received: 1)
         for (identity, id, token) in [
             (Self.user, id, token), (.owner, id, Array("3".utf8)),
             (.owner, String(id.dropLast(32)) + String(repeating: "0", count: 32), Array("1".utf8)),
@@ -135,7 +136,7 @@ struct ResumableStreamTests {
         await site.stop()
     }
 
-    @Test("who names another's stream does not disturb it")
+    @Test("naming another user's stream does not disturb it")
     func stolen() async throws {
         let site = try StreamSite()
         let owner = site.another()
@@ -152,10 +153,10 @@ struct ResumableStreamTests {
         await site.stop()
     }
 
-    @Test("other documents under the same number, tokens of nothing and too much without a token are refused")
+    @Test("other documents under the same number, invalid tokens and too many unacknowledged writes fail")
     func badRequests() async throws {
         let site = try StreamSite()
-        let (id, token, _) = try await cut(site, made: 2, heard: 1)
+        let (id, token, _) = try await cut(site, made: 2, received: 1)
         func end(_ requests: [WriteRequest]) async throws -> Status.Code? {
             let client = site.another()
             for request in requests { client.say(request) }
@@ -168,7 +169,7 @@ struct ResumableStreamTests {
         #expect(try await end([Self.opening(id, Array("x".utf8))]) == .invalidArgument)
         #expect(try await end([Self.opening("hearth-12", token)]) == .invalidArgument)
         #expect(try await end([Self.opening("12", token)]) == .invalidArgument)
-        // A stream has one id.
+        // A stream has exactly one id.
         #expect(try await end([Self.opening("hearth-" + id.dropFirst(7).uppercased(), token)]) == .invalidArgument)
         #expect(
             try await end([Self.opening()] + (0...Limits.streamAnswersMax).map { _ in Self.increment("e", "0") })
@@ -178,7 +179,7 @@ struct ResumableStreamTests {
         await site.stop()
     }
 
-    @Test("what an earlier connection has under way is made before the stream goes on")
+    @Test("the commit of an earlier connection is made before the stream continues")
     func underWay() async throws {
         let site = try StreamSite()
         let old = site.another()
@@ -201,7 +202,7 @@ struct ResumableStreamTests {
         await site.stop()
     }
 
-    /// Of those that wait for a stream only the last one gets it, and those that leave hold nothing.
+    /// Of several waiting connections only the last one gets the stream, and those that disconnect hold nothing.
     @Test("many connections that resume one stream")
     func crowd() async throws {
         let site = try StreamSite()
@@ -233,10 +234,10 @@ struct ResumableStreamTests {
     }
 
     /// A connection that lost its stream to another one does not keep the client from resuming it.
-    @Test("a late handshake of an earlier connection makes nothing twice")
+    @Test("a late handshake of an earlier connection repeats no write")
     func lateHandshake() async throws {
         let site = try StreamSite()
-        let (id, token, _) = try await cut(site, made: 3, heard: 1)
+        let (id, token, _) = try await cut(site, made: 3, received: 1)
         let third = site.another()
         third.say(Self.opening(id, token))
         third.say(Self.increment("d", "1"))

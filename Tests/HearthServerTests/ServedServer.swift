@@ -5,7 +5,7 @@ import HearthWire
 
 @testable import HearthServer
 
-/// A server in memory with its sockets, and a client that speaks gRPC and HTTP to it over one connection.
+/// A server in memory with its sockets, and a client that uses gRPC and HTTP on one connection.
 final class ServedServer: Sendable {
     let server: Server
     private let loop: EventLoop
@@ -33,7 +33,7 @@ final class ServedServer: Sendable {
         server.shutdown(graceSeconds: 0)
     }
 
-    /// - Parameter last: whether a message is the last that matters; then the call is cancelled.
+    /// - Parameter last: whether a message is the last relevant one; then the call is cancelled.
     func call(
         _ path: String, _ messages: [[UInt8]], token: String? = nil,
         until last: @escaping @Sendable ([UInt8]) -> Bool = { _ in false }
@@ -84,7 +84,7 @@ final class ServedServer: Sendable {
     }
 }
 
-/// The bytes of a message that is written as JSON.
+/// The encoding of a message given as JSON.
 func encoded(_ type: any WireMessage.Type, _ json: String) throws -> [UInt8] {
     func open<M: WireMessage>(_ type: M.Type) throws -> [UInt8] { try M(json: json).protobuf() }
     return try open(type)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HearthHost
 
-/// All kinds of use at once, as `docs/reference/abuse.md` promises.
+/// All kinds of use at the same time, within the limit of `docs/reference/abuse.md`.
 @Suite struct ServerMemoryTests {
     private let memory = ServerMemory()
 
@@ -17,7 +17,7 @@ import Testing
         ]
     }
 
-    /// Connections that take what they get, of every kind, by turns.
+    /// Connections of every kind that use all of their memory, round-robin.
     private func fillAll(connections: Int, step: Int) -> [MemoryReservation] {
         let held = budgets.flatMap { budget in
             (0..<connections).map { number in
@@ -47,7 +47,7 @@ import Testing
         for budget in budgets {
             let other = budget.reservation(for: Requester(account: 2, connection: 9, isAdministrator: false))
             #expect(other.grow(by: Limits.commitWaitingBytes))
-            // And so does another connection of the same account.
+            // Another connection of the same account too.
             let another = budget.reservation(for: Requester(account: 1, connection: 5000, isAdministrator: false))
             #expect(another.grow(by: Limits.commitWaitingBytes))
         }
@@ -55,7 +55,7 @@ import Testing
         #expect(memory.pool.usedBytes == 0)
     }
 
-    @Test func whatIsWorkedOnWaitsForNothingThatOthersHold() {
+    @Test func requestsInProgressDoNotWaitForMemoryOfOthers() {
         let held = fillAll(connections: 40, step: 256 << 10)
         #expect(memory.pool.isTight)
         let granted = Atomic(0)

@@ -17,25 +17,25 @@ import Testing
         return table
     }
 
-    /// The session that made room; nil for none, and -1 for a refusal.
+    /// The evicted session; nil for none, and -1 for a rejection.
     private func dropped(_ admission: SessionTable<Int>.Admission) -> Int? {
         if case .admitted(let dropped) = admission { dropped } else { -1 }
     }
 
-    @Test func bareSessionsOfWhoeverHasMostMakeRoomOldestFirst() {
+    @Test func theOldestBareSessionOfTheLargestAccountIsEvicted() {
         let table = table(100, attacker, .bare)
         #expect(dropped(table.add(100, id: "100", for: user)) == 0)
         #expect(dropped(table.add(101, id: "101", for: neighbour)) == 1)
         #expect(table["0"] == nil && table["100"] == 100 && table.count == 100)
-        // A flood pushes out its own sessions only.
+        // A flood only evicts its own sessions.
         for number in 200..<1000 {
-            let gone = dropped(table.add(number, id: "\(number)", for: attacker)) ?? -1
-            #expect(gone != 100 && gone != 101 && gone >= 0)
+            let evicted = dropped(table.add(number, id: "\(number)", for: attacker)) ?? -1
+            #expect(evicted != 100 && evicted != 101 && evicted >= 0)
         }
         #expect(table["100"] == 100 && table["101"] == 101)
     }
 
-    @Test func sessionsInUseMakeRoomForAccountsAndConnectionsThatHaveLess() {
+    @Test func sessionsInUseAreEvictedForAccountsAndConnectionsThatHaveFewer() {
         for rank in [SessionRank.unattended, .attended] {
             let table = table(10, attacker, rank)
             #expect(dropped(table.add(10, id: "10", for: user, rank: rank)) == 0)
@@ -44,10 +44,10 @@ import Testing
         }
     }
 
-    @Test func whoHasMostIsRefusedWhenAllAreInUse() {
+    @Test func theLargestAccountIsRejectedWhenAllSessionsAreInUse() {
         let table = table(10, attacker, .attended)
         #expect(dropped(table.add(10, id: "10", for: attacker)) == -1)
-        // Whoever hasn't more than the new one is left alone.
+        // An account that does not have more than the new one keeps its sessions.
         let even = SessionTable<Int>(sessionsMax: 4)
         for number in 0..<4 {
             _ = even.add(number, id: "\(number)", for: .user("u\(number)", connection: UInt64(number)), rank: .attended)
@@ -56,25 +56,25 @@ import Testing
         #expect(dropped(even.add(5, id: "5", for: owner, rank: .attended)) != -1)
     }
 
-    @Test func administratorsSessionsMakeRoomForNoClient() {
+    @Test func administratorsSessionsAreNeverEvictedForAClient() {
         let table = table(10, owner, .bare)
         #expect(dropped(table.add(10, id: "10", for: user)) == -1)
     }
 
-    @Test func anAccountsUnattendedSessionsMakeRoomOneAfterTheOtherWhateverTheirConnections() {
+    @Test func anAccountsUnattendedSessionsAreEvictedInOrderWhateverTheirConnections() {
         let table = SessionTable<Int>(sessionsMax: 10)
         for number in 0..<10 {
             let requester = Requester.nobody(at: "192.0.2.1:1", connection: UInt64(number + 10))
             _ = table.add(number, id: "\(number)", for: requester, rank: .unattended)
         }
-        // The first has been heard of since.
+        // The first one was used again since.
         table.change("0", to: .attended)
         table.change("0", to: .unattended)
         #expect(dropped(table.add(10, id: "10", for: neighbour, rank: .unattended)) == 1)
         #expect(table["0"] == 0)
     }
 
-    @Test func anAccountThatIsKnownLaterCountsFromThenOn() {
+    @Test func anAccountThatIsIdentifiedLaterCountsFromThenOn() {
         let table = table(4, attacker, .attended)
         for number in 0..<2 { table.change("\(number)", to: user) }
         table.remove("3")
@@ -82,7 +82,7 @@ import Testing
         #expect(dropped(table.add(5, id: "5", for: attacker, rank: .attended)) == 0)
     }
 
-    /// A model that looks at all sessions agrees with what the tallies say; seeds are printed with what fails.
+    /// A model that scans all sessions agrees with the tallies; the seed is printed with a failure.
     @Test(arguments: 0..<20 as Range<UInt64>) func talliesCount(seed: UInt64) {
         var random = SplitMix(state: seed)
         var tally = Tally()

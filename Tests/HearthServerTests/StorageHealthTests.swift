@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthHost
 
-/// What the log and `/readyz` say when disks fail.
+/// The log and `/readyz` when disks fail.
 struct StorageHealthTests {
     private final class Lines: Sendable {
         let all = Mutex<[String]>([])
@@ -18,7 +18,7 @@ struct StorageHealthTests {
         }
     }
 
-    @Test func readinessIsThatOfAllStoresOfBothProducts() {
+    @Test func readinessCoversAllStoresOfBothProducts() {
         let lines = Lines()
         let health = StorageHealth(log: lines.log)
         #expect(health.failure == nil)
@@ -31,7 +31,7 @@ struct StorageHealthTests {
         first.commitsRecovered()
         first.commitsRecovered()
         #expect(health.failure == "Commits fail: The cable is out.")
-        // A database that was closed or deleted doesn't keep the server from being ready.
+        // A closed or deleted database does not make the server unready.
         second.closed()
         second.commitFailed(.unavailable("too late"))
         #expect(health.failure == nil && health.failingCount == 0)
@@ -43,7 +43,7 @@ struct StorageHealthTests {
             ])
     }
 
-    @Test func checkpointsThatFailAreRecordedOnceAndLeaveTheServerReady() {
+    @Test func failedCheckpointsAreLoggedOnceAndLeaveTheServerReady() {
         let lines = Lines()
         let health = StorageHealth(log: lines.log)
         let store = StoreHealth(name: "p/a", observer: health.observer(of: .firestore))

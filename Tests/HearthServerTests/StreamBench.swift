@@ -11,13 +11,13 @@ import Synchronization
 @testable import HearthHost
 @testable import HearthFirestoreServer
 
-/// A call that nobody carries: a test sends its messages, and takes what is answered or takes nothing.
+/// A call without a transport: a test sends its messages, and takes the responses or not.
 ///
-/// `@unchecked Sendable`: belongs to its loop, but for what stands in `state`.
+/// `@unchecked Sendable`: belongs to its loop, except `state`.
 final class TestCall: StreamCall, @unchecked Sendable {
     private struct State {
         var messages: [[UInt8]] = []
-        /// Those of a Listen stream, decoded.
+        /// The responses of a Listen stream, decoded.
         var responses: [ListenResponse] = []
         var end: Status?
         var hasCapacity = true
@@ -98,7 +98,7 @@ final class TestCall: StreamCall, @unchecked Sendable {
     }
 }
 
-/// A service in memory with a loop of its own.
+/// A service in memory with its own loop.
 final class StreamBench: Sendable {
     let loop: EventLoop
     let registry: DatabaseRegistry
@@ -154,12 +154,12 @@ final class StreamBench: Sendable {
 }
 
 extension TestCall {
-    /// Targets whose results have come.
+    /// Targets whose results have been sent.
     var current: Set<Int32> {
         Set(responses.compactMap(\.targetChange).filter { $0.targetChangeType == .current }.flatMap(\.targetIds))
     }
 
-    /// Targets that were given up, with the codes of the reasons.
+    /// Removed targets, with the codes of the reasons.
     var refused: [Int32: Int32] {
         var refused: [Int32: Int32] = [:]
         for change in responses.compactMap(\.targetChange) where change.targetChangeType == .remove {
@@ -168,7 +168,7 @@ extension TestCall {
         return refused
     }
 
-    /// The names of the documents that a target has by now.
+    /// The current names of a target's documents.
     func documents(of target: Int32) -> Set<String> {
         var names: Set<String> = []
         for response in responses {
@@ -186,7 +186,7 @@ extension TestCall {
         return names
     }
 
-    /// Boundaries that speak for all targets.
+    /// Boundaries of all targets.
     var boundaries: [TargetChangeMessage] {
         responses.compactMap(\.targetChange).filter { $0.targetChangeType == .noChange && $0.targetIds.isEmpty }
     }

@@ -19,7 +19,7 @@ struct StreamRequestTests {
         return WriteRequest(writes: [WriteMessage(update: message)], streamToken: [1])
     }
 
-    /// All of the working memory, so that no large request is decoded.
+    /// Takes all of the working memory, so that no large request is decoded.
     private func block(_ memory: ServerMemory) -> WorkingShare? {
         let taken = Mutex<WorkingShare?>(nil)
         memory.working.take(memory.working.bytesMax, for: .server) { share in taken.withLock { $0 = share } }
@@ -49,7 +49,7 @@ struct StreamRequestTests {
         await bench.stop()
     }
 
-    @Test("a commit under way is answered before the stream ends for what came behind it")
+    @Test("a commit in progress is answered before a later request ends the stream")
     func endsBehindAnswers() async throws {
         let bench = try StreamSite()
         let share = block(bench.memory)
@@ -66,7 +66,7 @@ struct StreamRequestTests {
         await bench.stop()
     }
 
-    @Test("wait for memory as they came, and what comes behind them waits and is counted")
+    @Test("wait for memory while encoded, and later requests wait and are counted")
     func waiting() async throws {
         let bench = try StreamSite()
         let share = block(bench.memory)
@@ -85,7 +85,7 @@ struct StreamRequestTests {
         await bench.stop()
     }
 
-    @Test("end their stream when the client has its share of what waits, behind the answer to the commit under way")
+    @Test("end their stream when the client's share is used up, after the response to the commit in progress")
     func refused() async throws {
         let small = MemoryBudget(bytesMax: 1 << 20, shareBytesMax: 300 << 10)
         let bench = try StreamSite(ServerMemory(received: small))
@@ -105,7 +105,7 @@ struct StreamRequestTests {
         #expect(bench.memory.working.usedBytes == 0)
     }
 
-    @Test("leave nothing behind when their client goes while they wait")
+    @Test("leave nothing behind when their client disconnects while they wait")
     func cancelled() async throws {
         for listens in [false, true] {
             let bench = try StreamSite()
@@ -159,14 +159,14 @@ struct StreamRequestTests {
         await bench.stop()
     }
 
-    @Test("are not kept decoded while their client takes nothing")
+    @Test("are not stored decoded while their client takes nothing")
     func stalled() async throws {
         let bench = try StreamSite()
         let share = block(bench.memory)
         bench.listen()
         bench.client.say(Self.documents(1))
         await until { bench.memory.working.waitingCount == 1 }
-        // What it is sent now isn't taken.
+        // The messages that are sent now are not taken.
         bench.client.take(false)
         bench.client.say(ListenRequest(removeTarget: 7))
         await bench.client.settle()

@@ -8,7 +8,7 @@ import Synchronization
 @testable import HearthHost
 @testable import HearthFirestoreServer
 
-/// A client that sends what it likes. Belongs to the loop, but for what it has received.
+/// A client that sends arbitrary requests. Belongs to the loop, except its received responses.
 final class StreamSiteClient: StreamCall, @unchecked Sendable {
     let loop: EventLoop
     let format = MessageFormat.protobuf
@@ -54,7 +54,7 @@ final class StreamSiteClient: StreamCall, @unchecked Sendable {
         }
     }
 
-    /// Sends a request, which waits here while the stream takes no more.
+    /// Sends a request, which waits here while the stream has paused reading.
     func say(_ message: some WireMessage & Sendable) {
         let bytes = message.protobuf()
         loop.execute { [self] in if isPaused { held.append(bytes) } else { onMessage?(bytes) } }
@@ -67,7 +67,7 @@ final class StreamSiteClient: StreamCall, @unchecked Sendable {
         }
     }
 
-    /// What it sends next can't be read.
+    /// Its next data cannot be parsed.
     func garble() {
         loop.execute { [self] in onFault?(.internalError("garbled")) }
     }
@@ -81,7 +81,7 @@ final class StreamSiteClient: StreamCall, @unchecked Sendable {
         }
     }
 
-    /// Waits until the loop has worked off what came before.
+    /// Waits until the loop has handled earlier requests.
     func settle() async {
         await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
     }

@@ -58,7 +58,7 @@ struct SuspendableQueryTests {
             if let step, found.count % step == 0 {
                 results.suspend()
                 #expect(results.isSuspended)
-                // A query that waits for its client holds no right to a snapshot.
+                // A query that waits for its client holds no snapshot.
                 #expect(reads.activeCount == 0)
                 try await disturb()
                 let read = try #require(reads.take())
@@ -70,7 +70,7 @@ struct SuspendableQueryTests {
         return found
     }
 
-    @Test("give the same results when they let their snapshot go after every so many", arguments: [1, 2, 7])
+    @Test("return the same results when they release their snapshot after some results", arguments: [1, 2, 7])
     func suspended(step: Int) async throws {
         for (name, query) in Self.queries() {
             let expected = try await run(query, try await filled(), suspendedAfter: nil) {}
@@ -78,7 +78,7 @@ struct SuspendableQueryTests {
             let database = try await filled()
             let found = Counter()
             let results = try await run(query, database, suspendedAfter: step) {
-                // The query stays in the state that it began in, whatever is written.
+                // The query stays in its initial state, whatever is written.
                 let number = found.next()
                 let changed: [String: Value] = ["a": Value.integer(5), "b": Value.integer(Int64(number))]
                 let new: [String: Value] = ["a": Value.integer(1), "b": Value.integer(50), "v": Value.vector([30, 1])]
@@ -99,7 +99,7 @@ struct SuspendableQueryTests {
         }
     }
 
-    @Test("hold memory for sorted keys, which is counted and given back")
+    @Test("hold memory for sorted keys, which is counted and released")
     func sortingMemory() async throws {
         let database = try await filled()
         let budget = MemoryBudget(bytesMax: 1 << 20, shareBytesMax: 1 << 20)
@@ -118,7 +118,7 @@ struct SuspendableQueryTests {
     }
 }
 
-@Suite("Streams of answers")
+@Suite("Streams of responses")
 struct MessageStreamTests {
     /// A source that needs a snapshot for every message, and counts how many are open.
     private final class Source: MessageSource {
@@ -150,7 +150,7 @@ struct MessageStreamTests {
         }
     }
 
-    /// A client that takes some messages and then none until it is told to.
+    /// A client that takes some messages and then none until it continues.
     private final class Client: ServiceCall, @unchecked Sendable {
         let loop: EventLoop
         let format = MessageFormat.protobuf
@@ -160,7 +160,7 @@ struct MessageStreamTests {
         var onWritable: (() -> Void)?
         private let state = Mutex<(received: Int, end: Status?)>((0, nil))
         private var takes: Bool
-        /// Whether it tells after each message that it takes more, although nobody has waited for that.
+        /// Whether it reports capacity after each message, although the stream does not wait for that.
         private let tellsAlways: Bool
 
         init(_ loop: EventLoop, _ connection: UInt64, takes: Bool, tellsAlways: Bool = false) {
@@ -199,7 +199,7 @@ struct MessageStreamTests {
             }
         }
         await until { slow.allSatisfy { $0.received > 0 } }
-        // None of them has read to the end, and none is in the way of somebody who reads.
+        // None of them has read to the end, and none blocks another reader.
         let bystander = Client(loop, 100, takes: true)
         loop.execute { MessageStream(Source(10, isLight: isLight), to: bystander, pool: pool, reads: reads).start() }
         await until { bystander.end != nil }
@@ -214,7 +214,7 @@ struct MessageStreamTests {
         loop.stopAndJoin()
     }
 
-    @Test("end once, whoever has them go on", arguments: [true, false])
+    @Test("end once, whatever makes them continue", arguments: [true, false])
     func endsOnce(isLight: Bool) async throws {
         let loop = try EventLoop()
         try loop.start()
@@ -227,7 +227,7 @@ struct MessageStreamTests {
             }.start()
         }
         await until { !ends.withLock { $0 }.isEmpty }
-        // What was queued before the end comes after it.
+        // Events that were queued before the end arrive after it.
         for _ in 0..<3 { await withCheckedContinuation { done in loop.execute { done.resume() } } }
         #expect(ends.withLock { $0 } == [.ok])
         #expect(client.received == 5)
@@ -235,7 +235,7 @@ struct MessageStreamTests {
         loop.stopAndJoin()
     }
 
-    @Test("give up their place among those that wait when their calls are cancelled", arguments: [1, 100])
+    @Test("leave the queue when their calls are cancelled", arguments: [1, 100])
     func cancelled(count: Int) async throws {
         let loop = try EventLoop()
         try loop.start()
@@ -252,7 +252,7 @@ struct MessageStreamTests {
         #expect(clients.allSatisfy { $0.cancellation.handlerCount == 1 })
         for client in clients { client.cancellation.cancel() }
         #expect(reads.waitingCount == 0)
-        // A call that is cancelled already doesn't begin to wait.
+        // A call that is cancelled already does not begin to wait.
         loop.execute { MessageStream(Source(10, isLight: false), to: clients[0], pool: pool, reads: reads).start() }
         let last = Client(loop, 1000, takes: true)
         loop.execute { MessageStream(Source(10, isLight: false), to: last, pool: pool, reads: reads).start() }

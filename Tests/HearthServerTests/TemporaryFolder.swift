@@ -1,6 +1,6 @@
 import Glibc
 
-/// A folder for one test, removed with everything in it.
+/// A folder for one test, deleted with its contents.
 final class TemporaryFolder {
     let path: String
 

@@ -18,7 +18,7 @@ extension Database {
     }
 }
 
-/// Waits, without a bound of its own, until something holds.
+/// Waits, without its own timeout, until a condition holds.
 func until(_ condition: () throws -> Bool) async rethrows {
     while try !condition() { await Task.yield() }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import HearthHost
 @testable import HearthFirestoreServer
 
-@Suite("What clients of WebChannel don't acknowledge")
+@Suite("Unacknowledged output of WebChannel clients")
 struct WebChannelMemoryTests {
     private final class Bench {
         let loop: EventLoop
@@ -48,7 +48,7 @@ struct WebChannelMemoryTests {
 
     private static let message = Array("\"\(String(repeating: "x", count: 60_000))\"".utf8)
 
-    @Test("is bounded for an account, whose sessions beyond it end; others go on", arguments: [10, 100, 400])
+    @Test("is limited for each account: sessions beyond it end, and others continue", arguments: [10, 100, 400])
     func bounded(sessions: Int) async throws {
         let bench = try Bench(bytesMax: 8 << 20, shareBytesMax: 4 << 20)
         let calls = try await bench.run { bench in
@@ -60,7 +60,7 @@ struct WebChannelMemoryTests {
         let ended = calls.filter(\.isFinished).count
         #expect(ended >= sessions - (4 << 20) / 240_000 - 1)
         #expect(ended < sessions)
-        // Their streams have learnt of it, outside of what they were saying.
+        // Their streams were notified, after they had finished sending.
         await until { bench.cancelled.withLock { $0 } == ended }
         #expect(calls.allSatisfy { $0.isFinished == $0.cancellation.isCancelled })
         let other = try await bench.run { bench in
@@ -69,7 +69,7 @@ struct WebChannelMemoryTests {
             return other
         }
         #expect(!other.isFinished)
-        // Whoever acknowledges makes room.
+        // Acknowledging frees memory.
         try await bench.run { _ in
             for call in calls {
                 try call.receive(ForwardBody(), acknowledging: 1_000) { _ in }
@@ -82,7 +82,7 @@ struct WebChannelMemoryTests {
         bench.loop.stopAndJoin()
     }
 
-    @Test("has to be acknowledged early while there is little room")
+    @Test("must be acknowledged early while memory is scarce")
     func scarce() {
         for isScarce in [false, true] {
             var session = WebChannelSession(id: "s")
@@ -95,7 +95,7 @@ struct WebChannelMemoryTests {
         }
     }
 
-    @Test("is dropped as far as nobody has seen it, and what comes next takes its numbers")
+    @Test("is dropped if it was never written, and later output takes its numbers")
     func dropped() {
         var session = WebChannelSession(id: "s")
         session.attach(polls: true)

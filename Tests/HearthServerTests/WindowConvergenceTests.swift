@@ -9,7 +9,7 @@ import Testing
 @testable import HearthHost
 @testable import HearthFirestoreServer
 
-/// What a client shows, made of nothing but the messages that it was sent: as SDKs do it.
+/// The state of a client, computed only from the messages that it received, as SDKs do it.
 private struct ShownTargets {
     /// By target and name: update time and fields.
     var documents: [Int32: [String: ShownDocument]] = [:]
@@ -23,8 +23,8 @@ private struct ShownTargets {
         var fields: MapValue
     }
 
-    /// Takes what has come since the last time.
-    /// - Parameter atBoundary: called with the version of each boundary that speaks for all targets.
+    /// Takes the messages since the last call.
+    /// - Parameter atBoundary: called with the version of each boundary of all targets.
     mutating func take(_ responses: [ListenResponse], _ atBoundary: (ShownTargets, Int64) throws -> Void) rethrows {
         for response in responses.dropFirst(taken) {
             if let change = response.documentChange, let document = change.document {
@@ -50,7 +50,7 @@ private struct ShownTargets {
         taken = responses.count
     }
 
-    /// A new stream goes on with what is shown.
+    /// A new stream resumes from the shown state.
     mutating func beginStream() {
         taken = 0
         current = []
@@ -61,12 +61,12 @@ private struct ShownTargets {
     }
 }
 
-/// At each boundary a client shows of each target what a fresh query of that version gives.
+/// At each boundary a client shows for each target the results of a fresh query of that version.
 @Suite("Windows of listeners converge")
 struct WindowConvergenceTests {
     private struct Target {
         var id: Int
-        /// Of the query, behind its collection.
+        /// The parts of the query after its collection.
         var string: String
         var projection: [String]?
         var normalized: NormalizedQuery
@@ -101,7 +101,7 @@ struct WindowConvergenceTests {
 
     private static func integer(_ number: Int) -> String { #"{"integerValue":"\#(number)"}"# }
 
-    /// Overlapping windows: limits of both ends, offsets, cursors, filters, projections, and queries that are the same.
+    /// Overlapping windows: both limit types, offsets, cursors, filters, projections, and equal queries.
     private static func targets() throws -> [Target] {
         let name = order("__name__")
         let up = order("n")
@@ -129,7 +129,7 @@ struct WindowConvergenceTests {
         let name = ResourceName(database: StreamBench.name, path: ResourcePath(["c", "d\(random.next(ids))"]))
         if random.next(3) == 0 { return Write(document: name, operation: .delete) }
         var fields = [MapValue.Field(name: "g", value: .boolean(random.next(2) == 0))]
-        // Some have no place in an order by `n`.
+        // Some have no position in an order by `n`.
         if random.next(6) > 0 { fields.append(.init(name: "n", value: .integer(Int64(random.next(6))))) }
         if random.next(2) == 0 { fields.append(.init(name: "x", value: .integer(Int64(random.next(1000))))) }
         return Write(document: name, operation: .update(fields: MapValue(fields), mask: nil))
@@ -137,7 +137,7 @@ struct WindowConvergenceTests {
 
     private func write(_ random: inout WindowRandom, _ ids: Int, to database: Database) async throws {
         let writes = (0..<1 + random.next(random.next(8) == 0 ? 30 : 3)).map { _ in Self.write(&random, ids) }
-        // A document at most once in a commit.
+        // Each document at most once per commit.
         var known: Set<String> = []
         try await database.commit(writes.filter { known.insert("\($0.document)").inserted })
     }
@@ -149,14 +149,14 @@ struct WindowConvergenceTests {
         }
         """
 
-    @Test("to what a fresh query gives, after any commits", arguments: 1...10 as ClosedRange<UInt64>)
+    @Test("to the results of a fresh query, after any commits", arguments: 1...10 as ClosedRange<UInt64>)
     func random(seed: UInt64) async throws {
         var random = WindowRandom(seed)
-        // Sometimes there is no room to keep windows, or room for some of them.
-        let room = [1 << 20, 1 << 20, 6 << 10, 0][random.next(4)]
-        let kept = MemoryBudget(bytesMax: room, shareBytesMax: room)
+        // Sometimes there is no memory to cache windows, or memory for some of them.
+        let capacity = [1 << 20, 1 << 20, 6 << 10, 0][random.next(4)]
+        let cached = MemoryBudget(bytesMax: capacity, shareBytesMax: capacity)
         let isJudged = random.next(2) == 0
-        let harness = try ListenHarness(ServerMemory(keptWindows: kept), rules: isJudged ? Self.rules : nil)
+        let harness = try ListenHarness(ServerMemory(cachedWindows: cached), rules: isJudged ? Self.rules : nil)
         let identity: Identity = isJudged ? .nobody : .owner
         let targets = try Self.targets()
         let database = harness.database
@@ -165,10 +165,10 @@ struct WindowConvergenceTests {
         var clients: [ListenClient?] = [nil, nil]
         var compared = 0
         var clearedVersion: Int64 = 0
-        func look(_ index: Int) throws {
+        func check(_ index: Int) throws {
             guard let client = clients[index] else { return }
             try shown[index].take(client.responses) { shown, version in
-                // What was before nobody can look at any more.
+                // States before the clearing cannot be read any more.
                 if version < clearedVersion { return }
                 let view = try database.view(atVersion: version)
                 for target in targets where shown.current.contains(Int32(target.id)) {
@@ -180,7 +180,7 @@ struct WindowConvergenceTests {
             }
             #expect(client.refusals.isEmpty, "seed \(seed)")
             guard let end = client.end else { return }
-            // A stream that was just about a state from before connects again.
+            // A stream whose state was cleared connects again.
             #expect(clearedVersion > 0 && end.code == .unavailable, "seed \(seed): \(end)")
             clients[index] = nil
         }
@@ -191,7 +191,7 @@ struct WindowConvergenceTests {
                 switch random.next(12) {
                 case 0:
                     await client.leave()
-                    try look(index)
+                    try check(index)
                     clients[index] = nil
                 case 1, 2: await client.setTakes(false)
                 case 3, 4, 5: await client.setTakes(true)
@@ -200,15 +200,15 @@ struct WindowConvergenceTests {
                     await client.rest()
                 default: break
                 }
-                try look(index)
+                try check(index)
             } else {
-                // The second stream's targets are the same queries, and it goes on from where it was.
+                // The second stream's targets have the same queries, and it resumes from its state.
                 let client = await harness.client(connection: UInt64(step), identity: identity)
                 clients[index] = client
                 let token = shown[index].token.isEmpty ? nil : ListenHarness.base64(shown[index].token)
                 shown[index].beginStream()
                 await client.ask(targets.map { ListenHarness.target($0.id, "c", $0.string, token: token) })
-                // Until all targets are current, a boundary speaks for those that were added.
+                // Until all targets are current, a boundary covers those that were added.
                 await client.rest()
                 while !client.hasCurrent(targets.count) { await Task.yield() }
             }
@@ -223,7 +223,7 @@ struct WindowConvergenceTests {
             guard let client else { continue }
             await client.setTakes(true)
             await client.rest()
-            try look(index)
+            try check(index)
             if clients[index] == nil { continue }
             let view = try database.view()
             for target in targets {
@@ -233,7 +233,7 @@ struct WindowConvergenceTests {
             await client.leave()
         }
         #expect(compared > 100)
-        await until { kept.usedBytes == 0 }
+        await until { cached.usedBytes == 0 }
         harness.stop()
     }
 }

@@ -7,21 +7,21 @@ import Testing
 @testable import HearthHost
 @testable import HearthFirestoreServer
 
-/// What a change costs a listener with a limit: counted are the records that are looked up or walked over.
-@Suite("A change beside a window of n, 10n and 100n results")
+/// The cost of a change for a listener with a limit, counted in records that are read.
+@Suite("A change in a collection with a window of n, 10n and 100n results")
 struct WindowGrowthTests {
-    /// A listener of the first `limit` of three times as many documents, whose window is kept.
+    /// A listener of the first `limit` of three times as many documents, whose window is cached.
     private struct Scene {
         let store = CountedStore()
         let bench: StreamBench
         let call: TestCall
         let limit: Int
-        let keptWindows: MemoryBudget
+        let cachedWindows: MemoryBudget
 
-        init(limit: Int, kept: Int = Limits.listenKeptWindowsBytesMax) async throws {
+        init(limit: Int, cached: Int = Limits.listenCachedWindowsBytesMax) async throws {
             self.limit = limit
-            keptWindows = MemoryBudget(bytesMax: kept, shareBytesMax: kept)
-            bench = try StreamBench(memory: ServerMemory(keptWindows: keptWindows), store: store)
+            cachedWindows = MemoryBudget(bytesMax: cached, shareBytesMax: cached)
+            bench = try StreamBench(memory: ServerMemory(cachedWindows: cachedWindows), store: store)
             for start in stride(from: 0, to: 3 * limit, by: 300) {
                 try await bench.database.commit(
                     (start..<min(start + 300, 3 * limit)).map { Self.write("d\($0)", 1000 * $0, 0) })
@@ -29,7 +29,7 @@ struct WindowGrowthTests {
             call = await bench.listen()
             await call.ask(StreamBench.add(1, limit: limit))
             await until { [call] in !call.boundaries.isEmpty }
-            // The first change has the window found once more.
+            // The window is found once more after the first change.
             try await put("d0", 0, 1)
         }
 
@@ -44,7 +44,7 @@ struct WindowGrowthTests {
             ResourceName(database: StreamBench.name, path: ResourcePath(["c", id]))
         }
 
-        /// Commits what can be seen in the window, and waits until the client was told.
+        /// Commits a change of the window, and waits until the client was notified.
         func commit(_ write: Write) async throws {
             try await bench.database.commit([write])
             let version = try bench.database.view().version
@@ -58,7 +58,7 @@ struct WindowGrowthTests {
 
         func put(_ id: String, _ n: Int, _ x: Int) async throws { try await commit(Self.write(id, n, x)) }
 
-        /// What some work had readers look at.
+        /// The number of records that readers read during some work.
         func reads(_ body: () async throws -> Void) async throws -> Int {
             let before = store.reads.load(ordering: .relaxed)
             try await body()
@@ -66,7 +66,7 @@ struct WindowGrowthTests {
         }
     }
 
-    @Test("reads what it shows, and neither the window nor the collection")
+    @Test("reads the sent documents, and neither the window nor the collection")
     func changes() async throws {
         var counts: [[Int]] = []
         for limit in [10, 100, 1000] {
@@ -81,7 +81,7 @@ struct WindowGrowthTests {
                     try await scene.put("d\(limit / 2)", 1000 * (limit / 2), x)
                 }
             }
-            // One comes, one is pushed out.
+            // One document enters, one leaves.
             let came = try await scene.reads { for x in 0..<20 { try await scene.put("new\(x)", -x - 2, x) } }
             let outside = try await scene.reads {
                 for x in 0..<20 {
@@ -90,12 +90,12 @@ struct WindowGrowthTests {
             }
             counts.append([changed, moved, came, outside])
             await scene.call.leave()
-            await until { scene.keptWindows.usedBytes == 0 }
+            await until { scene.cachedWindows.usedBytes == 0 }
         }
         print("reads of 20 changes inside, 20 moves, 20 that come, 20 outside, at windows of 10, 100, 1000:", counts)
-        for place in 0..<4 {
-            #expect(counts[0][place] <= 20 * 10)
-            #expect(counts[1][place] == counts[0][place] && counts[2][place] == counts[0][place])
+        for index in 0..<4 {
+            #expect(counts[0][index] <= 20 * 10)
+            #expect(counts[1][index] == counts[0][index] && counts[2][index] == counts[0][index])
         }
     }
 
@@ -118,13 +118,13 @@ struct WindowGrowthTests {
         #expect(counts.allSatisfy { $0 <= 25 })
     }
 
-    @Test("is found anew where there is no room to keep it, and kept when there is again")
-    func room() async throws {
+    @Test("is found anew while there is no memory to cache it, and cached when there is again")
+    func cacheMemory() async throws {
         let limit = 100
-        let scene = try await Scene(limit: limit, kept: 64 << 10)
-        let other = scene.keptWindows.reservation(for: .init(account: 9, connection: 9, isAdministrator: true))
-        #expect(other.resize(to: (64 << 10) - scene.keptWindows.usedBytes))
-        // What is kept grows beyond what is reserved for it.
+        let scene = try await Scene(limit: limit, cached: 64 << 10)
+        let other = scene.cachedWindows.reservation(for: .init(account: 9, connection: 9, isAdministrator: true))
+        #expect(other.resize(to: (64 << 10) - scene.cachedWindows.usedBytes))
+        // The cache grows beyond its reservation.
         for number in 0..<40 { try await scene.put("new\(number)", -number, 0) }
         let without = try await scene.reads { for x in 0..<10 { try await scene.put("d1", 1000, 100 + x) } }
         #expect(without > 10 * limit)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HearthHost
 
-/// What becomes of tokens when their issuer withdraws the key that signed them, and of tokens with times of their own making.
+/// Tokens whose issuer withdraws their key, and tokens with extreme times.
 @Suite struct WithdrawnKeyTests {
     private final class MovedClock: Clock {
         private let nanoseconds = Atomic<UInt64>(1_000_000_000_000)
@@ -78,41 +78,41 @@ import Testing
         }
     }
 
-    @Test func aTokenOfAWithdrawnKeyIsRefusedWithinAMinute() async throws {
+    @Test func aTokenOfAWithdrawnKeyFailsWithinAMinute() async throws {
         let bench = try Bench()
         #expect(await bench.code() == nil)
         bench.withdraw()
-        // It is remembered, and nobody looks at each request whether the key is still there.
+        // It is cached: requests do not check whether the key still exists.
         #expect(await bench.code() == nil)
         bench.clock.pass(seconds: KeySet.staleSeconds)
         #expect(await bench.code() == .unauthenticated)
     }
 
-    @Test func whoeverUsesTokensHasTheKeysFetchedBesideTheRequests() async throws {
+    @Test func requestsWithTokensTriggerFetchesInTheBackground() async throws {
         let bench = try Bench()
         #expect(await bench.code() == nil)
         bench.withdraw()
         bench.clock.pass(seconds: KeySet.refreshSeconds)
-        // The first one does not wait; one that comes after the fetch is refused.
+        // The first request does not wait; one after the fetch fails.
         while await bench.code() != .unauthenticated { await Task.yield() }
     }
 
-    @Test func keysThatStayTheSameKeepTokensRemembered() async throws {
+    @Test func unchangedKeysKeepTokensCached() async throws {
         let bench = try Bench()
         guard case .client(let before?) = try await bench.identity() else { throw Status.internalError("nobody") }
         bench.clock.pass(seconds: KeySet.staleSeconds)
         guard case .client(let after?) = try await bench.identity() else { throw Status.internalError("nobody") }
         #expect(before.end?.proof?.key === after.end?.proof?.key)
-        #expect(before.end?.proof?.standing == .believed)
+        #expect(before.end?.proof?.validity == .accepted)
     }
 
-    @Test func whileKeysCannotBeHadTheOldOnesHoldForAnHour() async throws {
+    @Test func whileFetchesFailTheOldKeysAreValidForAnHour() async throws {
         let bench = try Bench()
         #expect(await bench.code() == nil)
         bench.folder.write("keys.json", "nothing of use")
         bench.clock.pass(seconds: KeySet.staleSeconds)
         #expect(await bench.code() == nil)
-        bench.clock.pass(seconds: KeySet.keptSecondsMax - KeySet.staleSeconds - 1)
+        bench.clock.pass(seconds: KeySet.staleSecondsMax - KeySet.staleSeconds - 1)
         #expect(await bench.code() == nil)
         bench.clock.pass(seconds: 1)
         #expect(await bench.code() == .unavailable)
@@ -132,7 +132,7 @@ import Testing
         #expect(ended.value == KeySet.withdrawn)
     }
 
-    @Test func theEndOfATokenIsJudgedByTheClockThatJudgedItsBeginning() async throws {
+    @Test func theEndOfATokenIsMeasuredByTheClockThatVerifiedIt() async throws {
         let bench = try Bench()
         let end = TokenEnd(seconds: Self.now + 10, proof: nil, clock: bench.clock)
         let ended = Slot<Status>()
@@ -142,8 +142,8 @@ import Testing
         #expect(ended.value == nil)
     }
 
-    /// Also where no key can be withdrawn: the clock may be put forward, and the stream's timer doesn't hear of that.
-    @Test func theEndOfATokenIsLookedAtEveryMinute() async throws {
+    /// Also where no key can be withdrawn: the clock may be set forward, and the stream's timer does not notice that.
+    @Test func theEndOfATokenIsCheckedEveryMinute() async throws {
         let bench = try Bench()
         let end = TokenEnd(seconds: Self.now + 3600, proof: nil, clock: bench.clock)
         let expiry = try #require(TokenExpiry(end, on: bench.loop) { _ in })
@@ -178,7 +178,7 @@ import Testing
             #"{"iss":"hearth","sub":"alice","exp":\#(expiry)\#(more)}"#)
         let isBelieved: Bool
         do {
-            // Twice: the second time it may be remembered.
+            // Twice: the second time it may be cached.
             _ = try await bench.identity(token)
             _ = try await bench.identity(token)
             isBelieved = true

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Groups of workers")
 struct WorkerGroupTests {
-    /// What a test's jobs have written down, in their order.
+    /// The names of a test's jobs, in the order in which they ran.
     private final class Record: Sendable {
         private let lines = Mutex<[String]>([])
         func add(_ line: String) { lines.withLock { $0.append(line) } }
@@ -37,8 +37,8 @@ struct WorkerGroupTests {
         last.wait()
     }
 
-    @Test("serve connections in turn, however many jobs one of them has queued")
-    func turns() {
+    @Test("serve connections round-robin, however many jobs one of them has queued")
+    func roundRobin() {
         let (group, gate) = busyGroup()
         let record = Record()
         for _ in 0..<250 { group.run(for: client(1), refused: { _ in }) { record.add("many") } }
@@ -46,9 +46,9 @@ struct WorkerGroupTests {
         group.run(for: client(3, account: 2), refused: { _ in }) { record.add("another") }
         gate.open()
         finishAll(group, record, count: 252)
-        let places = record.all.enumerated().filter { $0.element != "many" }.map(\.offset)
-        #expect(places.count == 2)
-        #expect(places.allSatisfy { $0 < 5 })
+        let positions = record.all.enumerated().filter { $0.element != "many" }.map(\.offset)
+        #expect(positions.count == 2)
+        #expect(positions.allSatisfy { $0 < 5 })
         group.stop()
     }
 
@@ -62,7 +62,7 @@ struct WorkerGroupTests {
         for _ in 0..<200 {
             let group = WorkerGroup(name: "test", threadsMax: 2)
             finish(group)
-            // The first ends only when the second has begun.
+            // The first ends only after the second has begun.
             let (second, done) = (Gate(), Gate())
             group.run(for: client(1), refused: { _ in }) {
                 second.wait()
@@ -74,7 +74,7 @@ struct WorkerGroupTests {
         }
     }
 
-    @Test("refuse, when too many jobs wait, those of the connection that has most")
+    @Test("reject, when too many jobs wait, those of the connection that has most")
     func full() {
         let (group, gate) = busyGroup(jobsMax: 10)
         let record = Record()
@@ -93,7 +93,7 @@ struct WorkerGroupTests {
         group.stop()
     }
 
-    @Test("don't begin what nobody waits for any more")
+    @Test("do not begin cancelled jobs")
     func cancelled() {
         let (group, gate) = busyGroup()
         let record = Record()
@@ -108,7 +108,7 @@ struct WorkerGroupTests {
         group.stop()
     }
 
-    @Test("refuse what waits when they stop, and what comes later")
+    @Test("reject waiting jobs when they stop, and later ones")
     func stopped() {
         let (group, gate) = busyGroup()
         let record = Record()
@@ -128,16 +128,16 @@ struct WorkerGroupTests {
 
     // MARK: Giving way
 
-    @Test("let others go on that have begun later, and go on themselves", .timeLimit(.minutes(1)))
+    @Test("let jobs continue that have begun later, and continue themselves", .timeLimit(.minutes(1)))
     func givesWay() {
         let group = WorkerGroup(name: "test", threadsMax: 1, sliceNanoseconds: 0)
         let record = Record()
         let (begun, queued, end) = (Gate(), Gate(), Gate())
-        group.runInSlices(for: client(1), refused: { _ in }) { turn in
+        group.runInSlices(for: client(1), refused: { _ in }) { slice in
             begun.open()
             queued.wait()
-            // It can't end before the others have been run.
-            while record.all.count < 3 { turn.giveWay() }
+            // It cannot end before the others have run.
+            while record.all.count < 3 { slice.giveWay() }
             record.add("long")
             end.open()
         }
@@ -151,7 +151,9 @@ struct WorkerGroupTests {
         group.stop()
     }
 
-    @Test("run at most so many jobs at a time, and each to its end, however many give way", .timeLimit(.minutes(1)))
+    @Test(
+        "run a limited number of jobs at the same time, and each to its end, however many give way",
+        .timeLimit(.minutes(1)))
     func activeMax() {
         let group = WorkerGroup(name: "test", threadsMax: 2, parkedMax: 5, sliceNanoseconds: 0)
         let running = Mutex((now: 0, most: 0, done: 0))
@@ -163,11 +165,11 @@ struct WorkerGroupTests {
         }
         let count = 40
         for number in 0..<count {
-            group.runInSlices(for: client(UInt64(number % 7)), refused: { _ in }) { turn in
+            group.runInSlices(for: client(UInt64(number % 7)), refused: { _ in }) { slice in
                 change(1)
                 for _ in 0..<20 {
                     change(-1)
-                    turn.giveWay()
+                    slice.giveWay()
                     change(1)
                 }
                 change(-1)
@@ -180,15 +182,15 @@ struct WorkerGroupTests {
         #expect(group.statistics.running == 0)
     }
 
-    @Test("finish what has given way when they stop", .timeLimit(.minutes(1)))
+    @Test("finish jobs that have given way when they stop", .timeLimit(.minutes(1)))
     func stoppedWhileParked() {
         let group = WorkerGroup(name: "test", threadsMax: 1, sliceNanoseconds: 0)
         let (first, second) = (Gate(), Gate())
         let record = Record()
-        group.runInSlices(for: client(1), refused: { _ in record.add("refused") }) { turn in
+        group.runInSlices(for: client(1), refused: { _ in record.add("refused") }) { slice in
             first.open()
             while group.statistics.waiting == 0 {}
-            turn.giveWay()
+            slice.giveWay()
             record.add("first")
         }
         first.wait()
@@ -202,22 +204,22 @@ struct WorkerGroupTests {
         #expect(record.all.sorted() == ["first", "second"])
     }
 
-    @Test("refuse nothing that has begun", .timeLimit(.minutes(1)))
+    @Test("do not reject a job that has begun", .timeLimit(.minutes(1)))
     func parkedIsNotRefused() {
         let group = WorkerGroup(name: "test", threadsMax: 1, jobsMax: 3, sliceNanoseconds: 0)
         let (begun, queued, gate) = (Gate(), Gate(), Gate())
         let record = Record()
-        group.runInSlices(for: client(1), refused: { _ in record.add("wrong") }) { turn in
+        group.runInSlices(for: client(1), refused: { _ in record.add("wrong") }) { slice in
             begun.open()
             queued.wait()
-            turn.giveWay()
+            slice.giveWay()
             record.add("long")
         }
         begun.wait()
         group.run(for: client(2), refused: { _ in record.add("wrong") }) { gate.wait() }
         queued.open()
         while group.statistics.waiting > 0 {}
-        // The first one has given way to this one. Now its account has most.
+        // The first one has given way to this one. Now its account has the most.
         for _ in 0..<20 { group.run(for: client(1), refused: { _ in record.add("refused") }) { record.add("run") } }
         gate.open()
         while record.all.count < 21 { finish(group) }
@@ -227,7 +229,7 @@ struct WorkerGroupTests {
         group.stop()
     }
 
-    @Test("count what waits and how long jobs have waited")
+    @Test("count waiting jobs and their waiting time")
     func figures() {
         let (group, gate) = busyGroup()
         for _ in 0..<7 { group.run(for: client(1), refused: { _ in }) {} }
@@ -240,7 +242,7 @@ struct WorkerGroupTests {
     }
 }
 
-/// Opened once, waited for by any.
+/// Opened once, awaited by any thread.
 final class Gate: @unchecked Sendable {
     private let monitor = Monitor()
     private var isOpen = false
@@ -259,7 +261,7 @@ final class Gate: @unchecked Sendable {
     }
 }
 
-@Suite("Memory of requests in work")
+@Suite("Memory of requests in progress")
 struct WorkingMemoryTests {
     private let memory = WorkingMemory(bytesMax: 100)
 
@@ -277,7 +279,7 @@ struct WorkingMemoryTests {
         Requester(account: 1, connection: connection, isAdministrator: false)
     }
 
-    @Test("is given in turn, and nobody is refused")
+    @Test("is assigned round-robin, and no request fails")
     func waiting() {
         let shares = Shares()
         for number in 0..<5 { memory.take(60, for: client(1)) { shares.add("a\(number)", $0) } }
@@ -286,7 +288,7 @@ struct WorkingMemoryTests {
         #expect(memory.waitingCount == 5)
         shares.end("a0")
         shares.end("a1")
-        // The other one's turn: the first has been given memory twice.
+        // Now the other account: the first one has been given memory twice.
         shares.end("b")
         #expect(shares.names == ["a0", "a1", "b", "a2"])
         for number in 2..<5 { shares.end("a\(number)") }
@@ -294,7 +296,7 @@ struct WorkingMemoryTests {
         #expect(memory.usedBytes == 0)
     }
 
-    @Test("lets a request that wants more than there is run alone")
+    @Test("lets a request that needs more than the total run alone")
     func alone() {
         let shares = Shares()
         memory.take(10, for: client(1)) { shares.add("small", $0) }
@@ -317,12 +319,12 @@ struct WorkingMemoryTests {
         #expect(ParsedSize.ofJSON(nulls) > 1000 * 64)
         let string = Array(Array(repeating: Array("The tenth part ".utf8), count: 7000).joined().prefix(100_000))
         #expect(ParsedSize.ofJSON(string) < 100_200)
-        // A field of 1,000 times an empty message, and one of a string of as many bytes.
+        // A field of 1,000 empty messages, and a string of as many bytes.
         let empty: [UInt8] = Array(Array(repeating: [0x0A, 0x00] as [UInt8], count: 1000).joined())
         #expect(ParsedSize.ofProtobuf(empty) > 1000 * 256)
         var long: [UInt8] = [0x0A, 0xA0, 0x8D, 0x06] + string
         #expect(ParsedSize.ofProtobuf(long) < 102_000)
-        // Nothing that comes makes it fail.
+        // No input makes it fail.
         for cut in stride(from: 0, to: long.count, by: 997) { _ = ParsedSize.ofProtobuf(Array(long[..<cut])) }
         long[1] = 0xFF
         #expect(ParsedSize.ofProtobuf(long) > 0)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HearthHost
 
-/// A write that was made is answered as made, whatever fails after it.
+/// A write that was made is reported as made, whatever fails after it.
 @Suite("Writes that are answered with their document")
 struct WrittenDocumentTests {
     private static let formats: [MessageFormat] = [.protobuf, .json(JSONOptions())]
@@ -31,13 +31,13 @@ struct WrittenDocumentTests {
         }
     }
 
-    @Test("are answered without a look at the store")
+    @Test("are answered without reading the store")
     func withoutReading() async throws {
         let store = FaultyStore()
         let bench = try StreamBench(store: store)
         let root = StreamBench.root + "/documents"
         try await bench.database.put("c/old", ["n": .integer(1), "kept": .integer(5)])
-        // From here on whatever reads fails; commits are made by the writer's own transactions.
+        // From here on all reads fail; commits use the writer's own transactions.
         store.setUnreadable(true)
         #expect(throws: Status.self) { _ = try bench.database.view() }
         for (index, format) in Self.formats.enumerated() {

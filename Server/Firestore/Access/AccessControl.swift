@@ -5,17 +5,17 @@ import HearthRules
 import HearthDocuments
 import HearthWire
 
-/// Whether an administrator's request changes something. There is no default anywhere: a method that does not say it must
-/// not compile.
+/// Whether an administrator's request changes something. There is no default: a method that does not state it must not
+/// compile.
 package enum AdministratorEffect: Sendable {
     case reads, writes
 }
 
-/// What an administrator's request is about.
+/// The resource of an administrator's request.
 package enum AdministeredResource: Sendable {
     case database(DatabaseName)
     case project(String)
-    /// The server as a whole: no credential of one project administers it.
+    /// The server as a whole: no credential of a single project administers it.
     case server
 
     fileprivate var project: String? {
@@ -27,17 +27,17 @@ package enum AdministeredResource: Sendable {
     }
 }
 
-/// Decides what a request may do: the one place that every front end's requests pass.
+/// Decides what a request may do. The requests of every front end are checked here.
 ///
-/// Administrators may do what their scope allows. Everybody else is judged by the security rules of the database; where there
-/// are none, a server for local development is open, as Google's emulator is, and any other is closed.
+/// Administrators may do what their scope allows. All other clients are judged by the security rules of the database.
+/// Without rules, a server for local development is open, as Google's emulator is, and any other server is closed.
 package final class AccessControl: Sendable {
     let rules: RulesRegistry
-    /// Whether answers tell what went wrong, and a database without rules is open.
+    /// Whether error messages contain the reason, and a database without rules is open.
     let isEmulator: Bool
-    /// Whether rules take the fields that a query filters for all that its documents have.
+    /// Whether rules take the fields that a query filters for the complete fields of its documents.
     private let emulatesLists: Bool
-    /// The project whose databases clients may be the first to use.
+    /// The project whose databases clients may create by their first write.
     private let project: String?
     private let clock: any Clock
     private let denials: DenialLog?
@@ -54,10 +54,10 @@ package final class AccessControl: Sendable {
         denials = log.map { DenialLog($0, clock: clock) }
     }
 
-    /// The same for every reason. Source: what the service answers.
+    /// The same message for every reason, as Google's service responds.
     static let denied = Status(.permissionDenied, "Missing or insufficient permissions.")
 
-    /// What stands between an identity and a database.
+    /// The check between an identity and a database.
     private enum Judge {
         case nobody
         case rules(Ruleset, RulesAuth?)
@@ -77,9 +77,9 @@ package final class AccessControl: Sendable {
         }
     }
 
-    /// Whether an identity's request may make a database that isn't there yet: otherwise anybody could fill the disk with
-    /// empty ones.
-    /// - Throws: PERMISSION_DENIED for those who have no business in the database at all.
+    /// Whether an identity's request may create a missing database: otherwise any client could fill the disk with empty
+    /// ones.
+    /// - Throws: PERMISSION_DENIED for identities that have no access to the database.
     func mayCreate(_ database: DatabaseName, _ identity: Identity) throws(Status) -> Bool {
         switch identity {
         case .administrator(let scope):
@@ -92,7 +92,7 @@ package final class AccessControl: Sendable {
         }
     }
 
-    /// Whether rules decide of what an identity reads.
+    /// Whether rules decide what an identity reads.
     func isJudged(_ identity: Identity, _ database: DatabaseName) -> Bool {
         guard case .client = identity else { return false }
         return !isEmulator || rules.ruleset(of: database) != nil
@@ -100,8 +100,8 @@ package final class AccessControl: Sendable {
 
     // MARK: Administrators
 
-    /// Fails unless an identity administers a resource, and may do this to it.
-    /// - Parameter message: the reason that somebody else gets on a server for local development.
+    /// Fails unless an identity administers a resource and has the permission for `effect`.
+    /// - Parameter message: the error for other identities on a server for local development.
     package func requireAdministrator(
         _ identity: Identity, of resource: AdministeredResource, _ effect: AdministratorEffect,
         _ message: String = "Metadata operations require admin authentication."
@@ -112,7 +112,7 @@ package final class AccessControl: Sendable {
             guard let project = scope.project else { return }
             guard let wanted = resource.project, UTF8Order.equal(wanted, project) else { throw Self.denied }
         case .client:
-            // Nobody has said who may do what on a server for local development.
+            // A server for local development without rules is open to everybody.
             if isEmulator, isWithoutRules(resource) { return }
             throw isEmulator ? Status(.permissionDenied, message) : Self.denied
         }
@@ -127,12 +127,13 @@ package final class AccessControl: Sendable {
 
     // MARK: Reading
 
-    /// What the judgement of a read has looked at; it may come out otherwise when that changes.
+    /// The documents that the judgement of a read depends on; it may change when they change.
     typealias Dependencies = [ResourcePath]
 
-    /// Judges the reading of documents, each for itself.
-    /// - Parameter reader: of the state that is read; what rules ask it for is kept for further judgements.
-    /// - Throws: PERMISSION_DENIED; `WorkMeter.isHeavier` when the reader may not decode as much as rules want to see.
+    /// Judges the reading of documents, each on its own.
+    /// - Parameter reader: reads the same state as the request; documents that rules request are cached for further
+    ///   judgements.
+    /// - Throws: PERMISSION_DENIED; `WorkMeter.isHeavier` when the reader may not decode as much as the rules request.
     @discardableResult
     func get(
         _ paths: [ResourcePath], _ identity: Identity, _ database: DatabaseName, _ reader: StateReader
@@ -150,9 +151,10 @@ package final class AccessControl: Sendable {
         return access.paths.map(\.path)
     }
 
-    /// Judges a query by what it could find.
-    /// - Parameter reader: of the state that is read; what rules ask it for is kept for further judgements.
-    /// - Throws: PERMISSION_DENIED; `WorkMeter.isHeavier` when the reader may not decode as much as rules want to see.
+    /// Judges a query by its possible results.
+    /// - Parameter reader: reads the same state as the request; documents that rules request are cached for further
+    ///   judgements.
+    /// - Throws: PERMISSION_DENIED; `WorkMeter.isHeavier` when the reader may not decode as much as the rules request.
     @discardableResult
     func list(
         _ query: Query, _ identity: Identity, _ reader: StateReader
@@ -166,7 +168,7 @@ package final class AccessControl: Sendable {
         case .collectionGroup(let id):
             collectionID = id
             isGroup = true
-        // Rules are written for collections: none can allow a query of all of them.
+        // Rules apply to collections: none can allow a query of all of them.
         case .anyCollection, .allDescendants: throw Self.denied
         }
         let rulesQuery = RulesQuery(
@@ -182,7 +184,7 @@ package final class AccessControl: Sendable {
         return access.paths.map(\.path)
     }
 
-    /// A filter as alternatives of filters that must all hold.
+    /// A filter in disjunctive form: alternatives, each a list of filters that must all hold.
     private static func branches(_ filter: Filter?) -> [[Filter]] {
         switch filter {
         case nil: return [[]]
@@ -199,9 +201,9 @@ package final class AccessControl: Sendable {
 
     // MARK: Writing
 
-    /// The mode in which an identity's transaction runs. A lock keeps those waiting who may write, so only those get one whom
-    /// neither rules nor a credential keep from writing; the transactions of others are optimistic.
-    /// - Throws: PERMISSION_DENIED for those who have no business in the database at all.
+    /// The mode of an identity's transaction. Locks make writers wait, so only identities whose writes neither rules
+    /// nor a credential forbid get locks; transactions of others are optimistic.
+    /// - Throws: PERMISSION_DENIED for identities that have no access to the database.
     func permitted(
         _ mode: TransactionMode, _ identity: Identity, _ database: DatabaseName
     ) throws(Status) -> TransactionMode {
@@ -215,8 +217,8 @@ package final class AccessControl: Sendable {
         return .readWrite(retry: retry, concurrency: .optimistic)
     }
 
-    /// What has to be asked before a commit is made; nil when nothing has.
-    /// - Throws: PERMISSION_DENIED for those who may not write at all.
+    /// The check before a commit; nil for none.
+    /// - Throws: PERMISSION_DENIED for identities that may not write at all.
     func commitGuard(_ identity: Identity, _ database: DatabaseName) throws(Status) -> (any CommitGuard)? {
         if case .administrator(let scope) = identity, scope.isReadOnly { throw Self.denied }
         guard case .rules(let ruleset, let auth) = try judge(identity, database) else { return nil }
@@ -231,9 +233,9 @@ package final class AccessControl: Sendable {
     ) throws(Status) {
         let verdict: RulesVerdict
         if isEmulator, let measured = rules.measured(database.project), measured.ruleset === ruleset {
-            let (asked, reader, access) = (Lease(request), Lease(reader), Lease(access))
+            let (leased, reader, access) = (Lease(request), Lease(reader), Lease(access))
             verdict = measured.withCoverage { coverage in
-                ruleset.decide(asked.value, reader.value, access.value, observer: coverage)
+                ruleset.decide(leased.value, reader.value, access.value, observer: coverage)
             }
         } else {
             verdict = ruleset.decide(request, reader, access)
@@ -251,7 +253,7 @@ package final class AccessControl: Sendable {
     }
 }
 
-/// Something that one thread uses, lent to a closure that runs at once on the same thread.
+/// A value that belongs to one thread, leased to a closure that runs immediately on the same thread.
 private struct Lease<Value>: @unchecked Sendable {
     let value: Value
 

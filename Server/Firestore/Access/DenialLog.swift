@@ -4,8 +4,8 @@ import HearthModel
 import HearthDocuments
 import Synchronization
 
-/// Writes to the log what rules denied and why: so many lines a second, and of the others their number with the next line,
-/// so that who asks for what he may not see cannot fill the disk.
+/// Logs denials of rules with their reasons. The number of lines per second is limited, and the next line states how
+/// many were omitted, so that a client cannot fill the disk with forbidden requests.
 final class DenialLog: Sendable {
     private struct State {
         var second: Int64 = 0
@@ -23,7 +23,7 @@ final class DenialLog: Sendable {
         self.clock = clock
     }
 
-    /// - Parameter fields: made only for a line that is written.
+    /// - Parameter fields: called only for a line that is written.
     func record(_ fields: () -> [Log.Field]) {
         let second = clock.now().microseconds / 1_000_000
         let (isWritten, left) = state.withLock { state in

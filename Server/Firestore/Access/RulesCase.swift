@@ -5,26 +5,26 @@ import HearthRules
 import HearthDocuments
 import HearthWire
 
-/// One case of a rules test, in the shape of the public Rules test API: a request, what is stored, mocks of functions, and what is
-/// expected. Two members are ours: `documents`, what is stored elsewhere, by path; and `writes`, a whole batch in place of one
-/// request.
+/// One case of a rules test, in the format of the public Rules test API: a request, the stored document, mocks of
+/// functions, and the expectation. Two members are extensions: `documents`, other stored documents by path; and
+/// `writes`, a whole batch instead of one request.
 package struct RulesCase {
-    /// What somebody wrote beside the request.
+    /// The name in the file.
     package let name: String
     package let expectsAllow: Bool
     private var requests: [RulesRequest] = []
     private var before: [ResourcePath: MapValue] = [:]
     private var after: [ResourcePath: MapValue?] = [:]
-    /// A document that stands at every path that none is given for.
+    /// The document at every path that has none of its own.
     private var anywhere: MapValue?
 
     package struct Outcome {
         package var isAllowed: Bool
-        /// What each request came to.
+        /// The result of each request.
         package var messages: [String]
     }
 
-    /// Reads cases: a list of them, or an object with `testCases`, alone or below `testSuite`.
+    /// Reads cases: a list of cases, or an object with `testCases`, at the top level or in `testSuite`.
     /// - Throws: INVALID_ARGUMENT with the number of the case.
     package static func parse(_ bytes: [UInt8]) throws(Status) -> [RulesCase] {
         var root = try PlainJSON.any(bytes)
@@ -34,7 +34,9 @@ package struct RulesCase {
         guard case .array(let elements) = root else { throw .invalidArgument("Expected a list of test cases.") }
         var cases: [RulesCase] = []
         for (index, element) in elements.enumerated() {
-            guard case .map(let members) = element else { throw .invalidArgument("Case \(index + 1) is no object.") }
+            guard case .map(let members) = element else {
+                throw .invalidArgument("Case \(index + 1) is not an object.")
+            }
             do throws(Status) {
                 cases.append(try RulesCase(members, number: index + 1))
             } catch {
@@ -70,7 +72,7 @@ package struct RulesCase {
 
     // MARK: Members
 
-    /// `/databases/D/documents/…`, or what stands behind that.
+    /// `/databases/D/documents/…`, or only the path after that.
     private static func path(_ string: String) throws(Status) -> (database: String, path: ResourcePath) {
         var segments = string.split(separator: "/").map { URLCoding.decode($0) ?? String($0) }
         var database = DatabaseName.defaultDatabase
@@ -104,7 +106,7 @@ package struct RulesCase {
             }
             if case .string(let string)? = argument["exactValue"] {
                 let path = try Self.path(string).path
-                // An exists() beside a get() says no more than that.
+                // An exists() next to a get() adds nothing.
                 if before[path] == nil || !fields.isEmpty { before[path] = fields }
             } else {
                 anywhere = fields
@@ -124,7 +126,7 @@ package struct RulesCase {
         guard case .string(let string)? = request["time"] else { return FieldTransform.serverTime(SystemClock().now()) }
         guard let instant = RFC3339.parse(string),
             let time = Timestamp(seconds: instant.seconds, nanoseconds: Int64(instant.nanoseconds))
-        else { throw .invalidArgument("\"time\" is no RFC 3339 time.") }
+        else { throw .invalidArgument("\"time\" is not an RFC 3339 time.") }
         return time
     }
 
@@ -171,12 +173,12 @@ package struct RulesCase {
             guard case .map(let write) = write, case .string(let string)? = write["path"] else {
                 throw .invalidArgument("A write has no \"path\".")
             }
-            let place = try Self.path(string)
-            paths.append(place)
+            let location = try Self.path(string)
+            paths.append(location)
             if case .map(let fields)? = write["data"] {
-                after[place.path] = .some(fields)
+                after[location.path] = .some(fields)
             } else {
-                after[place.path] = .some(nil)
+                after[location.path] = .some(nil)
             }
         }
         requests = paths.map { database, path in
@@ -192,8 +194,8 @@ package struct RulesCase {
 
     // MARK: Judgement
 
-    /// - Parameter observer: told of every evaluation.
-    /// - Throws: what stands in the way of a judgement.
+    /// - Parameter observer: notified of every evaluation.
+    /// - Throws: the error that prevents a judgement.
     package func run(_ ruleset: Ruleset, observer: (any RulesObserver)? = nil) throws(Status) -> Outcome {
         let reader = CaseReader(before, after, anywhere)
         let access = RulesAccess(

@@ -4,9 +4,9 @@ import HearthModel
 import HearthRules
 import Synchronization
 
-/// Security rules that lie in files, read again when they change. A file that is broken leaves the rules before it in force.
+/// Security rules in files, read again when they change. After an error in a file the previous rules stay in force.
 package final class RulesFiles: Sendable {
-    /// What of a file tells that it has changed.
+    /// The properties of a file that change with its contents.
     private struct Stamp: Equatable {
         var node: UInt
         var size: Int
@@ -26,8 +26,8 @@ package final class RulesFiles: Sendable {
         self.log = log
     }
 
-    /// Reads all files, before the server takes requests.
-    /// - Throws: INVALID_ARGUMENT with what is wrong in them, FAILED_PRECONDITION for one that isn't there.
+    /// Reads all files, before the server accepts requests.
+    /// - Throws: INVALID_ARGUMENT with the errors of the files, FAILED_PRECONDITION for a missing file.
     package func load() throws(Status) {
         for (database, path) in paths.sorted(by: { $0.key < $1.key }) {
             stamps.withLock { $0[path] = Self.stamp(path) }
@@ -35,7 +35,7 @@ package final class RulesFiles: Sendable {
         }
     }
 
-    /// Looks for changes. To be called now and then.
+    /// Checks for changes. To be called regularly.
     package func poll() {
         for (database, path) in paths {
             let stamp = Self.stamp(path)
@@ -50,7 +50,7 @@ package final class RulesFiles: Sendable {
                 log.info("rules reloaded", ("file", .string(path)), ("database", .string(database)))
             } catch {
                 log.error(
-                    "the rules are broken; those before them stay in force", ("file", .string(path)),
+                    "the rules are broken; the previous ones stay in force", ("file", .string(path)),
                     ("reason", .string(error.message)))
             }
         }

@@ -2,7 +2,7 @@ import HearthModel
 import HearthRules
 import HearthDocuments
 
-/// Has security rules judge a commit: each write from what is stored to what the whole commit leaves behind.
+/// Has security rules judge a commit: each write is judged from the stored state to the state after the whole commit.
 final class RulesGuard: CommitGuard {
     private let ruleset: Ruleset
     private let auth: RulesAuth?
@@ -17,7 +17,7 @@ final class RulesGuard: CommitGuard {
     }
 
     func check(_ commit: GuardedCommit) throws(Status) {
-        // `request.time` is what a server timestamp of the same commit writes.
+        // `request.time` equals the server timestamps of the same commit.
         let time = FieldTransform.serverTime(commit.requestTime)
         let isBatch = commit.isBatch
         let accesses = RulesAccess(
@@ -30,7 +30,7 @@ final class RulesGuard: CommitGuard {
             var request = RulesRequest(
                 method: .get, database: database.database, path: path, auth: auth, time: time, resource: stored)
             if !Self.isVerification(write) {
-                // Several writes of one document are one step, from what is stored to what they leave together.
+                // Several writes of one document are judged as one change, from the stored state to the final state.
                 if isBatch, !judged.insert(path).inserted { continue }
                 let final = try reader.document(path, isAfter: true)
                 request.method = Self.method(of: write, from: stored, to: final)
@@ -40,12 +40,12 @@ final class RulesGuard: CommitGuard {
         }
     }
 
-    /// A write that only looks needs the right to read.
+    /// A write that only verifies needs the right to read.
     private static func isVerification(_ write: Write) -> Bool {
         if case .verify = write.operation { true } else { false }
     }
 
-    /// As what a step is judged: a precondition says what its client believes to be stored.
+    /// The method to judge: a precondition states what its client assumes to be stored.
     private static func method(of write: Write, from stored: RulesDocument?, to final: RulesDocument?) -> RulesMethod {
         if final == nil { return .delete }
         switch write.precondition {
@@ -55,7 +55,7 @@ final class RulesGuard: CommitGuard {
     }
 }
 
-/// Shows rules the states before and after a commit.
+/// Gives rules the states before and after a commit.
 private final class CommitReader: DocumentReader {
     private let commit: GuardedCommit
 

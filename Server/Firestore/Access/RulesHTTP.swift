@@ -4,8 +4,8 @@ import HearthNetwork
 import HearthRules
 import HearthWire
 
-/// `PUT /emulator/v1/projects/P:securityRules`: replaces the rules of a project while the server runs, as the rules testing
-/// libraries do. Part of what is served for local development only.
+/// `PUT /emulator/v1/projects/P:securityRules`: replaces the rules of a project while the server runs, as the rules
+/// testing libraries do. Only on servers for local development.
 package struct RulesHTTP: HTTPExtension {
     private let rules: RulesRegistry
 
@@ -37,7 +37,7 @@ package struct RulesHTTP: HTTPExtension {
         return true
     }
 
-    /// What the project's requests have reached of its rules.
+    /// The coverage of the project's rules by requests.
     private func answer(_ exchange: HTTPExchange, _ project: String, isPage: Bool) {
         let string = rules.measured(project)?.withCoverage { isPage ? RulesCoveragePage.html($0) : $0.json() }
         let type = isPage ? "text/html; charset=utf-8" : "application/json; charset=UTF-8"
@@ -49,7 +49,7 @@ package struct RulesHTTP: HTTPExtension {
             body: Array((string ?? missing).utf8))
     }
 
-    /// - Returns: the body of the answer.
+    /// - Returns: the response body.
     private func replace(_ project: String, _ body: [UInt8]) throws(Status) -> [UInt8] {
         let request = try PlainJSON.object(body)
         guard case .map(let source)? = request["rules"], case .array(let files)? = source["files"],

@@ -2,17 +2,18 @@ import HearthModel
 import HearthRules
 import Synchronization
 
-/// The security rules of all databases. Replaced as a whole, while requests go on with those that they began with.
+/// The security rules of all databases. They are replaced as a whole; running requests continue with the rules that
+/// they began with.
 package final class RulesRegistry: Sendable {
     private struct State {
-        /// From the project's files, by database id; they hold in every project.
+        /// From the project's files, by database id; they apply to every project.
         var files: [String: Ruleset] = [:]
-        /// Set over HTTP, by project; they hold in all of its databases.
+        /// Set over HTTP, by project; they apply to all of its databases.
         var projects: [String: Measured] = [:]
         var observers: [@Sendable () -> Void] = []
     }
 
-    /// Rules that are being developed: what their expressions come to is counted.
+    /// Rules under development: the values of their expressions are counted.
     final class Measured: Sendable {
         let ruleset: Ruleset
         private let coverage: Mutex<RulesCoverage>
@@ -31,15 +32,15 @@ package final class RulesRegistry: Sendable {
 
     package init() {}
 
-    /// Whether nobody has said who may do what.
+    /// Whether no rules are set.
     var isEmpty: Bool { state.withLock { $0.files.isEmpty && $0.projects.isEmpty } }
 
-    /// Nil when nothing is said of a database.
+    /// Nil when no rules are set for a database.
     func ruleset(of database: DatabaseName) -> Ruleset? {
         state.withLock { $0.projects[database.project]?.ruleset ?? $0.files[database.database] }
     }
 
-    /// Has `observer` told of every later change, from any thread.
+    /// Notifies `observer` of every later change, from any thread.
     func observe(_ observer: @escaping @Sendable () -> Void) {
         state.withLock { $0.observers.append(observer) }
     }
@@ -52,7 +53,7 @@ package final class RulesRegistry: Sendable {
         change { $0.projects[project] = Measured(ruleset) }
     }
 
-    /// Nil when the rules of a project weren't set over HTTP.
+    /// Nil when the rules of a project were not set over HTTP.
     func measured(_ project: String) -> Measured? { state.withLock { $0.projects[project] } }
 
     private func change(_ body: (inout State) -> Void) {

@@ -2,21 +2,21 @@ import HearthModel
 import HearthRules
 import HearthDocuments
 
-/// Shows rules the state that a request reads.
+/// Gives rules the state that a request reads.
 ///
-/// Documents that rules themselves ask for are kept, so that many judgements about one state read each of them once.
+/// Documents that rules request are cached, so that many judgements about one state read each of them once.
 final class StateReader: DocumentReader {
     let view: ReadView
     private var documents: [ResourcePath: RulesDocument?] = [:]
 
-    /// Of documents that may be large.
+    /// The most cached documents, because they may be large.
     private static let documentsMax = 16
 
     private let allowance: DecodingAllowance?
     private let check: () throws(Status) -> Void
 
     /// - Parameters:
-    ///   - decodedBytesMax: of stored documents that rules may make the reader decode; more fails with
+    ///   - decodedBytesMax: the stored bytes that rules may make the reader decode; more fails with
     ///     `WorkMeter.isHeavier`.
     ///   - check: called before each document; ends the judgement when it throws.
     init(
@@ -27,10 +27,10 @@ final class StateReader: DocumentReader {
         allowance = decodedBytesMax == .max ? nil : DecodingAllowance(bytesMax: decodedBytesMax)
     }
 
-    /// Gives another judgement as much as the one before had.
+    /// Resets the allowance for the next judgement.
     func renewAllowance() { allowance?.renew() }
 
-    /// A document that is itself judged.
+    /// A document that is itself being judged.
     func resource(_ path: ResourcePath) throws(Status) -> RulesDocument? {
         try check()
         guard let document = try view.document(path) else { return nil }
@@ -38,7 +38,7 @@ final class StateReader: DocumentReader {
         return RulesDocument(path: path, document, allowance)
     }
 
-    /// A read changes nothing: before and after are the same.
+    /// A read changes nothing: the states before and after are equal.
     func document(_ path: ResourcePath, isAfter: Bool) throws(Status) -> RulesDocument? {
         if let known = documents[path] { return known }
         if documents.count >= Self.documentsMax { documents = [:] }

@@ -4,7 +4,7 @@ import HearthEngine
 import HearthDocuments
 import HearthWire
 
-/// What rules may make a thread read and decode of stored documents, in bytes that are decoded.
+/// The number of stored bytes that rules may make a thread read and decode.
 final class DecodingAllowance {
     private let bytesMax: Int
     private var bytesLeft: Int
@@ -14,22 +14,22 @@ final class DecodingAllowance {
         bytesLeft = bytesMax
     }
 
-    /// For another judgement.
+    /// Resets the allowance for the next judgement.
     func renew() { bytesLeft = bytesMax }
 
-    /// To read a document takes about as long as to decode this part of it.
+    /// Reading a document costs about as much as decoding this part of it.
     static let readBytesPerByte = 16
-    /// Names that are looked at on the way to one take about as long as a byte to decode.
+    /// Passing this many names on the way to a field costs about as much as decoding a byte.
     static let namesPerByte = 2
 
-    /// - Throws: `WorkMeter.isHeavier` when it is used up.
+    /// - Throws: `WorkMeter.isHeavier` when the allowance is used up.
     func charge(_ bytes: Int) throws(Status) {
         bytesLeft -= bytes
         if bytesLeft < 0 { throw WorkMeter.isHeavier }
     }
 }
 
-/// Fields in wire form, for rules that look at few of them.
+/// Encoded fields, for rules that read few of them.
 private final class StoredFields: LargeFields {
     private let reader: FieldsReader
     private let allowance: DecodingAllowance?
@@ -63,7 +63,7 @@ private final class StoredFields: LargeFields {
 }
 
 extension RulesDocument {
-    /// - Parameter allowance: for what is decoded; nil for any amount.
+    /// - Parameter allowance: the limit on decoding; nil for none.
     convenience init(path: ResourcePath, _ document: StoredDocument, _ allowance: DecodingAllowance? = nil) {
         if document.fields.count > Self.decodedBytesMax {
             self.init(path: path, large: StoredFields(document.fields, allowance))
@@ -75,6 +75,6 @@ extension RulesDocument {
         }
     }
 
-    /// Of fields in wire form, and of a map in them, that are decoded as a whole for one member.
+    /// The size up to which encoded fields, or a map in them, are decoded as a whole for one member.
     fileprivate static let decodedBytesMax = 8 << 10
 }

@@ -2,7 +2,7 @@ import HearthModel
 import HearthDocuments
 import HearthWire
 
-/// What is kept of a database beside its data, as a note in its own store.
+/// The settings of a database, stored as a note in its own store.
 struct DatabaseSettings: Sendable {
     static let note = "settings"
     static let locationDefault = "local"
@@ -17,7 +17,7 @@ struct DatabaseSettings: Sendable {
         self.init(now: now, .random(in: .min ... .max), .random(in: .min ... .max))
     }
 
-    /// Of a database that doesn't exist, and keeps none: always the same ones.
+    /// The settings of a database that does not exist: always the same values.
     init(ofMissing name: DatabaseName, now: Timestamp) {
         var hashes: (UInt64, UInt64) = (0xCBF2_9CE4_8422_2325, 0x9AE1_6A3B_2F90_404F)
         for byte in name.string.utf8 {
@@ -28,7 +28,7 @@ struct DatabaseSettings: Sendable {
     }
 
     private init(now: Timestamp, _ first: UInt64, _ second: UInt64) {
-        // As version 4 of RFC 9562 wants it.
+        // The version and variant bits of version 4. Source: RFC 9562.
         var (high, low) = (first, second)
         high = high & ~0xF000 | 0x4000
         low = low & ~(3 << 62) | 2 << 62
@@ -80,14 +80,14 @@ struct DatabaseSettings: Sendable {
     }
 }
 
-/// Databases as things of their own.
+/// Administration of databases.
 extension AdminService {
     private func exists(_ name: DatabaseName) throws(Status) -> Bool {
         try directory.exists(name)
     }
 
-    /// The default database is there even before anything was written to it; others come into being by their first use
-    /// or by `createDatabase`.
+    /// The default database exists before anything is written to it; others are created by their first use or by
+    /// `createDatabase`.
     private func existing(_ name: DatabaseName) throws(Status) -> Database {
         if name.database != DatabaseName.defaultDatabase, try !exists(name) {
             throw .notFound("The database \(name.database) does not exist for project \(name.project).")
@@ -95,7 +95,7 @@ extension AdminService {
         return try directory.database(name)
     }
 
-    /// The settings of a database; made up, and kept, when nobody has asked for them before.
+    /// The settings of a database; created and stored at the first request.
     private func settings(
         of database: Database, _ change: @escaping @Sendable (inout DatabaseSettings) throws(Status) -> Void,
         _ answer: @escaping Answer<DatabaseMessage>
@@ -129,12 +129,12 @@ extension AdminService {
         background({ answer(.failure($0)) }) { [self] in
             do throws(Status) {
                 let database = try existing(name)
-                // A look at what isn't there makes nothing.
+                // Reading the settings of a missing database creates nothing.
                 if !database.exists {
                     let settings = DatabaseSettings(ofMissing: name, now: startTime)
                     return answer(.success(settings.message(name, now: clock.now())))
                 }
-                // A look at what is there costs no commit.
+                // Reading existing settings costs no commit.
                 if let settings = try present(database) {
                     return answer(.success(settings.message(name, now: clock.now())))
                 }
@@ -155,7 +155,7 @@ extension AdminService {
             var response = ListDatabasesResponse()
             for name in names {
                 let database = try directory.database(name)
-                // Deleted since its name was read.
+                // Deleted after its name was read.
                 if !database.exists { continue }
                 let settings: DatabaseSettings
                 do throws(Status) {
@@ -230,14 +230,14 @@ extension AdminService {
             isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
         }
         let groups = bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-        let looksRandom = groups.map(\.count) == [8, 4, 4, 4, 12] && groups.joined().allSatisfy(isHexadecimal)
+        let isUUID = groups.map(\.count) == [8, 4, 4, 4, 12] && groups.joined().allSatisfy(isHexadecimal)
         guard (4...63).contains(bytes.count), let first = bytes.first, isLetter(first), let last = bytes.last,
-            isLetter(last) || isDigit(last), !looksRandom,
+            isLetter(last) || isDigit(last), !isUUID,
             bytes.allSatisfy({ isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "-") })
         else {
             throw .invalidArgument(
                 "Invalid database id \"\(id)\": expected (default), or 4 to 63 lower-case letters, digits and hyphens that "
-                    + "begin with a letter, end with a letter or digit and are no UUID.")
+                    + "begin with a letter, end with a letter or digit and are not a UUID.")
         }
     }
 

@@ -35,9 +35,9 @@ extension AdminService {
         answer(.success(ListFieldsResponse(fields: page.items, nextPageToken: page.next)))
     }
 
-    /// Which parts of a field a request changes.
+    /// The parts of a field that a request changes.
     private struct FieldChange: Sendable {
-        /// Nil: left as they are. Some nil: back to what is inherited.
+        /// Nil: unchanged. Some nil: reset to the inherited indexes.
         var indexes: [FieldOverride.Index]??
         var isTimeToLive: Bool?
 
@@ -116,13 +116,13 @@ extension AdminService {
         _ catalog: IndexCatalog, _ name: FieldName, _ change: FieldChange
     ) throws(Status) -> [FieldOverride] {
         let collectionID = name.group.collectionID
-        let place = catalog.overrides.firstIndex {
+        let position = catalog.overrides.firstIndex {
             $0.path == name.path && UTF8Order.equal($0.collectionID, collectionID)
         }
-        let present = place.map { catalog.overrides[$0] }
+        let present = position.map { catalog.overrides[$0] }
         let inherited = catalog.inheritedOverride(for: name.path, in: collectionID)
         let view = FieldView(catalog: catalog, database: name.group.database)
-        // A field that only has a time-to-live keeps the indexes that it would have without.
+        // A field that only has a time-to-live policy keeps the indexes that it inherits.
         var own = present?.indexes
         if let present, present.isTimeToLive, view.isInherited(present.indexes, inherited) { own = nil }
         if let indexes = change.indexes { own = indexes }
@@ -132,7 +132,7 @@ extension AdminService {
                 "The collection group \(collectionID) has a time-to-live field already: \(other).")
         }
         var overrides = catalog.overrides
-        if let place { overrides.remove(at: place) }
+        if let position { overrides.remove(at: position) }
         if own == nil, !isTimeToLive { return overrides }
         if overrides.count >= Limits.fieldOverridesMax {
             throw .resourceExhausted(
@@ -165,18 +165,18 @@ extension AdminService {
 }
 
 extension FieldView {
-    /// The indexes that a field has, its own or inherited ones, under its own name.
+    /// The indexes of a field, its own or inherited ones, under its own name.
     fileprivate func indexes(_ name: FieldName) -> [IndexMessage] {
         let path = name.path?.string ?? "*"
         return (message(name).indexConfig?.indexes ?? []).map { index in
             var index = index
-            for place in index.fields.indices { index.fields[place].fieldPath = path }
+            for position in index.fields.indices { index.fields[position].fieldPath = path }
             return index
         }
     }
 }
 
-/// The filters that `ListFields` knows. Source: ListFieldsRequest.filter.
+/// The supported filters of `ListFields`. Source: ListFieldsRequest.filter.
 private struct FieldFilter {
     var isConfigured = false
     var isTimeToLive = false

@@ -3,7 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthWire
 
-/// The REST routes of the admin services, beside those of the data.
+/// The REST routes of the admin services.
 package struct AdminHTTP: HTTPExtension {
     let admin: AdminService
     let observer: RequestObserver
@@ -19,7 +19,7 @@ package struct AdminHTTP: HTTPExtension {
 
     package func begin(_ exchange: HTTPExchange) -> Bool {
         let path = exchange.head.path
-        // The data's own routes are most requests.
+        // Most requests are for documents.
         if RESTRouter.isOfDocuments(path) { return false }
         guard path.hasPrefix("/v1/projects/") else { return false }
         var raw = Array(URLCoding.segments(path).dropFirst(2))
@@ -35,7 +35,8 @@ package struct AdminHTTP: HTTPExtension {
                 observation: observer.begin(.admin, .rest, remote: exchange.head.remoteAddress))
             do throws(Status) {
                 let identity = try result.get()
-                // Nobody else's body is collected. The method asks again, for what its message names and for what it does.
+                // Only an administrator's body is collected. The method checks again, for the resource that its message
+                // names and for its effect.
                 try access.requireAdministrator(identity, of: .project(URLCoding.decode(raw[1]) ?? ""), .reads)
                 try serve(exchange, raw, verb, identity, call)
             } catch {

@@ -1,10 +1,10 @@
 import HearthModel
 import HearthWire
 
-/// One method of the admin services: what serves it, and what its caller must be allowed to do.
+/// One method of the admin services: its implementation, and the permission that its caller needs.
 ///
-/// `effect` and `resource` have no defaults. A method that does not say whether it changes something, or whose project it
-/// concerns, does not compile; and there is no other way to a method than `AdminService.perform`, which asks for both.
+/// `effect` and `resource` have no defaults: a method that does not state its effect, or its project, does not compile.
+/// Methods run only through `AdminService.perform`, which checks both.
 struct AdminMethod<Request: WireMessage & Sendable, Response: WireMessage & Sendable>: AnyAdminMethod {
     package typealias Body =
         @Sendable (AdminService) -> (Request, @escaping AdminService.Answer<Response>) throws(Status) -> Void
@@ -12,7 +12,7 @@ struct AdminMethod<Request: WireMessage & Sendable, Response: WireMessage & Send
     /// The gRPC path.
     let path: String
     let effect: AdministratorEffect
-    /// The name in a request that says which project it concerns: `projects/P`, or of something in that project.
+    /// The name in a request that identifies the project: `projects/P`, or the name of a resource in that project.
     let resource: @Sendable (Request) -> String
     let body: Body
 
@@ -28,7 +28,7 @@ struct AdminMethod<Request: WireMessage & Sendable, Response: WireMessage & Send
 
     var request: any WireMessage.Type { Request.self }
 
-    /// Whether it looks into a database, which may have to be opened first: not on an event loop.
+    /// Whether the method reads a database, which may have to be opened first: not on an event loop.
     var concernsDatabase: Bool { path.utf8.starts(with: AdminMethods.admin.utf8) }
 
     func serve(
@@ -39,7 +39,7 @@ struct AdminMethod<Request: WireMessage & Sendable, Response: WireMessage & Send
     }
 }
 
-/// A method over bytes: what gRPC calls.
+/// A method on encoded messages, for gRPC.
 protocol AnyAdminMethod: Sendable {
     var path: String { get }
     /// The type of its messages.
@@ -53,10 +53,10 @@ protocol AnyAdminMethod: Sendable {
 
 extension AdminService {
     typealias BytesAnswer = @Sendable (Result<[UInt8], Status>) -> Void
-    /// Fails with PERMISSION_DENIED when the caller may not do this to that.
+    /// Fails with PERMISSION_DENIED when the caller does not have the permission for this resource and effect.
     typealias Permit = (_ resource: AdministeredResource, _ effect: AdministratorEffect) throws(Status) -> Void
 
-    /// Runs a method for a caller. Both gRPC and REST come through here.
+    /// Runs a method for a caller, for both gRPC and REST.
     func perform<Request, Response>(
         _ method: AdminMethod<Request, Response>, _ request: Request, _ permit: Permit,
         _ answer: @escaping Answer<Response>
@@ -69,7 +69,7 @@ extension AdminService {
         }
     }
 
-    /// The project in a resource name; empty, which is no project's name, when there is none.
+    /// The project in a resource name; empty, which is never a project's name, when it has none.
     private static func project(named name: String) -> String {
         let segments = name.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 2, omittingEmptySubsequences: false)
         guard segments.count >= 2, segments[0].elementsEqual("projects".utf8) else { return "" }

@@ -43,7 +43,7 @@ enum AdminMethods {
     static let getLocation = AdminMethod(
         locations + "GetLocation", .reads, resource: \.name, AdminService.getLocation)
 
-    /// What gRPC serves.
+    /// The methods that gRPC serves.
     static let all: [any AnyAdminMethod] = [
         createIndex, listIndexes, getIndex, deleteIndex, getField, updateField, listFields, createDatabase, getDatabase,
         listDatabases, updateDatabase, deleteDatabase, bulkDeleteDocuments, getOperation, listOperations,

@@ -4,7 +4,7 @@ import HearthWire
 /// The name of a collection group: `projects/P/databases/D/collectionGroups/G`.
 struct CollectionGroupName: Hashable {
     var database: DatabaseName
-    /// `-` for all, in lists; `__default__` for what holds where nothing else is said.
+    /// `-` for all, in lists; `__default__` for the inherited settings.
     var collectionID: String
 
     static let all = "-"
@@ -23,7 +23,7 @@ struct CollectionGroupName: Hashable {
         self = name
     }
 
-    /// Takes the name apart from what follows it.
+    /// Splits the name and the segments after it.
     fileprivate static func split(_ string: String) throws(Status) -> (CollectionGroupName, rest: [String]) {
         let segments = string.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(Substring($0)) }
@@ -42,10 +42,10 @@ struct CollectionGroupName: Hashable {
         )
     }
 
-    /// A name that means one group.
+    /// Fails unless the name is of one group.
     func checkSingle() throws(Status) {
         if collectionID == Self.all {
-            throw .invalidArgument("\"-\" stands for all collection groups and only fits in lists.")
+            throw .invalidArgument("\"-\" means all collection groups and is only allowed in lists.")
         }
     }
 }
@@ -60,7 +60,7 @@ struct IndexName {
         self.id = id
     }
 
-    /// - Throws: NOT_FOUND for an id that was never given out.
+    /// - Throws: NOT_FOUND for an id that was never assigned.
     init(parsing string: String) throws(Status) {
         let (group, rest) = try CollectionGroupName.split(string)
         guard rest.count == 2, rest[0] == "indexes" else {
@@ -75,7 +75,7 @@ struct IndexName {
 
     static func notFound(_ string: String) -> Status { .notFound("Index \"\(string)\" not found.") }
 
-    /// Ids are opaque, and look like those of the service: a protobuf with one number, as base64.
+    /// Ids are opaque, in the format of Google's service: a protobuf with one number, as base64.
     static func encode(_ id: UInt32) -> String {
         var writer = ProtobufWriter()
         writer.varint(8)
@@ -109,7 +109,7 @@ struct FieldName {
         let (group, rest) = try CollectionGroupName.split(string)
         guard rest.count >= 2, rest[0] == "fields" else { throw .invalidArgument("Invalid field name \"\(string)\".") }
         self.group = group
-        // A quoted field may hold a slash.
+        // A quoted field may contain a slash.
         let path = rest[1...].joined(separator: "/")
         if path != "*" {
             let parsed = try FieldPath(parsing: path)

@@ -14,7 +14,7 @@ extension AdminService {
         _ request: ListOperationsRequest, _ answer: @escaping Answer<ListOperationsResponse>
     ) throws(Status) {
         if !request.filter.isEmpty { throw .invalidArgument("Filters on operations are not supported.") }
-        // The proto's documentation names the collection's parent, REST the collection itself.
+        // In the documentation of the proto the name is the collection's parent, in REST the collection itself.
         var name = request.name
         if name.hasSuffix("/operations") { name.removeLast("/operations".count) }
         let database = try DatabaseName(parsing: name)
@@ -40,7 +40,7 @@ extension AdminService {
 
     // MARK: Locations
 
-    /// There is one place: where the server runs.
+    /// The only location is the server.
     private static func location(_ project: String, _ id: String) -> LocationMessage {
         LocationMessage(
             name: "projects/\(project)/locations/\(id)", locationId: id, displayName: "This server",

@@ -3,13 +3,13 @@ import HearthWire
 
 /// The REST form of the admin services. Source: the `http` options of google/firestore/admin/v1/firestore_admin.proto.
 extension AdminService {
-    /// A REST request, taken apart.
+    /// A parsed REST request.
     struct RESTRequest: Sendable {
         var method: String
-        /// What follows `/v1/`, decoded, with the last one's `:verb` split off.
+        /// The decoded segments after `/v1/`; the `:verb` of the last one is removed.
         var segments: [String]
         var verb: String
-        /// Without those of the transport.
+        /// Without the parameters of the transport.
         var parameters: [(name: String, value: String)]
         var body: [UInt8]
         var options: JSONOptions
@@ -27,14 +27,14 @@ extension AdminService {
         }
     }
 
-    /// What a verb and a path mean.
+    /// The method that a verb and a path select.
     enum Route {
         case createIndex, listIndexes, getIndex, deleteIndex
         case listFields, getField, updateField
         case createDatabase, listDatabases, getDatabase, updateDatabase, deleteDatabase
         case bulkDelete, listOperations, getOperation, deleteOperation, cancelOperation
         case listLocations, getLocation
-        /// A method that the service has and Hearth has not.
+        /// A method of Google's service that Hearth does not have.
         case absent(String)
     }
 
@@ -44,7 +44,7 @@ extension AdminService {
 
     /// - Parameters:
     ///   - segments: decoded or not; only their number and the fixed ones matter.
-    /// - Returns: nil when no binding fits.
+    /// - Returns: nil when no binding matches.
     static func route(method: String, segments: [String], verb: String) -> Route? {
         guard segments.count >= 3, segments[0] == "projects" else { return nil }
         let count = segments.count
@@ -114,8 +114,8 @@ extension AdminService {
     // MARK: Serving
 
     /// Serves a request.
-    /// - Parameter permit: asked before anything is done.
-    /// - Returns: false, and `answer` is not called, when the request is none of these services'.
+    /// - Parameter permit: called before anything is done.
+    /// - Returns: false, without calling `answer`, when the request does not belong to these services.
     func serve(
         _ request: RESTRequest, _ permit: Permit, _ answer: @escaping @Sendable (Result<[UInt8], Status>) -> Void
     ) -> Bool {

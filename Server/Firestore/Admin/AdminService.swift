@@ -4,16 +4,16 @@ import HearthDocuments
 import HearthWire
 import Synchronization
 
-/// google.firestore.admin.v1.FirestoreAdmin, with google.longrunning.Operations and the locations: what each method does,
-/// whether it comes as REST or as gRPC.
+/// google.firestore.admin.v1.FirestoreAdmin, with google.longrunning.Operations and the locations: the implementation
+/// of each method, for REST and gRPC.
 ///
-/// Methods take a request message and answer through a closure, from any thread. What the service does over minutes is an
-/// operation here as well; most are over in milliseconds.
-/// Source: google/firestore/admin/v1/firestore_admin.proto.
+/// Methods take a request message and respond through a closure, from any thread. Where Google's service uses
+/// long-running operations, so does Hearth; most end within milliseconds. Source:
+/// google/firestore/admin/v1/firestore_admin.proto.
 package struct AdminService: Sendable {
     package typealias Answer<Message> = @Sendable (Result<Message, Status>) -> Void
 
-    /// Runs a job, or says why it never will.
+    /// Runs a job, or reports why it never will.
     package typealias Background =
         @Sendable (
             _ refused: @escaping @Sendable (Status) -> Void, _ job: @escaping @Sendable () -> Void
@@ -23,7 +23,7 @@ package struct AdminService: Sendable {
     let clock: any Clock
     let operations: OperationTable
     let startTime: Timestamp
-    /// Runs what waits for the disk, away from the event loops.
+    /// Runs work that waits for the disk, outside the event loops.
     let background: Background
 
     package init(
@@ -37,7 +37,7 @@ package struct AdminService: Sendable {
         startTime = clock.now()
     }
 
-    /// Runs a method's body away from the loop; a refusal becomes the answer.
+    /// Runs a method's body outside the loop; an error becomes the response.
     func inBackground<Message>(
         _ answer: @escaping Answer<Message>, _ body: @escaping @Sendable () throws(Status) -> Message
     ) {
@@ -50,7 +50,7 @@ package struct AdminService: Sendable {
         }
     }
 
-    /// Runs what answers itself unless it throws away from the loop.
+    /// Runs a body that responds itself, outside the loop; if it throws, the error becomes the response.
     func inBackground<Message>(
         of answer: @escaping Answer<Message>, _ body: @escaping @Sendable () throws(Status) -> Void
     ) {
@@ -59,10 +59,10 @@ package struct AdminService: Sendable {
         }
     }
 
-    /// The items of one page of a list, and the token of the next.
+    /// The items of one page of a list, and the token of the next page.
     /// - Parameters:
-    ///   - key: by which the items are ordered.
-    ///   - list: what the list is of; a token of another one is refused.
+    ///   - key: the sort key of the items.
+    ///   - list: identifies the list; a token of another list fails with INVALID_ARGUMENT.
     static func page<Item>(
         _ items: [Item], key: (Item) -> String, size: Int32, token: String, list: [String]
     ) throws(Status) -> (items: [Item], next: String) {

@@ -5,7 +5,7 @@ import HearthWire
 
 /// Deletion of whole collection groups.
 extension AdminService {
-    /// Documents that one commit deletes.
+    /// The number of documents that one commit deletes.
     private static let stepDocuments = 200
 
     package func bulkDeleteDocuments(
@@ -25,12 +25,12 @@ extension AdminService {
         answer(.success(operation))
         let run = BulkDelete(
             service: self, database: database, operation: operation.name, metadata: metadata, isCancelled: isCancelled)
-        // No ids mean all documents.
+        // Without ids the request deletes all documents.
         let groups = request.collectionIds.isEmpty ? [nil] : request.collectionIds.map(Optional.some)
         run.next(groups[...], after: nil, deleted: 0)
     }
 
-    /// One deletion under way: a step at a time, each a commit of its own.
+    /// One deletion in progress: in steps, each with its own commit.
     private struct BulkDelete: Sendable {
         let service: AdminService
         let database: Database

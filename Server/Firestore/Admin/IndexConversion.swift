@@ -5,12 +5,12 @@ import HearthDocuments
 import HearthWire
 
 extension IndexField {
-    /// - Throws: INVALID_ARGUMENT unless exactly one mode that the Standard edition has is set.
+    /// - Throws: INVALID_ARGUMENT unless exactly one mode of the Standard edition is set.
     init(_ message: IndexMessage.IndexField) throws(Status) {
         let path = try FieldPath(parsing: message.fieldPath)
         if message.searchConfig != nil {
             throw .invalidArgument(
-                "The field \(path) asks for a search index, which belongs to the Enterprise edition.")
+                "The field \(path) has a search index, which belongs to the Enterprise edition.")
         }
         if let order = message.order, order != .unspecified {
             self.init(path: path, kind: order == .descending ? .descending : .ascending)
@@ -23,7 +23,7 @@ extension IndexField {
         }
     }
 
-    /// - Parameter path: `*` where the field stands for all.
+    /// - Parameter path: `*` where the field means all fields.
     func message(path: String? = nil) -> IndexMessage.IndexField {
         var message = IndexMessage.IndexField(fieldPath: path ?? self.path.string)
         switch kind {
@@ -38,7 +38,7 @@ extension IndexField {
 }
 
 extension IndexDefinition.Scope {
-    /// - Parameter unspecified: what holds when the message says nothing.
+    /// - Parameter unspecified: the scope when the message has none.
     init(_ message: IndexMessage.QueryScope, unspecified: IndexDefinition.Scope?) throws(Status) {
         switch message {
         case .collection: self = .collection
@@ -54,7 +54,7 @@ extension IndexDefinition.Scope {
 }
 
 extension IndexDefinition {
-    /// The definition that a request to create an index means.
+    /// The definition in a request to create an index.
     init(creating message: IndexMessage, in collectionID: String) throws(Status) {
         if message.apiScope != .anyApi {
             throw .invalidArgument("The apiScope must be ANY_API in a database of the Standard edition.")
@@ -88,7 +88,7 @@ extension FieldOverride {
                 throw .invalidArgument("Each index of a field must have exactly one field.")
             }
             let expected = path?.string ?? "*"
-            // The name may be left out, and `*` is no path.
+            // The name may be omitted, and `*` is not a path.
             if field.fieldPath.isEmpty || field.fieldPath == "*" { field.fieldPath = path == nil ? "a" : expected }
             let parsed = try IndexField(field)
             if let path, parsed.path != path {
@@ -108,7 +108,7 @@ extension FieldOverride {
     }
 }
 
-/// A field as the admin API shows it.
+/// A field in the format of the admin API.
 struct FieldView {
     let catalog: IndexCatalog
     let database: DatabaseName
@@ -137,7 +137,7 @@ struct FieldView {
         return message
     }
 
-    /// Whether a configuration says no more than what would hold without it.
+    /// Whether a configuration equals the inherited one.
     func isInherited(_ indexes: [FieldOverride.Index], _ inherited: FieldOverride?) -> Bool {
         Set(indexes) == Set(inherited?.indexes ?? FieldOverride.automaticIndexes)
     }

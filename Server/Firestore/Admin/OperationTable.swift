@@ -4,7 +4,7 @@ import HearthDocuments
 import HearthWire
 import Synchronization
 
-/// Long-running operations of all databases, in memory: a restart forgets them, not what they did.
+/// Long-running operations of all databases, in memory: a restart forgets the operations, not their effects.
 final class OperationTable: Sendable {
     private struct State {
         /// Newest last.
@@ -22,9 +22,9 @@ final class OperationTable: Sendable {
 
     var now: TimestampMessage { TimestampMessage(clock.now()) }
 
-    /// Enters an operation that has begun.
-    /// - Parameter cancel: stops it, when somebody asks for that.
-    /// - Throws: RESOURCE_EXHAUSTED when too many are under way.
+    /// Adds an operation that has begun.
+    /// - Parameter cancel: stops it, on a client's request.
+    /// - Throws: RESOURCE_EXHAUSTED when too many are in progress.
     func begin(
         _ database: DatabaseName, metadata: some WireMessage, cancel: (@Sendable () -> Void)? = nil
     ) throws(Status) -> OperationMessage {
@@ -36,7 +36,7 @@ final class OperationTable: Sendable {
                 guard let oldest = list.firstIndex(where: \.done) else { return nil }
                 list.remove(at: oldest)
             }
-            // The time keeps the ids of one run of the program from those of the next.
+            // The time distinguishes the ids of different runs of the program.
             let id = Base64.encodeURLSafe(Array("\(time)-\(state.next)".utf8))
             state.next += 1
             let operation = OperationMessage(name: "\(database.string)/operations/\(id)", metadata: metadata)
@@ -49,7 +49,7 @@ final class OperationTable: Sendable {
         return operation
     }
 
-    /// Notes how an operation went on or ended.
+    /// Records the progress or the end of an operation.
     func update(_ name: String, in database: DatabaseName, _ change: (inout OperationMessage) -> Void) {
         state.withLock { state in
             guard let index = state.operations[database]?.firstIndex(where: { $0.name == name }) else { return }
@@ -58,7 +58,7 @@ final class OperationTable: Sendable {
         }
     }
 
-    /// An operation that was over when it began, which nobody needs to ask for again but may.
+    /// An operation that is complete when it begins; clients may query it anyway.
     func completed(
         _ database: DatabaseName, metadata: some WireMessage, response: some WireMessage
     ) throws(Status) -> OperationMessage {
@@ -80,7 +80,7 @@ final class OperationTable: Sendable {
         state.withLock { $0.operations[database] ?? [] }
     }
 
-    /// Forgets an operation; it goes on all the same.
+    /// Forgets an operation; the operation itself continues.
     func delete(_ name: String) throws(Status) {
         let database = try Self.database(of: name)
         _ = try operation(name)

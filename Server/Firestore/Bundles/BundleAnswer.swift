@@ -3,7 +3,7 @@ import HearthConcurrency
 import HearthModel
 import HearthNetwork
 
-/// The answer to a request for a bundle: compressed or not, or only that nothing has changed.
+/// The response to a request for a bundle: compressed, uncompressed, or only that nothing has changed.
 struct BundleAnswer {
     private let answer: BundleCache.Answer
     private let definition: BundleDefinition
@@ -14,12 +14,12 @@ struct BundleAnswer {
     }
 
     /// - Parameters:
-    ///   - call: only for its end and its failures.
+    ///   - call: used only for its end and its errors.
     ///   - readers: threads that read files.
     func send(_ exchange: HTTPExchange, _ call: RESTCall, _ readers: WorkerGroup) {
         let head = exchange.head
         let isCompressed = Self.acceptsGzip(head.values("accept-encoding"))
-        // Each form has a tag of its own: a cache must not mix them.
+        // Each encoding has its own tag: a cache must not mix them.
         let tag = "\"\(answer.made.digest)\(isCompressed ? "-gzip" : "")\""
         var headers = [
             HTTPHeader("etag", tag), HTTPHeader("cache-control", cacheControl), HTTPHeader("vary", "accept-encoding"),
@@ -43,7 +43,7 @@ struct BundleAnswer {
     }
 
     private var cacheControl: String {
-        // Without an age a cache asks each time, which costs little when nothing has changed.
+        // Without an age a cache revalidates each time, which costs little when nothing has changed.
         if definition.maxAgeSeconds == 0, (definition.sharedMaxAgeSeconds ?? 0) == 0 {
             return definition.isPublic ? "public, no-cache" : "private, no-cache"
         }
@@ -54,7 +54,7 @@ struct BundleAnswer {
 
     // MARK: Headers
 
-    /// Whether `gzip` is among the codings, and not with the weight 0.
+    /// Whether `gzip` is among the codings, with a weight other than 0.
     static func acceptsGzip(_ values: [String]) -> Bool {
         for item in items(values) {
             let parts = item.split(separator: ";").map { trimmed($0).lowercased() }
@@ -65,7 +65,8 @@ struct BundleAnswer {
         return false
     }
 
-    /// Whether an entity tag is among those of `if-none-match`. The comparison is the weak one. Source: RFC 9110, 13.1.2.
+    /// Whether an entity tag is among those of `if-none-match`. The comparison is the weak one. Source: RFC 9110,
+    /// section 13.1.2.
     static func lists(_ values: [String], _ tag: String) -> Bool {
         items(values).contains { item in item == "*" || item == tag || item == "W/\(tag)" }
     }

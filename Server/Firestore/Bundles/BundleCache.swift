@@ -7,25 +7,25 @@ import HearthNetwork
 import HearthDocuments
 import Synchronization
 
-/// Makes bundles when they are asked for, and keeps them ready.
+/// Builds bundles on request, and caches them.
 ///
-/// A bundle that was made is served again within its maximum age whatever happens, and after that as long as nothing in
-/// its database has changed. Requests for one that is being made wait for it together.
+/// A cached bundle is served again until it reaches its maximum age, and after that as long as nothing in its database
+/// has changed. Concurrent requests for a bundle that is being built wait for it together.
 package final class BundleCache: Sendable {
-    /// A bundle, ready to be sent.
+    /// A built bundle.
     struct Made: Sendable {
         let plain: SpillFile
         let compressed: SpillFile
         /// The digest of the content.
         let digest: String
         let metadata: BundleMetadata
-        /// The state that it shows.
+        /// The version that it shows.
         fileprivate let version: Int64
         fileprivate let incarnation: Int64
         fileprivate let madeNanoseconds: UInt64
     }
 
-    /// A bundle for one request.
+    /// The bundle for one request.
     package struct Answer: Sendable {
         var made: Made
         /// Seconds since it was last known to be up to date.
@@ -34,17 +34,17 @@ package final class BundleCache: Sendable {
 
     package typealias Completion = @Sendable (Result<Answer, Status>) -> Void
 
-    /// Who waits for a bundle that is made.
+    /// A request that waits for a bundle.
     private struct Waiter {
         let requester: Requester
-        /// The state that it has to show at least.
+        /// The oldest version that it may show.
         let version: Int64
         let done: Completion
     }
 
     private struct Entry {
         var made: Made?
-        /// When the bundle was last known to be up to date.
+        /// The time at which the bundle was last known to be up to date.
         var currentNanoseconds: UInt64 = 0
         var usedNanoseconds: UInt64 = 0
         var isBeingMade = false
@@ -54,7 +54,7 @@ package final class BundleCache: Sendable {
     private let entries = Mutex<[String: Entry]>([:])
     private let pool = WorkerGroup(
         name: "hearth-bundle", threadsMax: Limits.bundlesBuildingMax, parkedMax: Limits.bundlesParkedMax)
-    /// Threads that read what is too large for memory.
+    /// Threads that read bundles that are too large for memory.
     let readers = WorkerGroup(name: "hearth-file", threadsMax: 2)
     private let clock: any Clock
     private let folder: String
@@ -73,13 +73,14 @@ package final class BundleCache: Sendable {
     }
 
     /// - Parameters:
-    ///   - requester: whose turn it takes to make it.
-    ///   - done: called at once and on this thread, or later and from another. Fails with RESOURCE_EXHAUSTED when too many of the
-    ///     requester's bundles wait.
+    ///   - requester: the account that the build is counted for.
+    ///   - done: called immediately and on this thread, or later and from another. Fails with RESOURCE_EXHAUSTED when
+    ///     too many of the requester's bundles wait.
     func bundle(
         _ definition: BundleDefinition, _ database: Database, for requester: Requester, _ done: @escaping Completion
     ) {
-        // Nobody must get what a definition says that came after he was let in: so another text is another bundle.
+        // A requester must not get the contents of a definition that was saved after their authorization: so another
+        // string is another bundle.
         let key = "\(database.name.string)/\(definition.id)/\(String(decoding: definition.string, as: UTF8.self))"
         let version: Int64
         do throws(Status) { version = try database.view().version } catch { return done(.failure(error)) }
@@ -93,7 +94,7 @@ package final class BundleCache: Sendable {
                 let isCurrent = made.version == version && made.incarnation == incarnation
                 let seconds = Int((now - made.madeNanoseconds) / 1_000_000_000)
                 if isCurrent { entry.currentNanoseconds = now }
-                if seconds < definition.maxAgeSeconds || isCurrent && seconds < Limits.bundleKeptSecondsMax {
+                if seconds < definition.maxAgeSeconds || isCurrent && seconds < Limits.bundleCacheSecondsMax {
                     let age = Int((now - entry.currentNanoseconds) / 1_000_000_000)
                     return Answer(made: made, ageSeconds: age)
                 }
@@ -105,11 +106,11 @@ package final class BundleCache: Sendable {
         queue(key, definition, database, for: requester)
     }
 
-    /// Each of those who wait has it made in his own turn, whoever comes first.
+    /// Queues one build for each waiting request, on its own account; the first one that starts builds the bundle.
     private func queue(
         _ key: String, _ definition: BundleDefinition, _ database: Database, for requester: Requester
     ) {
-        pool.runInSlices(for: requester, refused: { [self] in refuse(key, requester, $0) }) { [self] turn in
+        pool.runInSlices(for: requester, refused: { [self] in refuse(key, requester, $0) }) { [self] slice in
             let isMine = entries.withLock { entries in
                 guard var entry = entries[key], !entry.waiting.isEmpty, !entry.isBeingMade else { return false }
                 entry.isBeingMade = true
@@ -118,34 +119,34 @@ package final class BundleCache: Sendable {
                 return true
             }
             if !isMine { return }
-            let rest = finish(key, definition, make(definition, database, turn))
+            let rest = finish(key, definition, make(definition, database, slice))
             if let rest { queue(key, definition, database, for: rest) }
         }
     }
 
     private static func dropLeastUsed(_ entries: inout [String: Entry]) {
-        guard entries.count > Limits.bundlesKeptMax else { return }
+        guard entries.count > Limits.bundlesCachedMax else { return }
         let idle = entries.filter { !$0.value.isBeingMade && $0.value.waiting.isEmpty }
         if let oldest = idle.min(by: { $0.value.usedNanoseconds < $1.value.usedNanoseconds }) {
             entries[oldest.key] = nil
         }
     }
 
-    /// One of a requester's turns was refused: so is one of those who wait on his account.
+    /// A job of a requester was rejected: one of the requests that wait on the same account fails.
     private func refuse(_ key: String, _ requester: Requester, _ status: Status) {
         let waiter = entries.withLock { entries -> Waiter? in
             guard var entry = entries[key],
-                let place = entry.waiting.lastIndex(where: { $0.requester == requester })
+                let index = entry.waiting.lastIndex(where: { $0.requester == requester })
             else { return nil }
-            let waiter = entry.waiting.remove(at: place)
+            let waiter = entry.waiting.remove(at: index)
             entries[key] = entry.made == nil && entry.waiting.isEmpty && !entry.isBeingMade ? nil : entry
             return waiter
         }
         waiter?.done(.failure(status))
     }
 
-    /// Answers those whom what was made satisfies.
-    /// - Returns: one of those who have come meanwhile, and have to see a later state.
+    /// Responds to the requests that the result satisfies.
+    /// - Returns: the account of one of the later requests, which need a newer version.
     private func finish(_ key: String, _ definition: BundleDefinition, _ result: Result<Made, Status>) -> Requester? {
         var rest: Requester?
         let answered = entries.withLock { entries -> [Waiter] in
@@ -175,19 +176,21 @@ package final class BundleCache: Sendable {
     // MARK: Making
 
     private func make(
-        _ definition: BundleDefinition, _ database: Database, _ turn: WorkerSlice
+        _ definition: BundleDefinition, _ database: Database, _ slice: WorkerSlice
     ) -> Result<Made, Status> {
         do throws(Status) {
             let started = clock.monotonicNanoseconds()
             let deadline = started + UInt64(Limits.bundleBuildSecondsMax) * 1_000_000_000
             let view = try database.view()
             var builder = try BundleBuilder(id: definition.id, spool: BundleFileSpool(folder: folder))
-            try BundleMaking.collect(definition, from: view, into: &builder, requireIndexes: requireIndexes) {
+            try BundleBuilding.collect(definition, from: view, into: &builder, requireIndexes: requireIndexes) {
                 [clock] () throws(Status) in
                 if clock.monotonicNanoseconds() > deadline {
-                    throw Status(.deadlineExceeded, "The bundle took longer than the server makes bundles for.")
+                    throw Status(
+                        .deadlineExceeded,
+                        "The bundle took longer than \(Limits.bundleBuildSecondsMax) seconds to build.")
                 }
-                turn.giveWay()
+                slice.giveWay()
             }
             let plain = SpillFile(folder: folder)
             let compressed = SpillFile(folder: folder)
@@ -209,7 +212,7 @@ package final class BundleCache: Sendable {
     }
 }
 
-/// SHA-256 of what comes in pieces.
+/// SHA-256 of data that arrives in pieces.
 private final class ContentDigest {
     private let context = EVP_MD_CTX_new()
 
@@ -219,7 +222,7 @@ private final class ContentDigest {
 
     func add(_ piece: [UInt8]) { EVP_DigestUpdate(context, piece, piece.count) }
 
-    /// The first half of it, in hexadecimal digits: enough to tell contents apart. Ends the digest.
+    /// The first half of the digest, in hexadecimal digits: enough to distinguish contents. Ends the digest.
     var string: String {
         var digest = [UInt8](repeating: 0, count: 32)
         EVP_DigestFinal_ex(context, &digest, nil)

@@ -4,7 +4,7 @@ import HearthModel
 import HearthDocuments
 import HearthWire
 
-/// What goes into a bundle: under `bundles` in `hearth.json`, saved in a database, or in a file of its own.
+/// The contents of a bundle: under `bundles` in `hearth.json`, saved in a database, or in its own file.
 ///
 ///     {
 ///       "id": "front-page", "project": "my-app", "database": "(default)",
@@ -17,16 +17,16 @@ import HearthWire
 ///       "public": true, "maxAge": 300, "sharedMaxAge": 60
 ///     }
 ///
-/// The form of the queries' conditions is that of Firebase's own bundle builder.
+/// The queries' conditions have the form of Firebase's own bundle builder.
 package struct BundleDefinition: Sendable, Equatable {
     package struct NamedQuery: Sendable {
         package var name: String
         package var parent: ResourceName
-        /// As the user asks: not turned round for the last results.
+        /// The query as the user wrote it: not reversed for the last results.
         package var message: StructuredQueryMessage
         package var limitType: BundleQuery.LimitType
 
-        /// - Throws: INVALID_ARGUMENT when no client could load it, or the service refuses it.
+        /// - Throws: INVALID_ARGUMENT when no client could load it, or the service rejects it.
         package init(
             name: String, parent: ResourceName, message: StructuredQueryMessage, limitType: BundleQuery.LimitType
         ) throws(Status) {
@@ -37,7 +37,7 @@ package struct BundleDefinition: Sendable, Equatable {
             _ = try NormalizedQuery(try BundleQueryCheck.query(executed, parent: parent))
         }
 
-        /// What is run: for the last results the opposite order, whose results come in reverse.
+        /// The query to run: for the last results in the opposite order; the results are then reversed.
         package var executed: StructuredQueryMessage {
             get throws(Status) { limitType == .last ? try message.reversed() : message }
         }
@@ -50,11 +50,11 @@ package struct BundleDefinition: Sendable, Equatable {
     package var queries: [NamedQuery] = []
     /// Whether anybody may fetch it.
     package var isPublic = false
-    /// Seconds for which caches may keep it, and for which it isn't made anew.
+    /// Seconds for which caches may store it, and for which it is not built again.
     package var maxAgeSeconds = 0
-    /// The same for caches that serve many; nil: as `maxAgeSeconds`.
+    /// The same for shared caches; nil: as `maxAgeSeconds`.
     package var sharedMaxAgeSeconds: Int?
-    /// The definition as JSON, by which two are compared and in which it is saved.
+    /// The definition as JSON, in which it is compared and saved.
     package private(set) var string: [UInt8] = []
 
     package init(id: String, database: DatabaseName) {
@@ -74,8 +74,8 @@ package struct BundleDefinition: Sendable, Equatable {
     private static let secondsMax = 31_536_000
 
     /// - Parameters:
-    ///   - name: the id where the definition has none.
-    ///   - database: where the definition doesn't say it.
+    ///   - name: the id when the definition has none.
+    ///   - database: the database when the definition names none.
     /// - Throws: INVALID_ARGUMENT, with file, line and member.
     package init(_ value: ConfigurationValue, name: String, database fallback: DatabaseName) throws(Status) {
         for member in try value.members() where !Self.members.contains(member.name) {
@@ -117,7 +117,7 @@ package struct BundleDefinition: Sendable, Equatable {
         }
     }
 
-    /// Reads a definition that came by itself.
+    /// Reads a definition from its own file.
     /// - Parameter file: its name, for messages.
     package init(json string: [UInt8], file: String, name: String, database: DatabaseName) throws(Status) {
         if string.count > Limits.bundleDefinitionSizeBytesMax {
@@ -126,7 +126,7 @@ package struct BundleDefinition: Sendable, Equatable {
         try self.init(try ConfigurationValue(parsing: string, file: file), name: name, database: database)
     }
 
-    /// Whether a name can stand in an address as it is.
+    /// Whether a name can be part of a URL without escaping.
     package static func isName(_ name: String) -> Bool {
         (1...100).contains(name.utf8.count) && name != "." && name != ".."
             && name.utf8.allSatisfy { byte in
@@ -153,7 +153,7 @@ package struct BundleDefinition: Sendable, Equatable {
 }
 
 extension ConfigurationValue {
-    /// Says where a refused value stands.
+    /// Adds the location of a value to an error.
     func located<Result>(_ body: () throws(Status) -> Result) throws(Status) -> Result {
         do throws(Status) { return try body() } catch { throw failure(error.message) }
     }

@@ -11,23 +11,23 @@ import HearthWire
 ///     GET /v1/projects/P/databases/D/bundles             the saved definitions
 ///     GET, PUT, DELETE /v1/projects/P/databases/D/bundles/NAME
 ///
-/// A bundle shows what its definition names, whatever security rules say: so defining one needs an administrator, and so
-/// does fetching one, unless the definition is public.
+/// A bundle contains the documents of its definition, independent of security rules. Defining one therefore needs an
+/// administrator, and so does fetching one, unless the definition is public.
 package struct BundleHTTP: HTTPExtension {
     let service: FirestoreService
-    let keeper: BundleCache
-    /// Those of `hearth.json`.
+    let cache: BundleCache
+    /// The definitions of `hearth.json`.
     let definitions: [String: BundleDefinition]
-    /// The project of addresses that name none.
+    /// The project of URLs that name none.
     let project: String
     let observer: RequestObserver
 
     package init(
-        service: FirestoreService, keeper: BundleCache, definitions: [String: BundleDefinition], project: String,
+        service: FirestoreService, keeper cache: BundleCache, definitions: [String: BundleDefinition], project: String,
         observer: RequestObserver
     ) {
         self.service = service
-        self.keeper = keeper
+        self.cache = cache
         self.definitions = definitions
         self.project = project
         self.observer = observer
@@ -59,13 +59,13 @@ package struct BundleHTTP: HTTPExtension {
         service.authenticator.identify(exchange.head.firstValue("authorization"), on: exchange.loop) {
             [self] result in
             let observation = observer.begin(.bundle, .rest, remote: exchange.head.remoteAddress)
-            // It answers refusals in the form of all others.
+            // Errors have the same form as everywhere.
             let call = RESTCall(exchange, isStreaming: false, options: JSONOptions(), observation: observation)
             let identity = Result { () throws(Status) in try result.get() }
             service.answer(call) { () throws(Status) in
                 let name = try database(segments)
-                // A definition of the configuration names a database that may come into being later. Any other one has to be
-                // there, unless the caller may make it.
+                // A definition of the configuration names a database that may be created later. Any other database must
+                // exist, unless the caller may create it.
                 let configured = segments.count == 1 ? segments.last.flatMap { definitions[$0] } : nil
                 var mayCreate = true
                 if let configured {
@@ -93,10 +93,10 @@ package struct BundleHTTP: HTTPExtension {
     ) throws(Status) {
         let definition = try definition(segments, in: database)
         try permit(identity, definition)
-        keeper.bundle(definition, database, for: call.requester) { result in
+        cache.bundle(definition, database, for: call.requester) { result in
             call.onLoop {
                 switch result {
-                case .success(let answer): BundleAnswer(answer, definition).send(exchange, call, keeper.readers)
+                case .success(let answer): BundleAnswer(answer, definition).send(exchange, call, cache.readers)
                 case .failure(let status): call.finish(status)
                 }
             }
@@ -104,7 +104,7 @@ package struct BundleHTTP: HTTPExtension {
     }
 
     private func mayCreate(_ name: DatabaseName, _ identity: Result<Identity, Status>) -> Bool {
-        // Public bundles are for everybody, also where somebody may do nothing else.
+        // Public bundles are for everybody, also for clients that have no other access.
         do throws(Status) { return try service.access.mayCreate(name, try identity.get()) } catch { return false }
     }
 
@@ -114,7 +114,7 @@ package struct BundleHTTP: HTTPExtension {
             try identity.get(), of: .database(definition.database), .reads, "This bundle needs admin authentication.")
     }
 
-    /// The database of which an address's bundle is, or where its definition is saved.
+    /// The database of a bundle's URL, or the one in which its definition is saved.
     private func database(_ segments: [String]) throws(Status) -> DatabaseName {
         let name = segments.last ?? ""
         guard segments.count == 1 || segments.count == 3, BundleDefinition.isName(name) else {

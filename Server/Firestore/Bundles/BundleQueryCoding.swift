@@ -62,7 +62,9 @@ enum BundleQueryCoding {
         guard let collection = try value.member("collection") else {
             throw value.failure("A query needs \"collection\", \"collectionGroup\" or \"structuredQuery\".")
         }
-        if let wrong = try value.member("parent") { throw wrong.failure("A collection's path says where it is.") }
+        if let wrong = try value.member("parent") {
+            throw wrong.failure("A collection's path already contains its parent.")
+        }
         let path = try collection.string()
         let name = try collection.located { () throws(Status) in
             try ResourceName(parsing: "\(database.documentsRoot)/\(path)")
@@ -74,7 +76,7 @@ enum BundleQueryCoding {
             parent: ResourceName(database: database, path: name.path.parent), collectionID: id, isGroup: false)
     }
 
-    /// Gathers conditions.
+    /// Collects conditions.
     private struct Builder {
         let parent: ResourceName
         let collectionID: String
@@ -119,7 +121,7 @@ enum BundleQueryCoding {
                 if message.limit != nil { throw value.failure("A query has one limit.") }
                 message.limit = Int32(try value.integer(1...Int(Int32.max)))
                 limitType = member.name == "limit" ? .first : .last
-            // The wire's cursors say whether they stand before or behind the values.
+            // The cursors of the protocol state whether they are before or behind the values.
             case "startAt": message.startAt = try cursor(value, message.startAt, before: true)
             case "startAfter": message.startAt = try cursor(value, message.startAt, before: false)
             case "endBefore": message.endAt = try cursor(value, message.endAt, before: true)
@@ -164,7 +166,7 @@ enum BundleQueryCoding {
             filters.append(filter)
         }
 
-        /// One value, or a list with one for each order.
+        /// One value, or a list with one value for each order.
         private func cursor(
             _ value: ConfigurationValue, _ present: CursorMessage?, before: Bool
         ) throws(Status) -> CursorMessage {
@@ -215,7 +217,7 @@ enum BundleQueryCoding {
         "array-contains-any": .arrayContainsAny,
     ]
 
-    /// Comparisons with null and NaN travel as filters of their own.
+    /// In the protocol, comparisons with null and NaN are separate filters.
     private static func unary(
         _ op: StructuredQueryMessage.FieldFilter.Operator, _ operand: Value
     ) -> StructuredQueryMessage.UnaryFilter.Operator? {

@@ -23,7 +23,7 @@ struct SavedBundles: Sendable {
     }
 
     /// Saves a definition; one of the same name is replaced.
-    /// - Throws: INVALID_ARGUMENT when it can't be used.
+    /// - Throws: INVALID_ARGUMENT when it is not valid.
     func save(
         _ name: String, _ string: [UInt8], completion: @escaping @Sendable (Result<BundleDefinition, Status>) -> Void
     ) throws(Status) {
@@ -47,7 +47,7 @@ struct SavedBundles: Sendable {
         ) { result in completion(result.map { _ in definition }) }
     }
 
-    /// Fails with NOT_FOUND when there is none.
+    /// Fails with NOT_FOUND when it does not exist.
     func delete(_ name: String, completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
         database.changeNote(
             Self.note,

@@ -5,14 +5,14 @@ import HearthModel
 import HearthNetwork
 import HearthWire
 
-/// Takes gRPC calls to the services of this server.
+/// Handles gRPC calls to the services of this server.
 package struct GRPCFrontEnd: GRPCHandler {
-    /// Handles one whole request of a unary or server-streaming method.
+    /// Handles one complete request of a unary or server-streaming method.
     typealias Method = @Sendable (_ message: [UInt8], _ call: any ServiceCall) throws(Status) -> Void
 
-    /// By path: what serves a call, and what it counts as.
+    /// By path: the handler of a call, and its method in the metrics.
     private let methods: [String: (serve: Method, observed: RequestMetrics.Method)]
-    /// Methods that take the call as it is.
+    /// Methods that handle the gRPC call itself.
     private let streams: [String: @Sendable (GRPCCall) -> Void]
     private let observer: RequestObserver
     private let authenticator: Authenticator
@@ -29,7 +29,7 @@ package struct GRPCFrontEnd: GRPCHandler {
         streams = Self.introspection().merging(Self.streams(service, observer)) { $1 }
     }
 
-    /// A method over bytes, which answers from any thread; for administrators only.
+    /// A method on encoded messages, which responds from any thread; for administrators only.
     private static func carry(
         _ method: any AnyAdminMethod, _ admin: AdminService, _ access: AccessControl
     ) -> Method {
@@ -90,7 +90,7 @@ package struct GRPCFrontEnd: GRPCHandler {
         return streams
     }
 
-    /// The methods of Firestore whose requests come as a stream.
+    /// The methods of Firestore that have a stream of requests.
     private static func streams(
         _ service: FirestoreService, _ observer: RequestObserver
     ) -> [String: @Sendable (GRPCCall) -> Void] {
@@ -174,12 +174,12 @@ package struct GRPCFrontEnd: GRPCHandler {
 }
 
 extension Authenticator {
-    /// Tells `done` for whom a call is: within this method, or later; until then its messages wait.
+    /// Calls `done` with the caller's identity: within this method, or later; until then the messages of the call wait.
     fileprivate func identify(_ call: GRPCCall, _ done: @escaping @Sendable (Result<Identity, Status>) -> Void) {
         let waiting = Waiting()
         identify(call.firstValue("authorization"), on: call.loop) { result in
             waiting.isOver = true
-            // The client may have gone meanwhile.
+            // The client may have disconnected meanwhile.
             if call.isFinished { return }
             done(result)
             if waiting.hasBegun { call.resumeReading() }
@@ -199,7 +199,7 @@ extension Authenticator {
 extension FirestoreService {
     static let name = "google.firestore.v1.Firestore"
 
-    /// The service as reflection describes it.
+    /// The service's methods for reflection.
     static let methods = [
         MethodDescription("GetDocument", GetDocumentRequest.self, DocumentMessage.self),
         MethodDescription("ListDocuments", ListDocumentsRequest.self, ListDocumentsResponse.self),
@@ -226,7 +226,7 @@ extension FirestoreService {
         MethodDescription("CreateDocument", CreateDocumentRequest.self, DocumentMessage.self),
     ]
 
-    /// Pipelines belong to the Enterprise edition; clients of the Standard edition know this refusal.
+    /// Pipelines belong to the Enterprise edition; clients of the Standard edition know this error.
     func executePipeline(_ call: any ServiceCall) {
         call.finish(.failedPrecondition("Pipeline queries are only allowed on ENTERPRISE mode databases."))
     }
@@ -249,7 +249,7 @@ private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
         let cancellation = cancellation
         call.onCancel = { [weak self] in
             cancellation.cancel()
-            self?.observed(Status(.cancelled, "The client has gone."))
+            self?.observed(Status(.cancelled, "The client has disconnected."))
             let onCancel = self?.onCancel
             self?.onCancel = nil
             onCancel?()

@@ -2,7 +2,7 @@ import HearthModel
 import HearthNetwork
 import HearthWire
 
-/// grpc.health.v1.Health: whether the server takes calls. Source: the gRPC health checking protocol.
+/// grpc.health.v1.Health: whether the server accepts calls. Source: the gRPC health checking protocol.
 struct HealthService {
     struct Request: WireMessage {
         var service = ""
@@ -46,7 +46,7 @@ struct HealthService {
         MethodDescription("Watch", Request.self, Response.self, serverStreams: true),
     ]
 
-    /// The services that are served; the empty name asks for the server as a whole.
+    /// The served services; the empty name means the server as a whole.
     let services: Set<String>
 
     func check(_ call: GRPCCall) {
@@ -64,7 +64,7 @@ struct HealthService {
         }
     }
 
-    /// A server that runs is always serving: one answer, and the stream stays open until either side ends.
+    /// A running server is always serving: one response, and the stream stays open until either side ends it.
     func watch(_ call: GRPCCall) {
         call.onMessage = { [unowned call] message in
             do throws(Status) {
@@ -75,7 +75,7 @@ struct HealthService {
                 call.finish(error)
             }
         }
-        // The half-close of the client only says that its one request is complete.
+        // The client's half-close only means that its one request is complete.
         call.onHalfClose = {}
     }
 }

@@ -4,17 +4,17 @@ import HearthNetwork
 import HearthDocuments
 import HearthWire
 
-/// Takes HTTP requests: the REST form of the service, health, and what local development asks for.
+/// Handles HTTP requests: the REST form of the service, health, and the routes for local development.
 package struct RESTFrontEnd: HTTPHandler {
     private let service: FirestoreService
     private let shutdown: @Sendable () -> Void
     private let extensions: [any HTTPExtension]
     private let observer: RequestObserver
-    /// Whether anybody may clear a database or end the server.
+    /// Whether everybody may clear a database or end the server.
     private let servesEmulatorRoutes: Bool
-    /// Whether the disk takes what is written.
+    /// Whether the disk accepts writes.
     private let health: StorageHealth
-    /// Which pages may use the server; nil for all.
+    /// The pages that may use the server; nil for all.
     private let origins: OriginPolicy?
 
     package init(
@@ -49,7 +49,7 @@ package struct RESTFrontEnd: HTTPHandler {
         }
         do throws(Status) {
             guard let route = try RESTRouter.route(method: head.method, path: head.path) else {
-                // The body is taken before the answer goes: some clients lose an answer that ends their upload.
+                // The body is read before the response: some clients lose a response that ends their upload.
                 return exchange.collectBody(limitBytes: Limits.requestSizeBytesMax) { _ in
                     string(exchange, 404, "Not Found\n")
                 }
@@ -60,7 +60,8 @@ package struct RESTFrontEnd: HTTPHandler {
         }
     }
 
-    /// Without the fields that would let the page read the answer: its developer sees it in the browser's tools.
+    /// Without the header fields that would let the page read the response: its developer sees it in the browser's
+    /// tools.
     private func refuse(_ exchange: HTTPExchange, _ reason: String) {
         exchange.respond(
             status: 403, headers: [HTTPHeader("content-type", "application/json; charset=UTF-8")],
@@ -90,7 +91,7 @@ package struct RESTFrontEnd: HTTPHandler {
         service.answer(call) { () throws(Status) in
             let name = DatabaseName(project: segments[3], database: segments[5])
             guard let database = try service.database(name, for: call, again: { clear(exchange) }) else { return }
-            // Nobody has written to it, so there is nothing to clear, and nothing to make either.
+            // The database was never written: there is nothing to clear, and nothing to create.
             if !database.exists { return call.respond(EmptyMessage()) }
             database.clear { result in
                 call.onLoop {
@@ -241,7 +242,7 @@ package struct RESTFrontEnd: HTTPHandler {
 }
 
 extension RESTRouter.Route {
-    /// What the request counts as.
+    /// The request's method in the metrics.
     fileprivate var observed: RequestMetrics.Method {
         switch self {
         case .getDocument: .getDocument

@@ -2,10 +2,10 @@ import HearthHost
 import HearthModel
 import HearthWire
 
-/// The REST bindings of google.firestore.v1: which method a verb and a path mean. Source: the `http` options of
+/// The REST bindings of google.firestore.v1: the method that a verb and a path select. Source: the `http` options of
 /// google/firestore/v1/firestore.proto.
 package enum RESTRouter {
-    /// A request's method with what its path names.
+    /// A request's method with the names in its path.
     package enum Route {
         case getDocument(name: String)
         case listDocuments(parent: String, collectionID: String)
@@ -20,7 +20,7 @@ package enum RESTRouter {
         case batchGet, beginTransaction, commit, rollback, batchWrite, executePipeline, write, listen
         case runQuery, runAggregationQuery, partitionQuery, listCollectionIds
 
-        /// Whether the method stands on a parent and not only on the documents' root.
+        /// Whether the method exists for any parent and not only for the documents' root.
         var takesParent: Bool {
             switch self {
             case .runQuery, .runAggregationQuery, .partitionQuery, .listCollectionIds: true
@@ -37,8 +37,8 @@ package enum RESTRouter {
     }
 
     /// - Parameter path: still percent-encoded.
-    /// - Returns: nil when no binding fits.
-    /// - Throws: INVALID_ARGUMENT when a segment can't be decoded, or the name has a wrong number of segments.
+    /// - Returns: nil when no binding matches.
+    /// - Throws: INVALID_ARGUMENT when a segment cannot be decoded, or the name has a wrong number of segments.
     package static func route(method: String, path: String) throws(Status) -> Route? {
         guard isOfDocuments(path) else { return nil }
         var raw = URLCoding.segments(path).dropFirst(2)
@@ -59,7 +59,7 @@ package enum RESTRouter {
         return try route(method: method, segments: raw, name: name)
     }
 
-    /// Whether a path is below `/v1/projects/P/databases/D/documents`, or that with a method after a colon.
+    /// Whether a path is `/v1/projects/P/databases/D/documents`, below it, or followed by a method after a colon.
     static func isOfDocuments(_ path: String) -> Bool {
         guard path.utf8.starts(with: "/v1/projects/".utf8) else { return false }
         var rest = path.utf8.dropFirst("/v1/projects/".utf8.count)
@@ -107,7 +107,7 @@ package enum RESTRouter {
         }
     }
 
-    /// Parameters of the transport, which no message has.
+    /// Parameters of the transport, which are in no message.
     package static func isSystemParameter(_ name: String) -> Bool {
         if name.hasPrefix("$") { return true }
         return [

@@ -2,8 +2,8 @@ import HearthModel
 import HearthNetwork
 import HearthWire
 
-/// grpc.reflection.v1.ServerReflection, and the same under its older name v1alpha: tells tools which services there are
-/// and what their messages look like. Source: the gRPC server reflection protocol.
+/// grpc.reflection.v1.ServerReflection, and the same under its older name v1alpha: describes the services and their
+/// messages for tools. Source: the gRPC server reflection protocol.
 struct ReflectionService {
     struct Request: WireMessage {
         var host = ""
@@ -25,7 +25,7 @@ struct ReflectionService {
 
     static let names = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"]
 
-    /// Made when the first tool asks: most servers never need them.
+    /// Created at the first request: most servers never need them.
     private static let descriptors = FileDescriptors([
         (FirestoreService.name, FirestoreService.methods), (HealthService.name, HealthService.methods),
     ])

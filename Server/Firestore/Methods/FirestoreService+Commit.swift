@@ -30,7 +30,7 @@ extension FirestoreService {
         }
     }
 
-    /// - Parameter sizeBytes: of the request as it came.
+    /// - Parameter sizeBytes: the size of the encoded request.
     func commit(_ request: CommitRequest, sizeBytes: Int, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let name = try DatabaseName(parsing: request.database)
@@ -44,7 +44,7 @@ extension FirestoreService {
             do throws(Status) {
                 for message in request.writes { writes.append(try message.write(database: name)) }
             } catch {
-                // A commit ends its transaction whatever its outcome.
+                // A commit ends its transaction whatever its result.
                 if !request.transaction.isEmpty { try database.rollback(request.transaction) }
                 throw error
             }
@@ -94,7 +94,7 @@ extension FirestoreService {
         }
     }
 
-    /// Each write is a commit of its own; they share the writer's next group.
+    /// Each write is its own commit; they share the writer's next group.
     func batchWrite(_ request: BatchWriteRequest, sizeBytes: Int, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let name = try DatabaseName(parsing: request.database)
@@ -144,7 +144,7 @@ extension FirestoreService {
     }
 }
 
-/// Waits for the outcomes of several commits.
+/// Waits for the results of several commits.
 private final class BatchGathering: Sendable {
     private struct State {
         var results: [Result<CommitOutcome, Status>?]

@@ -33,7 +33,7 @@ extension FirestoreService {
         }
     }
 
-    /// - Parameter sizeBytes: of the request as it came.
+    /// - Parameter sizeBytes: the size of the encoded request.
     func createDocument(_ request: CreateDocumentRequest, sizeBytes: Int, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let parent = try ResourceName(parent: request.parent)
@@ -50,7 +50,7 @@ extension FirestoreService {
         }
     }
 
-    /// An id of one's own that is taken is an error; a generated one that is taken is replaced.
+    /// An existing id that the client chose is an error; a generated one is replaced.
     private func create(
         _ fields: MapValue, in collection: ResourcePath, id: String, of database: DatabaseName,
         _ projection: Projection?,
@@ -88,7 +88,7 @@ extension FirestoreService {
         }
     }
 
-    /// - Parameter sizeBytes: of the request as it came.
+    /// - Parameter sizeBytes: the size of the encoded request.
     func updateDocument(_ request: UpdateDocumentRequest, sizeBytes: Int, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let name = try ResourceName(document: request.document?.name ?? "")
@@ -111,21 +111,21 @@ extension FirestoreService {
         }
     }
 
-    /// Answers with the document as the commit left it. Nothing is read for that: the write is made, and a read that fails
-    /// would have its client take it for failed.
+    /// Responds with the document as the commit wrote it. Nothing is read for that: the write is committed, and the
+    /// client would take a failed read for a failed write.
     private func respondToWrite(
         _ call: any ServiceCall, _ name: ResourceName, _ projection: Projection?,
         _ result: Result<CommitOutcome, Status>
     ) {
         answer(call) { () throws(Status) in
             guard let document = try result.get().document else {
-                throw .internalError("The commit doesn't tell what was written.")
+                throw .internalError("The commit does not contain the written document.")
             }
             try self.respond(call, try Self.encoded(document, name: name.string, projection))
         }
     }
 
-    /// - Parameter sizeBytes: of the request as it came.
+    /// - Parameter sizeBytes: the size of the encoded request.
     func deleteDocument(_ request: DeleteDocumentRequest, sizeBytes: Int, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let name = try ResourceName(document: request.name)
@@ -187,11 +187,11 @@ extension FirestoreService {
         }
     }
 
-    /// More names than these are judged, locked and looked up by a worker.
+    /// A worker judges, locks and reads the documents when there are more names than this.
     private static let namesOnLoopMax = 256
 }
 
-/// Ids for documents whose client gives none.
+/// Ids for documents for which the client chose none.
 enum DocumentID {
     /// Twenty letters and digits, uniformly random.
     static func generate() -> String {
@@ -201,7 +201,8 @@ enum DocumentID {
     }
 }
 
-/// The answers of a BatchGetDocuments: the documents found, in the order asked for, then the names of the missing.
+/// The response to BatchGetDocuments: the found documents in the order of the request, then the names of the missing
+/// ones.
 private final class BatchGetSource: MessageSource {
     private let paths: [ResourcePath]
     private let opened: Database
@@ -216,7 +217,7 @@ private final class BatchGetSource: MessageSource {
     private var transaction: [UInt8]
     let isLight: Bool
 
-    /// - Parameter view: nil when the documents are looked up by workers.
+    /// - Parameter view: nil when workers read the documents.
     init(
         _ paths: [ResourcePath], _ view: ReadView?, _ answer: ReadAnswer, of opened: Database, database: DatabaseName,
         projection: Projection?, format: MessageFormat
@@ -252,7 +253,7 @@ private final class BatchGetSource: MessageSource {
             return encodeMissing(name(missing[missingPosition - 1]))
         }
         if transaction.isEmpty { return nil }
-        // Nothing was asked for: the transaction's id comes alone.
+        // Nothing was requested: the transaction's id is sent alone.
         defer { transaction = [] }
         return format.encode(
             BatchGetDocumentsResponse(transaction: transaction, readTime: TimestampMessage(readTime)))

@@ -27,7 +27,7 @@ extension FirestoreService {
                     ? Limits.listPageSizeDefault : min(Int(request.pageSize), Limits.listPageSizeMax))
             let token = try PageToken(request.pageToken, fingerprint: listing.fingerprint)
             var consistency = try Self.consistency(transaction: request.transaction, readTime: request.readTime)
-            // Later pages show the state of the first.
+            // Later pages show the state of the first page.
             if case .strong = consistency, let token { consistency = .readTime(token.readTime) }
             let query = try listing.query()
             guard
@@ -84,8 +84,8 @@ extension FirestoreService {
         }
     }
 
-    /// Makes the one answer of a unary read: here, or on the worker pool when its cost isn't that of the answer.
-    /// - Parameter body: called once more when it fails with `WorkMeter.isHeavier`.
+    /// Computes the single response of a unary read: here, or on the worker pool when it costs more than its size.
+    /// - Parameter body: called again when it fails with `WorkMeter.isHeavier`.
     func run(
         _ call: any ServiceCall, _ database: Database, _ cost: ReadCost, _ grant: Database.ViewGrant,
         _ body: @escaping @Sendable (ReadView, ReadPace) throws(Status) -> [UInt8]
@@ -102,7 +102,7 @@ extension FirestoreService {
                 }
             }
         }
-        // While it waits, the request holds the time and not the view, which keeps a snapshot open.
+        // While the request waits, it holds the time and not the view, because a view keeps a snapshot open.
         let readLong: @Sendable () -> Void = { [longReads, pool] in
             longReads.whenFree(for: call.requester, cancellation: call.cancellation) { read in
                 let refused: @Sendable (Status) -> Void = { answered(.failure($0)) }
@@ -110,10 +110,10 @@ extension FirestoreService {
                 case .failure(let status): refused(status)
                 case .success(let read):
                     pool.runInSlices(.long, for: call.requester, cancellation: call.cancellation, refused: refused) {
-                        turn in
+                        slice in
                         answered(
                             Result { () throws(Status) in
-                                try body(try database.pastView(at: readTime, under: read), ReadPace(turn: turn))
+                                try body(try database.pastView(at: readTime, under: read), ReadPace(slice: slice))
                             })
                     }
                 }
@@ -131,29 +131,29 @@ extension FirestoreService {
     }
 }
 
-/// What is known of a read's cost before it begins.
+/// The expected cost of a read.
 enum ReadCost {
-    /// That of its answer.
+    /// The cost of its response.
     case answer
-    /// It may be small or large: the first milliseconds show that.
+    /// Small or large: the first milliseconds show that.
     case unknown
     case large
 }
 
-/// How a read goes about its work.
+/// The pace of a read.
 struct ReadPace {
-    /// Whether it is left when it takes more than some milliseconds.
+    /// Whether the read is abandoned after some milliseconds.
     var isBrief = false
-    /// What it gives way by.
-    var turn: WorkerSlice?
+    /// The slice in which it gives way.
+    var slice: WorkerSlice?
 
     func set(_ meter: WorkMeter) {
         if isBrief { meter.beBrief() }
-        if let turn { meter.giveWay = { turn.giveWay() } }
+        if let slice { meter.giveWay = { slice.giveWay() } }
     }
 }
 
-/// A ListDocuments request, whatever its page.
+/// A ListDocuments request, independent of the page.
 private struct DocumentListing: Sendable {
     var parent: ResourceName
     var collectionID: String
@@ -162,7 +162,7 @@ private struct DocumentListing: Sendable {
     var projection: Projection?
     var pageSize: Int
 
-    /// A token of one listing is of no use to another.
+    /// A token of one listing is not valid for another.
     var fingerprint: UInt64 {
         let order = orders.map { "\($0.field.string) \($0.descending)" }.joined(separator: ",")
         return PageToken.fingerprint([parent.string, collectionID, order, showMissing ? "missing" : ""])
@@ -173,10 +173,10 @@ private struct DocumentListing: Sendable {
         return try NormalizedQuery(Query(parent: parent, scope: scope, orders: orders, limit: pageSize + 1))
     }
 
-    /// To read a document takes about as long as to answer with this part of it.
+    /// Reading a document costs about as much as responding with this part of it.
     private static let readBytesPerByte = 16
 
-    /// - Returns: fewer documents than the page may have when they are large.
+    /// - Returns: fewer documents than the page size when they are large.
     func page(
         after token: PageToken?, query: NormalizedQuery, view: ReadView, _ meter: WorkMeter, format: MessageFormat
     ) throws(Status) -> [UInt8] {

@@ -56,7 +56,7 @@ extension FirestoreService {
             try read(call, database, consistency, [.query(normalized)], judge: judge) { grant throws(Status) in
                 let transaction = grant.newTransaction ?? []
                 let memory = self.memory.sorting.reservation(for: call.requester)
-                // What is analyzed counts what it reads.
+                // An analyzed query counts what it reads.
                 let cost: ReadCost = explain?.analyze ?? false ? .large : .unknown
                 self.run(call, database, cost, grant) { view, pace throws(Status) in
                     let started = deadline.clock.monotonicNanoseconds()
@@ -139,7 +139,7 @@ extension FirestoreService {
     }
 }
 
-/// The time that a query may take.
+/// The time limit of a query.
 struct QueryDeadline: Sendable {
     let clock = SystemClock()
     private let end: UInt64
@@ -158,7 +158,7 @@ struct QueryDeadline: Sendable {
     }
 }
 
-/// What explain tells of a query. Source: google/firestore/v1/query_profile.proto.
+/// The explanation of a query. Source: google/firestore/v1/query_profile.proto.
 enum Explain {
     static func planSummary(_ indexes: [QueryExecution.IndexUse]) -> PlanSummaryMessage {
         PlanSummaryMessage(

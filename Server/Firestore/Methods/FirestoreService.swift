@@ -6,14 +6,14 @@ import HearthEngine
 import HearthDocuments
 import HearthWire
 
-/// google.firestore.v1.Firestore: what each method does, whatever carries the call.
+/// google.firestore.v1.Firestore: the implementation of each method, for all transports.
 ///
-/// Methods are called on the call's loop with a decoded request, and answer through the call, at once or later. Reads run
-/// where they are called when their cost is that of their answer, else on the worker pool; commits are answered when they
-/// are durable.
+/// Methods are called on the call's loop with a decoded request, and respond through the call, immediately or later.
+/// Reads whose cost is that of their response run on the calling thread, others on the worker pool; commits are
+/// answered when they are durable.
 package final class FirestoreService: Sendable {
     package struct Options: Sendable {
-        /// Refuse queries, as production does, whose index isn't defined.
+        /// Reject queries without a defined index, as production does.
         package var requireIndexes = false
 
         package init() {}
@@ -52,7 +52,7 @@ package final class FirestoreService: Sendable {
 
     // MARK: Shared by the methods
 
-    /// Runs a method's body; a refusal becomes the call's status.
+    /// Runs a method's body; an error becomes the call's status.
     func answer(_ call: any ServiceCall, _ body: () throws(Status) -> Void) {
         do throws(Status) {
             try body()
@@ -61,13 +61,13 @@ package final class FirestoreService: Sendable {
         }
     }
 
-    /// The database that a call names; one that doesn't exist is empty for those who may create it.
+    /// The database that a call names; a missing one is empty for callers that may create it.
     /// - Parameters:
-    ///   - refused: ends the call when the database can't be opened; nil finishes it.
-    ///   - again: begins the method anew.
-    /// - Returns: nil when the database isn't open: then it is opened, and `again` called on the call's loop, or by a worker
-    ///   when this is one: no worker waits meanwhile.
-    /// - Throws: PERMISSION_DENIED for who has no business there, NOT_FOUND when it doesn't exist.
+    ///   - refused: ends the call when the database cannot be opened; nil finishes it.
+    ///   - again: begins the method again.
+    /// - Returns: nil when the database is not open: then it is opened, and `again` is called on the call's loop, or by
+    ///   a worker when this is one. No worker waits meanwhile.
+    /// - Throws: PERMISSION_DENIED for callers without access, NOT_FOUND when it does not exist.
     @inline(__always)
     func database(
         _ name: DatabaseName, for call: any ServiceCall, refused: (@Sendable (Status) -> Void)? = nil,
@@ -92,7 +92,7 @@ package final class FirestoreService: Sendable {
         registry.use(name, mayCreate: mayCreate) { [pool] result in
             switch result {
             case .failure(let status): failed(status)
-            // Held meanwhile, so that it can't be closed again for want of use.
+            // Held meanwhile, so that it is not closed as unused again.
             case .success(let database) where isOnLoop:
                 call.loop.execute { if !call.isFinished { withExtendedLifetime(database, again) } }
             case .success(let database):
@@ -104,13 +104,13 @@ package final class FirestoreService: Sendable {
         return nil
     }
 
-    /// Which state a request wants to read.
+    /// The state that a request reads.
     static func consistency(
         transaction: [UInt8]? = nil, newTransaction: TransactionOptionsMessage? = nil, readTime: TimestampMessage? = nil
     ) throws(Status) -> Database.Consistency {
         if let transaction, !transaction.isEmpty { return .transaction(transaction) }
         if let newTransaction {
-            // Beginning with a read, a transaction without a mode is read-only, as the protos say.
+            // A transaction without a mode that begins with a read is read-only, as the protos document.
             if newTransaction.readOnly == nil, newTransaction.readWrite == nil {
                 return .newTransaction(.readOnly(readTime: nil))
             }
@@ -136,7 +136,7 @@ package final class FirestoreService: Sendable {
         return timestamp
     }
 
-    /// A stored document as an answer shows it.
+    /// A stored document in the form of a response.
     static func encoded(
         _ document: StoredDocument, name: String, _ projection: Projection?
     ) throws(Status) -> EncodedDocument {
@@ -145,7 +145,7 @@ package final class FirestoreService: Sendable {
         return encoded
     }
 
-    /// The same, but that a new transaction locks only what its identity may lock.
+    /// Like `permitted` of the access control, but a new transaction only locks what its identity may lock.
     private func permitted(
         _ consistency: Database.Consistency, _ call: any ServiceCall, _ database: Database
     ) throws(Status) -> Database.Consistency {
@@ -153,12 +153,12 @@ package final class FirestoreService: Sendable {
         return .newTransaction(try access.permitted(mode, call.identity, database.name))
     }
 
-    /// Reads in a view, and answers on the call's loop.
+    /// Reads in a view, and responds on the call's loop.
     /// - Parameters:
-    ///   - judge: whether the read is allowed to see a view. Asked before a transaction takes a lock, and of the view that is
-    ///     read. A read that is refused, or that fails before it has answered anything, leaves no lock and no transaction. When
-    ///     it fails with `WorkMeter.isHeavier`, a worker asks.
-    ///   - body: on the loop when the view was there at once, else on the loop later.
+    ///   - judge: decides whether the read may see a view. Called before a transaction takes a lock, and for the view
+    ///     that is read. A read that is denied, or that fails before its first response, leaves no lock and no
+    ///     transaction. When it fails with `WorkMeter.isHeavier`, a worker calls it.
+    ///   - body: on the loop when the view is available immediately, otherwise on the loop later.
     func read(
         _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency,
         _ targets: [Database.ReadTarget],
@@ -190,7 +190,7 @@ package final class FirestoreService: Sendable {
                     do throws(Status) {
                         try body(grant)
                     } catch {
-                        // Nobody has learnt of the transaction; one that was known has read what it has read.
+                        // No client knows the new transaction; an earlier one keeps its reads.
                         if grant.newTransaction != nil { grant.withdraw() }
                         throw error
                     }
@@ -201,7 +201,7 @@ package final class FirestoreService: Sendable {
         }
     }
 
-    /// The same for reads that rules judge by more than a loop may decode.
+    /// Like `read`, for reads whose rules need more decoding than a loop may do.
     private func readOnWorker(
         _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency,
         _ targets: [Database.ReadTarget], _ judge: @escaping ReadJudge,
@@ -220,8 +220,8 @@ package final class FirestoreService: Sendable {
         }
     }
 
-    /// The same for reads that cost more than a loop may do before they have answered anything: judged and locked by a worker, and
-    /// answered with the state that was judged.
+    /// Like `read`, for reads that cost more than a loop may do before their first response: judged and locked by a
+    /// worker, and answered with the state that was judged.
     /// - Parameter body: on the loop.
     func readOnWorker(
         _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency,
@@ -230,8 +230,8 @@ package final class FirestoreService: Sendable {
     ) throws(Status) {
         let consistency = try permitted(consistency, call, database)
         let failed: @Sendable (Status) -> Void = { status in call.onLoop { call.finish(status) } }
-        pool.runInSlices(.long, for: call.requester, cancellation: call.cancellation, refused: failed) { [self] turn in
-            let judgeFirst: Database.Judge = { view throws(Status) in try judge(Self.reader(of: view, call, turn)) }
+        pool.runInSlices(.long, for: call.requester, cancellation: call.cancellation, refused: failed) { [self] slice in
+            let judgeFirst: Database.Judge = { view throws(Status) in try judge(Self.reader(of: view, call, slice)) }
             database.read(consistency, targets, requester: call.requester, judge: judgeFirst) { result in
                 switch result {
                 case .failure(let status): failed(status)
@@ -241,7 +241,7 @@ package final class FirestoreService: Sendable {
         }
     }
 
-    /// Judges the state of a grant, which isn't held while that waits for its turn.
+    /// Judges the state of a grant, which is not held while the job waits.
     private func judgeOnWorker(
         _ call: any ServiceCall, _ database: Database, _ grant: Database.ViewGrant,
         _ judge: @escaping ReadJudge, _ body: @escaping @Sendable (ReadAnswer) -> Void
@@ -256,10 +256,10 @@ package final class FirestoreService: Sendable {
             case .failure(let status): refused(status)
             case .success(let read):
                 pool.runInSlices(.long, for: call.requester, cancellation: call.cancellation, refused: refused) {
-                    turn in
+                    slice in
                     do throws(Status) {
                         let view = try database.pastView(at: answer.readTime, under: read)
-                        try judge(Self.reader(of: view, call, turn))
+                        try judge(Self.reader(of: view, call, slice))
                     } catch {
                         return refused(error)
                     }
@@ -269,19 +269,20 @@ package final class FirestoreService: Sendable {
         }
     }
 
-    /// Reads a state for a worker that judges it, which gives way before each document.
-    private static func reader(of view: ReadView, _ call: any ServiceCall, _ turn: WorkerSlice) -> StateReader {
+    /// Reads a state for a worker that judges it; gives way before each document.
+    private static func reader(of view: ReadView, _ call: any ServiceCall, _ slice: WorkerSlice) -> StateReader {
         StateReader(view) { () throws(Status) in
-            turn.giveWay()
+            slice.giveWay()
             try call.cancellation.check()
         }
     }
 }
 
-/// Decides whether a read may see a state. Fails with `WorkMeter.isHeavier` when that takes more than the reader may decode.
+/// Decides whether a read may see a state. Fails with `WorkMeter.isHeavier` when that needs more than the reader may
+/// decode.
 typealias ReadJudge = @Sendable (StateReader) throws(Status) -> Void
 
-/// What a read answers with besides what it has read, when its view isn't held.
+/// The parts of a response other than the read data, when its view is not held.
 struct ReadAnswer: Sendable {
     let readTime: Timestamp
     let newTransaction: [UInt8]?
@@ -294,7 +295,7 @@ struct ReadAnswer: Sendable {
     }
 }
 
-/// Carries a view from the thread that made it to the loop that uses it; nobody else holds it then.
+/// Moves a view from the thread that created it to the loop that uses it; nothing else holds it then.
 private final class GrantBox: @unchecked Sendable {
     let result: Result<Database.ViewGrant, Status>
 

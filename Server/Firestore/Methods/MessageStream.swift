@@ -5,45 +5,47 @@ import HearthNetwork
 import HearthEngine
 import HearthDocuments
 
-/// Where the messages of a streamed answer come from. Used by one thread at a time.
+/// The source of the messages of a streamed response. Used by one thread at a time.
 protocol MessageSource: AnyObject {
-    /// Whether the next messages cost little, so that the event loop may make them itself.
+    /// Whether the next messages cost little, so that the event loop may create them itself.
     var isLight: Bool { get }
-    /// Whether the next messages cost more than an event loop may do, which was found when they were to be made on one. From then on
-    /// the source isn't light.
+    /// Whether the next messages cost more than an event loop may do, which was found during an attempt on a loop. From
+    /// then on the source is not light.
     var isPaused: Bool { get }
-    /// The next message; nil at the end, or, on a loop, when the source has paused. Not while the source is suspended.
+    /// The next message; nil at the end, or, on a loop, when the source has paused. Must not be called while the source
+    /// is suspended.
     func next(onLoop: Bool) throws(Status) -> [UInt8]?
 
-    /// What counts the work of the next messages; nil when that isn't known by looking at a part of it.
+    /// Measures the work of the next messages; nil when a part of the work does not show its cost.
     var meter: WorkMeter? { get }
 
-    /// Whether the source has let its snapshot go.
+    /// Whether the source has released its snapshot.
     var isSuspended: Bool { get }
-    /// Keeps the snapshot for a long read.
+    /// Holds the snapshot for a long read.
     func hold(_ read: LongRead)
-    /// Lets the snapshot go, if the source can do without; `resume` gets another one of the same state.
+    /// Releases the snapshot, if the source can do without; `resume` gets another one of the same state.
     func suspend()
-    /// - Parameter read: nil for a short one. A source whose work failed with `WorkMeter.isHeavier` goes on from where its last
-    ///   message was.
+    /// - Parameter read: nil for a short one. A source whose work failed with `WorkMeter.isHeavier` continues after its
+    ///   last message.
     func resume(_ read: LongRead?) throws(Status)
 }
 
-/// Sends the messages of a source, as fast as the client takes them and no faster.
+/// Sends the messages of a source, at the client's speed.
 ///
-/// Light sources are asked on the call's loop, some messages a turn. Of others a worker finds out first whether they take
-/// more than some milliseconds; those that do have threads of their own, a batch at a time, and never while an earlier batch
-/// waits for the client. Beyond that a source needs a long read: while it waits for one, and while others wait for one and its
-/// client takes nothing, it is suspended.
+/// Light sources run on the call's loop, some messages per tick. For other sources a worker first finds out whether
+/// they take more than some milliseconds. Those that do run on other threads, one batch at a time, and never while an
+/// earlier batch waits for the client. After that a source needs a long read. It is suspended while it waits for a long
+/// read, and while its client takes nothing and others wait for one.
 ///
-/// `@unchecked Sendable`: the source is used by the loop or by one worker, never by both; `isAsking` says whose turn it
-/// is, and belongs to the loop.
+/// `@unchecked Sendable`: the source is used by the loop or by one worker, never by both; `isAsking` states which of
+/// them, and belongs to the loop.
 final class MessageStream: @unchecked Sendable {
     private static let batchMessagesMax = 256
     private static let batchBytesMax = 512 << 10
-    /// A batch on a loop ends after so long, whatever it has made.
+    /// A batch on a loop ends after this time, whatever it contains.
     private static let loopMilliseconds = 4
-    /// How long a client may take nothing before its source lets go of its snapshot, though nobody waits for one.
+    /// The time for which a client may take nothing before its source releases its snapshot, even when no other read
+    /// waits.
     private static let patienceMilliseconds = 1000
 
     private let call: any ServiceCall
@@ -53,15 +55,15 @@ final class MessageStream: @unchecked Sendable {
     private let completion: (Status) -> Void
     private let now: () -> MonotonicTime
     private var isAsking = false
-    /// Whether the source's snapshot is that of a long read.
+    /// Whether the source's snapshot belongs to a long read.
     private var isHeld = false
     /// Whether a worker has found out that the source takes time, or is about to.
     private var wasBrief = false
     private var suspension: Timer?
-    /// The long read that it waits for.
+    /// The pending request for a long read.
     private var request: LongReadRequest?
-    /// Everything is sent, or the source has failed: whoever calls `proceed` later, a turn that was queued or a client that has
-    /// room again, must not end it once more.
+    /// Everything is sent, or the source has failed. A later call of `proceed`, by a queued tick or a client that has
+    /// capacity again, must not end it a second time.
     private var isOver = false
 
     private struct Batch: Sendable {
@@ -71,8 +73,8 @@ final class MessageStream: @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - completion: told on the loop when everything is sent or the source has failed; nil: ends the call.
-    ///   - now: the time, for the length of turns.
+    ///   - completion: called on the loop when everything is sent or the source has failed; nil: ends the call.
+    ///   - now: the time, to limit the length of batches.
     init(
         _ source: any MessageSource, to call: any ServiceCall, pool: WorkerPool, reads: LongReads,
         completion: ((Status) -> Void)? = nil, now: @escaping () -> MonotonicTime = { .now }
@@ -100,7 +102,7 @@ final class MessageStream: @unchecked Sendable {
             deliver(makeBatch(until: now().advanced(milliseconds: Self.loopMilliseconds)))
         } else if !wasBrief, source.meter != nil {
             wasBrief = true
-            // What waits for its turn holds no snapshot.
+            // A source that waits for a worker holds no snapshot.
             source.suspend()
             workBriefly()
         } else if isHeld, !source.isSuspended {
@@ -118,23 +120,23 @@ final class MessageStream: @unchecked Sendable {
     private func waitForRead() {
         request = reads.whenFree(for: call.requester, cancellation: call.cancellation) { [self] result in
             switch result {
-            // A read that nobody takes is free again as soon as this closure is gone.
+            // A read that is not used is released with this closure.
             case .success(let read): work(under: read)
             case .failure(let status): failed(status)
             }
         }
     }
 
-    /// For tests: whether it holds no snapshot. While nobody works on it.
+    /// For tests: whether it holds no snapshot. Only while no thread works on it.
     var isSuspended: Bool { source.isSuspended }
 
-    /// The call is over: a read that it waits for is left to others. To be called on the loop.
+    /// The call has ended: its pending read is left to others. To be called on the loop.
     func cancel() {
         request?.cancel()
         request = nil
     }
 
-    /// Makes the first batch, unless that takes more than some milliseconds.
+    /// Creates the first batch, unless that takes more than some milliseconds.
     private func workBriefly() {
         pool.run(
             .brief, for: call.requester, cancellation: call.cancellation, refused: { [self] in failed($0) }
@@ -156,11 +158,11 @@ final class MessageStream: @unchecked Sendable {
         }
     }
 
-    /// Makes a batch on a worker. To be called by whose turn it is.
+    /// Creates a batch on a worker. Called by the owner of the source.
     private func work(under read: LongRead?) {
         pool.runInSlices(
             .long, for: call.requester, cancellation: call.cancellation, refused: { [self] in failed($0) }
-        ) { [self] turn in
+        ) { [self] slice in
             do throws(Status) {
                 if let read {
                     if source.isSuspended { try source.resume(read) } else { source.hold(read) }
@@ -168,7 +170,7 @@ final class MessageStream: @unchecked Sendable {
             } catch {
                 return failed(error)
             }
-            source.meter?.giveWay = { turn.giveWay() }
+            source.meter?.giveWay = { slice.giveWay() }
             let batch = makeBatch(until: nil)
             source.meter?.giveWay = nil
             call.loop.execute { [self] in
@@ -182,7 +184,7 @@ final class MessageStream: @unchecked Sendable {
         call.loop.execute { [self] in deliver(Batch(failure: status)) }
     }
 
-    /// - Parameter end: of the turn, on a loop.
+    /// - Parameter end: of the batch, on a loop.
     private func makeBatch(until end: MonotonicTime?) -> Batch {
         var batch = Batch()
         var bytes = 0
@@ -215,12 +217,12 @@ final class MessageStream: @unchecked Sendable {
         if hasCapacity {
             call.loop.execute { [self] in proceed() }
         } else {
-            // `onWritable` goes on; it holds this object only weakly, the timer keeps it while it waits.
+            // `onWritable` continues; it holds this object only weakly, and the timer holds it while it waits.
             waitForClient()
         }
     }
 
-    /// The snapshot is wanted beyond this turn.
+    /// The snapshot is needed after this batch.
     private func keep() {
         if source.isSuspended || isHeld { return }
         if let read = reads.take() {

@@ -1,9 +1,9 @@
 import HearthModel
 
-/// Where the next page of a listing begins, and the time at which all its pages are read.
+/// The start of the next page of a listing, and the read time of all its pages.
 ///
-/// As text: unpadded base64url of fingerprint (8 bytes) · read time (8 bytes) · position. The fingerprint is that of the
-/// request, so that a token is told from garbage and from one of another listing.
+/// Encoded as unpadded base64url of fingerprint (8 bytes) · read time (8 bytes) · position. The fingerprint is that of
+/// the request, so that invalid tokens and tokens of another listing are detected.
 struct PageToken: Sendable {
     var readTime: Timestamp
     var position: [UInt8]
@@ -13,8 +13,8 @@ struct PageToken: Sendable {
         self.position = position
     }
 
-    /// Nil for an empty text.
-    /// - Throws: INVALID_ARGUMENT for what is no token of this listing.
+    /// Nil for an empty string.
+    /// - Throws: INVALID_ARGUMENT when it is not a token of this listing.
     init?(_ string: String, fingerprint: UInt64) throws(Status) {
         if string.isEmpty { return nil }
         guard let bytes = Self.decode(string), bytes.count >= 16, Self.number(bytes[0..<8]) == fingerprint else {
@@ -32,7 +32,7 @@ struct PageToken: Sendable {
         return Self.encode(bytes + position)
     }
 
-    /// FNV-1a over texts.
+    /// FNV-1a over strings.
     static func fingerprint(_ strings: [String]) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for string in strings {

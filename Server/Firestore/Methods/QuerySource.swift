@@ -5,7 +5,7 @@ import HearthEngine
 import HearthDocuments
 import HearthWire
 
-/// The answers of a RunQuery.
+/// The responses of a RunQuery.
 final class QuerySource: MessageSource {
     enum ExplainMode {
         case off
@@ -53,10 +53,10 @@ final class QuerySource: MessageSource {
         }
     }
 
-    // What is analyzed looks ahead.
+    // An analyzed query reads one result ahead.
     var isLight: Bool { explain == .plan || (explain == .off && results.isLight) }
     var isPaused: Bool { results.isPaused }
-    // What is analyzed counts what it reads.
+    // An analyzed query counts what it reads.
     var meter: WorkMeter? { explain == .analyze ? nil : work }
 
     var isSuspended: Bool { results.isSuspended }
@@ -101,7 +101,7 @@ final class QuerySource: MessageSource {
         return try results.next(onLoop: onLoop)
     }
 
-    /// A query always answers with a read time at least once.
+    /// A query always returns a read time at least once.
     private func end() -> [UInt8]? {
         isOver = true
         if hasSentReadTime, explain == .off { return nil }
@@ -128,7 +128,7 @@ final class QuerySource: MessageSource {
         if let projection { document.fields = try projection.apply(to: document.fields) }
         var metrics: ExplainMetricsMessage?
         if explain == .analyze {
-            // The metrics ride on the last document, so one has to look ahead.
+            // The metrics are sent with the last document, so the next result must be read first.
             lookahead = try results.next()
             if lookahead == nil {
                 metrics = self.metrics()

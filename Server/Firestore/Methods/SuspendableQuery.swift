@@ -3,11 +3,11 @@ import HearthModel
 import HearthEngine
 import HearthDocuments
 
-/// The results of a query, which can let its snapshot go at any time and goes on later where it was, in the state that it
-/// began in.
+/// The results of a query that can release its snapshot at any time. It continues later from the same position, in the
+/// same state.
 ///
-/// A query whose results come in an index's order goes on behind the last one. A query that sorts holds the sorted keys, and
-/// reads each document when it is asked for; so whoever waits for its client holds memory that is counted, and no
+/// A query whose results are in an index's order continues behind the last result. A query that sorts holds the sorted
+/// keys, and reads each document on request. A query that waits for its client therefore holds counted memory, and no
 /// snapshot. Used by one thread at a time.
 final class SuspendableQuery {
     private let query: NormalizedQuery
@@ -16,23 +16,23 @@ final class SuspendableQuery {
     private let isSorted: Bool
     private var view: ReadView?
     private var execution: QueryExecution?
-    /// Of a sorted query, once they are known.
+    /// The keys of a sorted query, once they are known.
     private var keys: [(key: [UInt8], distance: Double?)]?
     private var position = 0
     private var returned = 0
-    /// The last result that was given out, and where a query that was suspended behind it goes on.
+    /// The last returned result, from which a suspended query continues.
     private var last: QueryResult?
     private var lastPosition: [UInt8]?
     private(set) var skippedResults = 0
-    /// The query has found work that an event loop must not do: that there was no next result then doesn't say that there are no
+    /// The query needs work that an event loop must not do: a missing next result then does not mean that there are no
     /// more.
     private(set) var isPaused = false
     let indexesUsed: [QueryExecution.IndexUse]
 
     /// - Parameters:
     ///   - view: a short one, until `hold`.
-    ///   - reopen: the same state for a long read, or for a short one.
-    /// - Throws: FAILED_PRECONDITION for a missing index when `requireIndexes`.
+    ///   - reopen: opens the same state for a long read, or for a short one.
+    ///   - Throws: FAILED_PRECONDITION for a missing index when `requireIndexes`.
     init(
         _ query: NormalizedQuery, _ view: ReadView, meter: WorkMeter, requireIndexes: Bool,
         reopen: @escaping (LongRead?) throws(Status) -> ReadView
@@ -47,23 +47,23 @@ final class SuspendableQuery {
         indexesUsed = execution.indexesUsed
     }
 
-    /// Whether the next results may be found on an event loop.
+    /// Whether an event loop may find the next results.
     var isLight: Bool { !isPaused && (execution?.isLight ?? false) }
 
     // MARK: Snapshots
 
     var isSuspended: Bool { view == nil }
 
-    /// The snapshot is kept for a long read from now on.
+    /// Holds the snapshot for a long read from now on.
     func hold(_ read: LongRead) { view?.hold(read) }
 
     func suspend() {
         if execution != nil, keys == nil {
             do throws(Status) {
-                // A position is smaller than a document.
+                // A position needs less memory than a document.
                 if let last { lastPosition = try query.position(of: last) }
             } catch {
-                // The document is damaged. The query keeps its snapshot and goes on from it.
+                // The document is damaged. The query keeps its snapshot and continues with it.
                 return
             }
         }
@@ -86,7 +86,7 @@ final class SuspendableQuery {
 
     // MARK: Results
 
-    /// - Parameter onLoop: whether it gives way (`isPaused`) where it would cost much more than its results.
+    /// - Parameter onLoop: whether the query stops (`isPaused`) where it would cost much more than its results.
     /// - Throws: INTERNAL while the query is suspended.
     func next(onLoop: Bool = false) throws(Status) -> QueryResult? {
         meter.mayPause = onLoop

@@ -2,8 +2,8 @@ import HearthHost
 import HearthConcurrency
 import HearthModel
 
-/// The requests of a stream that wait for those before them. They wait as they came, because decoded they may be many
-/// times as large; their bytes count as received ones.
+/// The requests of a stream that wait for earlier ones. They wait encoded, because decoded they may be many times as
+/// large. Their bytes count as received bytes.
 struct WaitingRequests {
     private var queue = Queue<[UInt8]>()
     private var bytes = 0
@@ -13,7 +13,7 @@ struct WaitingRequests {
 
     var isEmpty: Bool { queue.isEmpty }
 
-    /// No more is read while so much waits.
+    /// Reading pauses while this much waits.
     var isFull: Bool {
         queue.count >= Limits.streamRequestsWaitingMax || bytes >= Limits.streamRequestsWaitingBytesMax
     }
@@ -35,9 +35,9 @@ struct WaitingRequests {
         held.resize(to: 0)
     }
 
-    /// Counts what waits. To be called when everything is done that could be done at once: a request that does not wait
-    /// costs nothing here.
-    /// - Throws: RESOURCE_EXHAUSTED when the client has its share.
+    /// Counts the waiting requests. To be called when everything is done that could be done immediately: a request that
+    /// does not wait costs nothing here.
+    /// - Throws: RESOURCE_EXHAUSTED when the client has used its share.
     mutating func count() throws(Status) {
         if bytes == held.bytes || held.resize(to: bytes) { return }
         throw LargeRequests.tooMany

@@ -1,14 +1,14 @@
 import HearthNetwork
 
-/// The answer of one GET on which a session's messages go out. `@unchecked Sendable`: the exchange is touched on its own
-/// loop, the rest on the session's.
+/// The response to one GET, which carries a session's messages. `@unchecked Sendable`: the exchange is used on its own
+/// loop, everything else on the session's.
 final class BackChannel: @unchecked Sendable {
     private let exchange: HTTPExchange
     private let home: EventLoop
-    /// On the session's loop: whether the client takes more for now.
+    /// On the session's loop: whether the client takes more data at present.
     private(set) var hasCapacity = true
     var onWritable: (() -> Void)?
-    /// The client has gone.
+    /// The client has disconnected.
     var onBreak: (() -> Void)? { didSet { if isBroken { onBreak?() } } }
     private var isBroken = false
 

@@ -2,10 +2,10 @@ import HearthHost
 import HearthModel
 import HearthNetwork
 
-/// What a client sends in the body of a forward-channel request: a form with numbered messages.
+/// The body of a forward-channel request: a form with numbered messages.
 ///
-/// `count` says how many messages there are, `ofs` the number of the first, and `reqN___data__` carries message `ofs + N`;
-/// the form of a handshake has `headers` too, those of the call, one a line.
+/// `count` is the number of messages, `ofs` the number of the first, and `reqN___data__` carries message `ofs + N`. The
+/// form of a handshake also has `headers`: those of the call, one per line.
 package struct ForwardBody: Sendable {
     private(set) var headers: [HTTPHeader] = []
     /// In the order of their numbers.
@@ -13,7 +13,7 @@ package struct ForwardBody: Sendable {
 
     init() {}
 
-    /// - Throws: INVALID_ARGUMENT when the body isn't such a form.
+    /// - Throws: INVALID_ARGUMENT when the body is not such a form.
     package init(_ body: [UInt8]) throws(Status) {
         var count: Int64?
         var offset: Int64 = 0
@@ -24,22 +24,22 @@ package struct ForwardBody: Sendable {
             case "count": count = try Self.number(field)
             case "ofs": offset = try Self.number(field)
             default:
-                guard let place = Self.place(field.name) else { continue }
+                guard let index = Self.index(ofField: field.name) else { continue }
                 if messages.count == Limits.webChannelMessagesMax {
                     throw .invalidArgument("A body has at most \(Limits.webChannelMessagesMax) messages.")
                 }
-                messages.append((place, field.value))
+                messages.append((index, field.value))
             }
         }
         if let count, count != messages.count {
             throw .invalidArgument("The body announces \(count) messages and has \(messages.count).")
         }
-        for place in messages.indices { messages[place].number += offset }
+        for index in messages.indices { messages[index].number += offset }
         messages.sort { $0.number < $1.number }
     }
 
     /// N of `reqN___data__`; nil for other names.
-    private static func place(_ name: String) -> Int64? {
+    private static func index(ofField name: String) -> Int64? {
         guard name.hasPrefix("req"), name.hasSuffix("___data__") else { return nil }
         return decimal(name.dropFirst(3).dropLast(9))
     }
@@ -51,7 +51,7 @@ package struct ForwardBody: Sendable {
         return number
     }
 
-    /// A number as this protocol writes it; nil when it is none, negative or beyond what a session can count.
+    /// A number in the format of this protocol; nil when it is invalid, negative or beyond what a session can count.
     package static func decimal(_ string: some StringProtocol) -> Int64? {
         guard !string.isEmpty, string.utf8.count <= 15, string.utf8.allSatisfy({ (48...57).contains($0) }) else {
             return nil
@@ -67,11 +67,11 @@ package struct ForwardBody: Sendable {
         }
     }
 
-    /// Names that mean something here are shorter.
+    /// All known names are shorter.
     private static let nameBytesMax = 64
 
-    /// The next field of a form that may mean something. Nothing is kept of the others, of which a body may have millions.
-    /// Source: application/x-www-form-urlencoded of the URL standard.
+    /// The next field of a form with a known name. Other fields are not stored, because a body may have millions of
+    /// them. Source: application/x-www-form-urlencoded of the URL standard.
     private static func nextField(
         of body: [UInt8], _ position: inout Int
     ) throws(Status) -> (name: String, value: [UInt8])? {
@@ -88,12 +88,14 @@ package struct ForwardBody: Sendable {
             if nameEnd == start || nameEnd - start > nameBytesMax { continue }
             guard let name = URLCoding.decode(body[start..<nameEnd]) else { throw malformed }
             let string = String(decoding: name, as: UTF8.self)
-            guard string == "headers" || string == "count" || string == "ofs" || place(string) != nil else { continue }
+            guard string == "headers" || string == "count" || string == "ofs" || index(ofField: string) != nil else {
+                continue
+            }
             guard let value = URLCoding.decode(equals.map { body[($0 + 1)..<end] } ?? []) else { throw malformed }
             return (string, value)
         }
         return nil
     }
 
-    private static let malformed = Status.invalidArgument("The body is no form: an escape is malformed.")
+    private static let malformed = Status.invalidArgument("The body is not a form: an escape is malformed.")
 }

@@ -4,13 +4,13 @@ import HearthModel
 import HearthNetwork
 import HearthWire
 
-/// A stream that a client speaks over WebChannel: many HTTP requests, one session. `@unchecked Sendable`: belongs to the
-/// loop on which the session began; its requests come over from theirs.
+/// A stream over WebChannel: many HTTP requests, one session. `@unchecked Sendable`: belongs to the loop on which the
+/// session began; its requests are forwarded from their loops.
 final class WebChannelCall: StreamCall, @unchecked Sendable {
     let loop: EventLoop
     let cancellation = Cancellation()
     let format = MessageFormat.json(JSONOptions())
-    /// That of the handshake: a client's credentials hold for the whole session.
+    /// The identity of the handshake: a client's credentials apply to the whole session.
     let identity: Identity
     let requester: Requester
 
@@ -24,9 +24,9 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     private var observation: RequestObserver.Observation?
     private let forget: () -> Void
     private let rank: (SessionRank) -> Void
-    /// The client's messages that wait, for their turn or for the stream.
+    /// Memory of the client's messages that wait for earlier ones or for the stream.
     private let held: MemoryReservation
-    /// What the client has not acknowledged.
+    /// Memory of unacknowledged output.
     private let unacknowledged: MemoryReservation
     private let memory: ServerMemory
     private(set) var isFinished = false
@@ -36,11 +36,11 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     private var backChannel: BackChannel?
     private var attachedAt: UInt64 = 0
     private var writtenAt: UInt64 = 0
-    /// Wakes for what is due next: a sign of life, the end of a poll, the end of the session.
+    /// Fires at the next deadline: of a keep-alive, of a poll, of the session.
     private var timer: Timer?
     private var pollEnds: UInt64?
 
-    /// Of a stream that will be told that it is over.
+    /// Notifies the ended stream.
     private var endedStream: (() -> Void)?
 
     private var inbox: [[UInt8]] = []
@@ -50,9 +50,9 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     private var waitingPosts: [@Sendable ([UInt8]) -> Void] = []
 
     /// - Parameters:
-    ///   - memory: for messages that wait, and for what isn't acknowledged.
-    ///   - rank: told what the session is doing.
-    ///   - forget: called when the session is over.
+    ///   - memory: for messages that wait, and for unacknowledged output.
+    ///   - rank: called with the activity of the session.
+    ///   - forget: called when the session has ended.
     init(
         id: String, _ identity: Identity, _ requester: Requester, loop: EventLoop,
         observation: RequestObserver.Observation, memory: ServerMemory, rank: @escaping (SessionRank) -> Void,
@@ -67,9 +67,9 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         self.memory = memory
         held = memory.received.reservation(for: requester)
         unacknowledged = memory.unacknowledged.reservation(for: requester)
-        // Whoever has shown no identity has no room to fill.
+        // An unauthenticated client gets little memory.
         var earlyBytesMax = Limits.webChannelEarlyBytesMax
-        if case .client(nil) = identity { earlyBytesMax = Limits.webChannelNobodysEarlyBytesMax }
+        if case .client(nil) = identity { earlyBytesMax = Limits.webChannelAnonymousEarlyBytesMax }
         session = WebChannelSession(id: id, earlyBytesMax: earlyBytesMax)
         scheduleTimer()
     }
@@ -99,7 +99,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         scheduleTimer()
     }
 
-    /// False when what isn't acknowledged is more than the client may have.
+    /// False when the unacknowledged output exceeds the client's share.
     private func countQueued() -> Bool {
         let bytes = max(0, session.queuedBytes - Limits.webChannelOutputUncountedBytes)
         let isCounted = bytes == unacknowledged.bytes || unacknowledged.resize(to: bytes)
@@ -107,14 +107,15 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         return isCounted
     }
 
-    /// Ends the stream of a client that doesn't acknowledge. It is told so behind what it was sent; the rest is dropped.
+    /// Ends the stream of a client that does not acknowledge. The client gets the status after the sent messages; the
+    /// rest is dropped.
     private func endForWantOfMemory() {
         session.dropUnwritten()
         _ = countQueued()
         cancellation.cancel()
         endedStream = onCancel
         finish(.resourceExhausted("The server holds too much that this client does not acknowledge."))
-        // The stream is just saying something.
+        // The stream is sending at this moment.
         loop.execute { [self] in
             let ended = endedStream
             endedStream = nil
@@ -135,7 +136,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         observation = nil
     }
 
-    /// The stream's closures hold the call, and it holds them: the end is where the ring is opened.
+    /// The stream's closures hold the call, and it holds them: the end breaks this cycle.
     private func forgetStream() {
         onMessage = nil
         onHalfClose = nil
@@ -152,7 +153,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
 
     var handshake: [UInt8] { session.handshake }
 
-    /// Takes messages. `answer` is called with the text of the answer when they are taken, or the session is over.
+    /// Takes messages. `answer` is called with the response body when they are accepted, or when the session has ended.
     /// - Throws: a status that ends the session.
     func receive(
         _ body: ForwardBody, acknowledging id: Int64?, answer: @escaping @Sendable ([UInt8]) -> Void
@@ -181,10 +182,11 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         if backChannel == nil { scheduleTimer() }
     }
 
-    /// False when the messages that wait are more than the server has memory for.
+    /// False when the waiting messages need more memory than the server has.
     private func countHeld() -> Bool { held.resize(to: session.earlyBytes + inboxBytes) }
 
-    /// What a client has sent and nobody got is never sent again.
+    /// Ends a session whose missing message does not arrive: the client does not repeat a message that it considers
+    /// sent.
     private func watchGap(_ missing: Int64) {
         loop.schedule(afterMilliseconds: Limits.webChannelIdleSeconds * 1000) { [weak self] in
             if let self, !self.isFinished, self.session.missingNumber == missing { self.abandon() }
@@ -230,17 +232,17 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         onWritable?()
     }
 
-    /// Goes on over a new back channel, whose client has everything up to an array.
-    /// - Parameter pollMilliseconds: nil for a stream; else how long the answer may wait for something to say.
+    /// Continues on a new back channel, whose client has everything up to an array.
+    /// - Parameter pollMilliseconds: nil for a stream; otherwise the time that the response may wait for output.
     func attach(_ new: BackChannel, acknowledging id: Int64?, pollMilliseconds: Int?) {
-        // Its client has turned away from the one before.
+        // The client no longer reads the previous one.
         backChannel?.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
         if let id {
             session.acknowledge(id)
             _ = countQueued()
         }
         if isFinished, session.isAcknowledged {
-            // The client knows that the stream has ended; nothing will ever be written here.
+            // The client knows that the stream has ended; nothing will be written here.
             new.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
             return end()
         }
@@ -265,12 +267,12 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         scheduleTimer()
     }
 
-    /// The client says that it is done, or nobody knows any more whether there is one.
+    /// The client terminates the session, or sends no request for too long.
     func abandon() {
         if !isFinished {
             isFinished = true
             cancellation.cancel()
-            observed(Status(.cancelled, "The client has gone."))
+            observed(Status(.cancelled, "The client has disconnected."))
             let onCancel = onCancel
             forgetStream()
             onCancel?()
@@ -288,7 +290,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
 
     // MARK: Output
 
-    /// What a turn of the loop says goes out as one frame.
+    /// The output of one tick of the loop is sent as one frame.
     private func flushLater() {
         guard backChannel != nil, !isFlushScheduled else { return }
         isFlushScheduled = true
@@ -330,8 +332,8 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
             session.appendNoop()
             flush()
             if let channel = backChannel {
-                // Nothing could be written: a session that has ended says nothing more, or its client takes nothing. The
-                // timer must not come back at once for ever.
+                // Nothing could be written: a session that has ended sends nothing more, or its client takes nothing.
+                // The timer must not fire again immediately and forever.
                 if pollEnds != nil {
                     channel.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
                     return detached()
@@ -339,8 +341,8 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
                 writtenAt = now
             }
         }
-        let turnEnds = attachedAt + UInt64(Limits.webChannelLifetimeSeconds) * 1_000_000_000
-        if let channel = backChannel, pollEnds == nil, now >= turnEnds, channel.hasCapacity {
+        let lifetimeEnds = attachedAt + UInt64(Limits.webChannelLifetimeSeconds) * 1_000_000_000
+        if let channel = backChannel, pollEnds == nil, now >= lifetimeEnds, channel.hasCapacity {
             channel.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
             return detached()
         }

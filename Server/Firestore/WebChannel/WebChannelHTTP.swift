@@ -2,10 +2,10 @@ import HearthHost
 import HearthModel
 import HearthNetwork
 
-/// `/google.firestore.v1.Firestore/{Listen,Write}/channel`: streams for clients that have only HTTP requests.
+/// `/google.firestore.v1.Firestore/{Listen,Write}/channel`: streams for clients that only have HTTP requests.
 ///
-/// A POST without `SID` begins a session and carries the first messages, later ones carry more; the answer to a GET carries
-/// what the server says, as long as the two can hold it open.
+/// A POST without `SID` begins a session and carries the first messages; later ones carry more. The response to a GET
+/// carries the server's messages, as long as both sides can hold it open.
 package struct WebChannelHTTP: HTTPExtension {
     private let service: FirestoreService
     private let observer: RequestObserver
@@ -47,8 +47,8 @@ package struct WebChannelHTTP: HTTPExtension {
     private func post(
         _ exchange: HTTPExchange, _ parameters: Parameters, _ method: (observed: RequestMetrics.Method, begin: Begin)
     ) {
-        // A message's characters may take three bytes each. The first request of a session carries headers and what an SDK
-        // has queued until then: targets, or the handshake of a Write stream.
+        // A message's characters may take three bytes each. The first request of a session carries headers and
+        // everything that an SDK has queued until then: targets, or the handshake of a Write stream.
         let limitBytes =
             parameters.session == nil ? Limits.webChannelHandshakeBytesMax : Limits.requestSizeBytesMax * 4
         exchange.collectBody(limitBytes: limitBytes) { [self] result in
@@ -66,7 +66,7 @@ package struct WebChannelHTTP: HTTPExtension {
         }
     }
 
-    /// Has a large body read by a worker.
+    /// Has a worker parse a large body.
     private func decodeLater(
         _ bytes: [UInt8], _ exchange: HTTPExchange, _ parameters: Parameters,
         _ taken: @escaping @Sendable (ForwardBody) throws(Status) -> Void
@@ -140,7 +140,7 @@ package struct WebChannelHTTP: HTTPExtension {
         let handshake = call.handshake
         switch identity {
         case .success: method.begin(call, service)
-        // As an error of the stream: the app would take an HTTP status for a broken connection.
+        // As an error of the stream: the app would treat an HTTP status as a broken connection.
         case .failure(let status): call.finish(status)
         }
         try call.receive(body, acknowledging: nil) { _ in
@@ -156,7 +156,7 @@ package struct WebChannelHTTP: HTTPExtension {
         let channel = BackChannel(exchange, home: call.loop)
         call.onLoop {
             guard sessions[id] != nil else {
-                // The session ended meanwhile; what the client asks next tells it.
+                // The session ended meanwhile; the client's next request reports that.
                 return channel.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
             }
             call.attach(
@@ -177,7 +177,7 @@ package struct WebChannelHTTP: HTTPExtension {
     static func headers(for head: HTTPRequestHead) -> [HTTPHeader] {
         [
             HTTPHeader("content-type", "text/plain; charset=utf-8"),
-            // Browsers would otherwise hold the first kilobyte back to guess what it is.
+            // Without it browsers hold back the first kilobyte to detect the content type.
             HTTPHeader("x-content-type-options", "nosniff"),
             HTTPHeader("cache-control", "no-cache, no-store, max-age=0, must-revalidate"),
         ] + CORS.headers(for: head)
@@ -195,7 +195,7 @@ package struct WebChannelHTTP: HTTPExtension {
         refuse(exchange, exchange.isBodyTooLarge ? 413 : status.code.httpStatus, status.message)
     }
 
-    /// Clients look for these words, not at the beginning, and begin a new session.
+    /// Clients search for these words anywhere in the body, and begin a new session.
     private static func refuseUnknown(_ exchange: HTTPExchange) { refuse(exchange, 400, "Error: Unknown SID") }
 
     private static func onLoop(_ exchange: HTTPExchange, _ body: @escaping @Sendable () -> Void) {
@@ -204,16 +204,16 @@ package struct WebChannelHTTP: HTTPExtension {
 }
 
 extension WebChannelHTTP {
-    /// What the query of a channel's URL says.
+    /// The parameters in the query of a channel's URL.
     struct Parameters: Sendable {
         private(set) var session: String?
         private(set) var acknowledged: Int64?
         private(set) var isTermination = false
         /// Nil for a stream.
         private(set) var pollMilliseconds: Int?
-        /// Headers that the client could not send as such.
+        /// Headers that the client could not send as HTTP headers.
         private(set) var headers: [HTTPHeader] = []
-        /// What is wrong with it.
+        /// The error in the parameters.
         private(set) var fault: String?
 
         init(_ query: String?) {
@@ -240,7 +240,7 @@ extension WebChannelHTTP {
         }
 
         private mutating func number(_ name: String, _ value: String) -> Int64? {
-            // Before it has got anything, a client may say so.
+            // A client that has received nothing may send -1.
             if value == "-1" { return 0 }
             let number = ForwardBody.decimal(value)
             if number == nil { fault = "\(name) must be a number." }
@@ -250,7 +250,7 @@ extension WebChannelHTTP {
 }
 
 extension WebChannelHTTP {
-    /// Whoever knows it may speak for the session, so nobody must guess it.
+    /// The ID authorizes its bearer to use the session, so it must not be guessable.
     private static func newID() -> String {
         var random = SystemRandomNumberGenerator()
         return Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })

@@ -3,14 +3,15 @@ import HearthModel
 import HearthNetwork
 import HearthWire
 
-/// Large requests are decoded by a worker: ten megabytes of tiny values take long, and a loop has others to serve.
+/// Workers decode large requests: ten megabytes of tiny values take long, and a loop must serve other connections.
 ///
-/// Each waits, in turn, until there is memory for what it will become. Meanwhile its bytes count as received ones. So do
-/// smaller ones, which a loop decodes: thousands of them may wait for a writer or a long read.
+/// Each large request waits, round-robin between accounts, until there is memory for its decoded form. Meanwhile its
+/// bytes count as received bytes. The same holds for smaller requests, which a loop decodes: thousands of them may wait
+/// for a writer or a long read.
 package struct LargeRequests: Sendable {
-    /// Above this a request costs more than the hop to another thread.
+    /// Above this size a request costs more than the hop to another thread.
     package static let sizeBytesMin = 32 << 10
-    /// Below this a request isn't counted while it is carried out.
+    /// Below this size a request is not counted while it is handled.
     static let countedBytesMin = 2 << 10
 
     package static let tooMany = Status.resourceExhausted("The server holds too many large requests of yours.")
@@ -23,8 +24,9 @@ package struct LargeRequests: Sendable {
         self.memory = memory
     }
 
-    /// Runs `body`, which answers through the call that it is given: a large request's on a worker, another's on the loop.
-    /// - Throws: RESOURCE_EXHAUSTED, or what `body` does when it is run at once.
+    /// Runs `body`, which responds through the call that it receives: on a worker for a large request, on the loop for
+    /// others.
+    /// - Throws: RESOURCE_EXHAUSTED, or the error of `body` when it runs immediately.
     package func run(_ message: [UInt8], _ call: any ServiceCall, _ body: @escaping Body) throws(Status) {
         if message.count < Self.countedBytesMin { return try body(message, call) }
         if message.count >= Self.sizeBytesMin { return runOnWorker(message, call, body) }
@@ -55,10 +57,10 @@ package struct LargeRequests: Sendable {
 
     package typealias Body = @Sendable (_ message: [UInt8], _ call: any ServiceCall) throws(Status) -> Void
 
-    /// Runs `body` on a worker when there is memory for what the message becomes.
+    /// Runs `body` on a worker when there is memory for the decoded message.
     /// - Parameters:
     ///   - refused: called instead of `body`, from any thread.
-    ///   - body: given the memory, which counts as used until nobody holds it.
+    ///   - body: receives the memory, which counts as used until its last reference is released.
     package func run(
         _ message: [UInt8], isJSON: Bool, for requester: Requester, cancellation: Cancellation?,
         refused: @escaping @Sendable (Status) -> Void, body: @escaping @Sendable (WorkingShare) -> Void
@@ -67,7 +69,7 @@ package struct LargeRequests: Sendable {
         guard held.grow(by: message.count) else {
             return refused(Self.tooMany)
         }
-        // Counting takes long, too.
+        // Counting the elements takes long, too.
         pool.run(.short, for: requester, cancellation: cancellation, cost: Self.cost(message), refused: refused) {
             let parsed = Self.parsedSize(of: message, isJSON: isJSON)
             memory.working.take(parsed, for: requester) { share in
@@ -81,7 +83,7 @@ package struct LargeRequests: Sendable {
         }
     }
 
-    /// Runs `body` on a loop when there is memory for what is decoded there: at once if there is room.
+    /// Runs `body` on a loop when there is memory for requests decoded on loops: immediately if the memory is free.
     package func take(
         _ bytes: Int, for requester: Requester, on loop: EventLoop,
         _ body: @escaping @Sendable (WorkingShare) -> Void
@@ -94,13 +96,13 @@ package struct LargeRequests: Sendable {
         isJSON ? ParsedSize.ofJSON(message) : ParsedSize.ofProtobuf(message)
     }
 
-    /// In units of what is just too small for a worker.
+    /// In units of the largest request that a loop decodes.
     private static func cost(_ message: [UInt8]) -> Int { 1 + message.count / sizeBytesMin }
 }
 
-/// What a request becomes when it is decoded, estimated by counting its elements without keeping any.
+/// The decoded size of a request, estimated by counting its elements without storing any.
 package enum ParsedSize {
-    /// Arrays grow by doubling, and for a moment there are two of them.
+    /// Arrays grow by doubling, and both copies exist for a moment.
     private static let elementBytes = 96
     /// A write of a commit, a filter of a query: messages are larger than values.
     private static let messageBytes = 512
@@ -115,7 +117,7 @@ package enum ParsedSize {
         return string.count + elements * elementBytes
     }
 
-    /// Strings are taken for messages as far as they can be read as such, which is seldom far.
+    /// A string counts as a message as far as it can be parsed as one, which is seldom far.
     static func ofProtobuf(_ message: [UInt8]) -> Int {
         message.withUnsafeBufferPointer { bytes in
             var walk = ProtobufWalk(bytes)
@@ -125,12 +127,12 @@ package enum ParsedSize {
     }
 }
 
-/// Goes through a message of unknown type, and counts.
+/// Walks through a message of unknown type, and counts its elements.
 private struct ProtobufWalk {
     private static let depthMax = 100
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
-    /// Where the messages end that the position is in.
+    /// The ends of the messages that contain the position.
     private var ends: [Int] = []
     /// Fields of the request itself that are messages or strings.
     private(set) var messages = 0
@@ -147,7 +149,7 @@ private struct ProtobufWalk {
                 position = end
                 ends.removeLast()
             } else if !takeField(before: end) {
-                // No message after all.
+                // Not a message.
                 position = end
                 ends.removeLast()
             }
@@ -188,15 +190,15 @@ private struct ProtobufWalk {
     }
 }
 
-/// A call that holds the memory of its request, for any thread: what is said on another goes over to the call's loop. There it is
-/// the call itself, so that what a worker has begun goes on as usual.
+/// A call that holds the memory of its request, for any thread. Calls from another thread are forwarded to the call's
+/// loop. There the original call is used, so that work that a worker has begun continues normally.
 ///
-/// All of the memory is held until the answer begins, and while a streamed answer goes on, as long as
-/// its client takes, what the text had, as a part of what the client has sent.
+/// All of the memory is held until the response begins. During a streamed response, the size of the encoded request is
+/// held, as a part of the received bytes.
 private final class CountedCall: ServiceCall {
     private let call: any ServiceCall
     private let share: WorkingShare
-    private let kept: MemoryReservation
+    private let held: MemoryReservation
     private let sizeBytes: Int
     let loop: EventLoop
     let format: MessageFormat
@@ -208,7 +210,7 @@ private final class CountedCall: ServiceCall {
         self.call = call
         self.share = share
         self.sizeBytes = sizeBytes
-        kept = received.reservation(for: call.requester)
+        held = received.reservation(for: call.requester)
         loop = call.loop
         format = call.format
         identity = call.identity
@@ -233,8 +235,8 @@ private final class CountedCall: ServiceCall {
     }
 
     private func sendHere(_ message: [UInt8]) -> Bool {
-        if kept.bytes == 0 {
-            guard kept.grow(by: sizeBytes) else {
+        if held.bytes == 0 {
+            guard held.grow(by: sizeBytes) else {
                 finish(LargeRequests.tooMany)
                 return false
             }
@@ -243,7 +245,7 @@ private final class CountedCall: ServiceCall {
         return call.send(message)
     }
 
-    /// The memory is free as soon as it is said, so nothing of it has to be counted any more.
+    /// The response releases the memory, so nothing of it must be counted any more.
     func respond(_ message: [UInt8]) {
         call.onLoop { [self] in
             call.respond(message)
@@ -254,7 +256,7 @@ private final class CountedCall: ServiceCall {
     func finish(_ status: Status) {
         call.onLoop { [self] in
             call.finish(status)
-            kept.resize(to: 0)
+            held.resize(to: 0)
             share.end()
         }
     }

@@ -3,10 +3,10 @@ import HearthModel
 import HearthNetwork
 import HearthWire
 
-/// A REST request as the service sees it. `@unchecked Sendable`: belongs to the exchange's loop.
+/// A REST request, as the service sees it. `@unchecked Sendable`: belongs to the exchange's loop.
 ///
-/// A unary answer is one JSON object. A streamed one is a JSON array, written as its messages come; an error before the
-/// first message sets the HTTP status and stands alone in the array, a later one is the array's last element.
+/// A unary response is one JSON object. A streamed one is a JSON array, written message by message. An error before the
+/// first message sets the HTTP status and is the only element of the array; a later one is the array's last element.
 package final class RESTCall: ServiceCall, @unchecked Sendable {
     private let exchange: HTTPExchange
     private let isStreaming: Bool
@@ -35,7 +35,7 @@ package final class RESTCall: ServiceCall, @unchecked Sendable {
         let cancellation = cancellation
         exchange.onCancel = { [weak self] in
             cancellation.cancel()
-            self?.observed(Status(.cancelled, "The client has gone."))
+            self?.observed(Status(.cancelled, "The client has disconnected."))
         }
     }
 
@@ -63,7 +63,7 @@ package final class RESTCall: ServiceCall, @unchecked Sendable {
         return exchange.write([UInt8(ascii: "[")] + message)
     }
 
-    /// Says how the call ended whose answer somebody else gives.
+    /// Records the status of a call that other code answers.
     package func end(_ status: Status) { observed(status) }
 
     package func finish(_ status: Status) {
@@ -96,7 +96,7 @@ package final class RESTCall: ServiceCall, @unchecked Sendable {
 
 /// Google's error object.
 package enum ErrorBody {
-    /// - Parameter http: the answer's status; nil for that of the code.
+    /// - Parameter http: the HTTP status; nil for that of the code.
     package static func json(_ status: Status, http: Int? = nil) -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{\"error\":{\"code\":")
@@ -107,7 +107,7 @@ package enum ErrorBody {
         writer.raw(status.code.name)
         writer.raw("\"")
         if status.message.hasPrefix("Invalid JSON payload received.") {
-            // What is wrong with the request's form is told once more, by field.
+            // An error in the request's form is reported a second time, by field.
             writer.raw(",\"details\":[{\"@type\":\"type.googleapis.com/google.rpc.BadRequest\",\"fieldViolations\":[{")
             if let field = field(status.message) {
                 writer.raw("\"field\":")
@@ -129,7 +129,7 @@ package enum ErrorBody {
     }
 }
 
-/// Cross-origin answers: browsers of any origin may call, as they may call the service.
+/// Cross-origin responses: browsers of any origin may call, as with Google's service.
 package enum CORS {
     package static func headers(for head: HTTPRequestHead) -> [HTTPHeader] {
         guard let origin = head.firstValue("origin") else { return [] }

@@ -3,7 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthWire
 
-/// In which form a call's messages travel.
+/// The encoding of a call's messages.
 package enum MessageFormat: Sendable {
     case protobuf
     case json(JSONOptions)
@@ -20,27 +20,27 @@ package enum MessageFormat: Sendable {
     }
 }
 
-/// One call of a client as the service sees it, whatever carries it: gRPC, REST, WebChannel.
+/// One call of a client as the service sees it, over any transport: gRPC, REST, WebChannel.
 ///
 /// All methods are called on `loop`'s thread. After the end of a call its methods do nothing.
 package protocol ServiceCall: AnyObject, Sendable {
     var loop: EventLoop { get }
     var format: MessageFormat { get }
-    /// For whom the request is carried out.
+    /// The identity of the caller.
     var identity: Identity { get }
-    /// On whose account it is.
+    /// The account that the call is counted for.
     var requester: Requester { get }
-    /// Whether the answer is over, or nobody waits for it any more.
+    /// Whether the response has ended, or the client no longer waits for it.
     var isFinished: Bool { get }
-    /// Set when the client has gone; may be read from any thread.
+    /// Set when the client disconnects; may be read from any thread.
     var cancellation: Cancellation { get }
-    /// Called when there is room again after `send` returned false.
+    /// Called when there is capacity again after `send` returned false.
     var onWritable: (() -> Void)? { get set }
     /// Sends one message; false when the client takes no more for now.
     @discardableResult
     func send(_ message: [UInt8]) -> Bool
     func finish(_ status: Status)
-    /// Answers a unary call. What was asked for is done, so nothing may make an error of it.
+    /// Responds to a unary call. The operation is complete, so the response must not become an error.
     func respond(_ message: [UInt8])
 }
 
@@ -54,7 +54,7 @@ extension ServiceCall {
         respond(format.encode(message))
     }
 
-    /// Runs `body` on the call's loop: now when this is its thread.
+    /// Runs `body` on the call's loop: immediately when this is its thread.
     package func onLoop(_ body: @escaping @Sendable () -> Void) {
         if loop.isCurrent { body() } else { loop.execute(body) }
     }

@@ -1,19 +1,20 @@
 import HearthModel
 
-/// A call whose requests come as a stream, whatever carries it.
+/// A call with a stream of requests, over any transport.
 ///
-/// All callbacks come on the call's loop; none comes after `finish` or `onCancel`.
+/// All callbacks run on the call's loop; none runs after `finish` or `onCancel`.
 package protocol StreamCall: ServiceCall {
-    /// One whole request.
+    /// One complete request.
     var onMessage: (([UInt8]) -> Void)? { get set }
     /// The client sends no more requests.
     var onHalfClose: (() -> Void)? { get set }
-    /// What the client sends can't be read on. It comes behind the requests before, and the stream has to end with that status;
-    /// without it, the call ends at once, as if the client had gone.
+    /// Called when the client's data cannot be parsed any further. It is called after all earlier requests, and the
+    /// stream must end with this status. Without a handler, the call ends immediately, as if the client had
+    /// disconnected.
     var onFault: ((Status) -> Void)? { get set }
-    /// The client has gone.
+    /// The client has disconnected.
     var onCancel: (() -> Void)? { get set }
-    /// No more requests until `resumeReading`.
+    /// Delivers no more requests until `resumeReading`.
     func pauseReading()
     func resumeReading()
 }

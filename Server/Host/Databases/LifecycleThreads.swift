@@ -1,9 +1,9 @@
 import HearthConcurrency
 
-/// Threads on which databases are opened, closed and deleted. Jobs begin in their order; some may wait for a disk.
+/// Threads that open, close and delete databases. Jobs start in order; some may wait for a disk.
 ///
-/// Not the workers of requests: an opening would wait behind long queries, and a query that waits for an opening would
-/// have the thread that this needs.
+/// They are not the workers of requests: an opening would wait behind long queries, and a query that waits for an
+/// opening would occupy the thread that the opening needs.
 ///
 /// `@unchecked Sendable`: the monitor guards all state.
 package final class LifecycleThreads: @unchecked Sendable {
@@ -22,7 +22,7 @@ package final class LifecycleThreads: @unchecked Sendable {
         runner = nil
     }
 
-    /// Has jobs run by somebody else, at any time and in any order: for tests.
+    /// For tests: `runner` runs the jobs, at any time and in any order.
     package init(runner: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
         threadsMax = 0
         name = ""
@@ -40,7 +40,7 @@ package final class LifecycleThreads: @unchecked Sendable {
             if let thread = NamedThread.start(name, { [self] in work() }) {
                 threads.append(thread)
             } else if threads.isEmpty {
-                // The system has no thread for anybody: better late on this one than never.
+                // The system can start no thread: run the job late on this thread instead of never.
                 _ = jobs.popFirst()
                 return true
             }
@@ -49,7 +49,7 @@ package final class LifecycleThreads: @unchecked Sendable {
         if isRefused { job() }
     }
 
-    /// Works off what is waiting, and ends the threads. Nothing may come afterwards.
+    /// Runs the waiting jobs, and ends the threads. No job may be added afterwards.
     package func stop() {
         let running = monitor.withLock {
             isStopping = true

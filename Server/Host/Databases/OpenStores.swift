@@ -2,37 +2,37 @@ import HearthConcurrency
 import HearthModel
 import HearthEngine
 
-/// Something open that nobody uses.
+/// An open store that has no users.
 package struct UnusedStore: Sendable {
-    /// When it was used last, in monotonic nanoseconds.
+    /// The time of the last use, in monotonic nanoseconds.
     var used: UInt64
-    /// Closes it, when still nobody uses it, and waits for that.
+    /// Closes the store if it still has no users, and waits for that.
     var close: @Sendable () -> Void
 }
 
-/// What has stores open that nobody may use.
+/// Owns open stores that may have no users.
 package protocol StoreHolder: AnyObject, Sendable {
     func unused(existing: Bool, before: UInt64, max: Int) -> [UnusedStore]
 }
 
-/// How many stores are open, in all registries of a server together: each costs memory and file descriptors.
+/// The number of open stores, in all registries of a server together: each costs memory and file descriptors.
 ///
-/// A store beyond the number that is wanted costs the closing of the one that has been unused for longest. Only stores in
-/// use can go beyond it, up to a bound that the process's descriptors set.
+/// Opening a store beyond `openMax` closes the store that has been unused for longest. Only stores in use can exceed
+/// that number, up to a bound that the process's file descriptors set.
 ///
 /// `@unchecked Sendable`: the monitor guards the count and the holders.
 package final class OpenStores: @unchecked Sendable {
     package struct Bounds {
-        /// Open, used or not.
+        /// Open stores, used or not.
         var openMax = Limits.databasesOpenMax
-        /// In use.
+        /// Stores in use.
         var usedMax = Limits.databasesUsedMax
-        /// Opened without a store.
+        /// Databases opened without a store.
         var deferredMax = Limits.databasesDeferredMax
 
         init() {}
 
-        /// - Parameter descriptorsMax: that the process may have.
+        /// - Parameter descriptorsMax: the file descriptors that the process may have.
         package init(descriptorsMax: Int) {
             usedMax = max(8, min(usedMax, descriptorsMax / 2 / Limits.databaseDescriptorsMax))
             openMax = min(openMax, usedMax)
@@ -47,7 +47,7 @@ package final class OpenStores: @unchecked Sendable {
     private let bounds: Bounds
     private let threads: LifecycleThreads
     private var count = 0
-    /// Opened without a store since those that nobody used were closed.
+    /// Databases opened without a store since the unused ones were last closed.
     private var deferredSinceClosed = 0
     private var holders: [Holder] = []
 
@@ -60,11 +60,11 @@ package final class OpenStores: @unchecked Sendable {
         monitor.withLock { holders.append(Holder(holder: holder)) }
     }
 
-    /// Stores that are open.
+    /// The number of open stores.
     var openCount: Int { monitor.withLock { count } }
 
-    /// Makes a store after room was made for it; may wait for others to be closed.
-    /// - Throws: what `make` throws; RESOURCE_EXHAUSTED when too many stores are in use.
+    /// Creates a store after reserving a slot for it; may wait for other stores to be closed.
+    /// - Throws: the error of `make`; RESOURCE_EXHAUSTED when too many stores are in use.
     package func enter(_ make: () throws(Status) -> any Store) throws(Status) -> any Store {
         if openCount >= bounds.openMax { closeUnused(existing: true, max: max(1, bounds.openMax / Self.closedPart)) }
         try monitor.withLock { () throws(Status) in
@@ -81,13 +81,13 @@ package final class OpenStores: @unchecked Sendable {
         }
     }
 
-    /// Looking for what is unused costs a look at all that is open: done once for some that are opened.
+    /// A search for unused stores reads all open ones, so each search closes this part of them.
     private static let closedPart = 16
 
     /// A store is closed.
     package func leave() { monitor.withLock { count -= 1 } }
 
-    /// Something was opened that has no store; that costs little, but not nothing.
+    /// A database without a store was opened, which costs a little memory.
     func noteDeferred() {
         let isMany = monitor.withLock {
             deferredSinceClosed += 1
@@ -96,8 +96,8 @@ package final class OpenStores: @unchecked Sendable {
         if isMany { closeUnused(existing: false) }
     }
 
-    /// Closes what is unused, the longest unused first, and waits for the first of them.
-    /// - Parameter before: spares what was used later, in monotonic nanoseconds.
+    /// Closes unused stores, the longest unused first, and waits for the first of them.
+    /// - Parameter before: skips stores used later, in monotonic nanoseconds.
     package func closeUnused(existing: Bool, before: UInt64 = .max, max: Int = .max) {
         let all = monitor.withLock {
             if !existing { deferredSinceClosed = 0 }

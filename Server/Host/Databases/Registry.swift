@@ -2,28 +2,28 @@ import HearthConcurrency
 import HearthModel
 import HearthDocuments
 
-/// What a `Registry` keeps open.
+/// A value that a `Registry` holds open.
 package protocol Registered: AnyObject, Sendable {
-    /// Whether there is a store: what nobody has written to has none, and may be forgotten at once.
+    /// Whether a store exists. A database that was never written has none, and may be forgotten immediately.
     var exists: Bool { get }
-    /// Whether something goes on for which nobody need hold a reference: an open transaction, a queued commit.
+    /// Whether work is in progress that holds no reference: an open transaction, a queued commit.
     var isBusy: Bool { get }
-    /// Waits until nothing is at work in it any more, and frees its files.
+    /// Waits until all work on it has ended, and closes its files.
     func close(because reason: Status)
 }
 
-/// What is open by name: the databases of a server, or its namespaces.
+/// Open values by name: the databases of a server, or its namespaces.
 ///
-/// Everything that waits for a disk (opening, recovery of the log, closing, deletion) happens on `LifecycleThreads`, for
-/// one name by one thread at a time, and holds no lock that others need. What holds at all times:
+/// Everything that waits for a disk (opening, recovery of the log, closing, deletion) runs on `LifecycleThreads`, by
+/// one thread at a time for each name, and holds no lock that others need. Invariants:
 ///
-/// - There is at most one value of a name, from the beginning of its opening to the end of its closing.
-/// - What is closed for want of use has no user: the registry has the only reference to it, and nothing goes on in it.
-///   Both are found under the lock under which references are given out.
-/// - Requests for a name that is opened, closed or deleted wait, and are worked off in their order: what was asked for
-///   after a deletion finds a value that was opened after it.
+/// - At most one value of a name exists, from the beginning of its opening to the end of its closing.
+/// - A value that is closed because it is unused has no user: the registry has the only reference to it, and no work is
+///   in progress. Both are checked under the lock that guards handing out references.
+/// - Requests for a name that is being opened, closed or deleted wait, and are handled in order: a request after a
+///   deletion gets a value that was opened after it.
 ///
-/// `@unchecked Sendable`: the monitor guards all state, that of the slots too.
+/// `@unchecked Sendable`: the monitor guards all state, including the slots.
 package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked Sendable {
     package typealias Completion = @Sendable (Result<Value, Status>) -> Void
     package typealias Deletion = @Sendable (Result<Void, Status>) -> Void
@@ -35,7 +35,7 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
 
     private final class Slot {
         var value: Value?
-        /// A thread is at it, or will be: the value isn't closed for want of use, and requests wait.
+        /// A thread works on the slot, or will: the value is not closed as unused, and requests wait.
         var isChanging = false
         var requests: [Request] = []
         /// In monotonic nanoseconds.
@@ -55,9 +55,9 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
     private static var idle: Status { .unavailable("The database is closed.") }
 
     /// - Parameters:
-    ///   - room: of which opened stores take a part; `open` takes it, the registry gives it back.
-    ///   - open: opens or prepares what has a name. On one of the threads.
-    ///   - remove: deletes what is stored under a name, which is closed. On one of the threads.
+    ///   - openStores: the shared count of open stores; `open` takes a slot of it, the registry returns the slot.
+    ///   - open: opens or prepares the value of a name. On one of the threads.
+    ///   - remove: deletes the stored data of a name, which is closed. On one of the threads.
     package init(
         threads: LifecycleThreads, openStores: OpenStores, clock: any Clock,
         open: @escaping @Sendable (Name) throws(Status) -> Value,
@@ -73,7 +73,7 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
 
     // MARK: Use
 
-    /// What is open under a name. Whoever has it may use it as long as they hold it.
+    /// The open value of a name. The caller may use it while holding the reference.
     package func opened(_ name: Name) -> Value? {
         monitor.lock()
         defer { monitor.unlock() }
@@ -82,14 +82,15 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
         return value
     }
 
-    /// Opens what isn't open.
-    /// - Parameter completion: called once: at once and on this thread when it is open, else later and from another.
+    /// Opens a value that is not open.
+    /// - Parameter completion: called once: immediately and on this thread when the value is open, otherwise later from
+    ///   another thread.
     package func use(_ name: Name, _ completion: @escaping Completion) {
         if let value = opened(name) { return completion(.success(value)) }
         add(.use(completion), to: name)
     }
 
-    /// The same for threads that may wait; never on an event loop, a writer's thread or one of `threads`.
+    /// Like `use`, for threads that may wait; never on an event loop, a writer's thread or one of `threads`.
     package func wait(_ name: Name) throws(Status) -> Value {
         if let value = opened(name) { return value }
         let answer = Awaited<Value>()
@@ -97,8 +98,8 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
         return try answer.wait()
     }
 
-    /// Closes what is open under a name and deletes it.
-    /// - Parameter reason: what those who use it fail with.
+    /// Closes the value of a name and deletes its data.
+    /// - Parameter reason: the error for its current users.
     package func delete(_ name: Name, because reason: Status, _ completion: @escaping Deletion) {
         add(.delete(because: reason, completion), to: name)
     }
@@ -125,10 +126,10 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
         }
     }
 
-    /// What is open now, whoever uses it.
+    /// All open values, used or not.
     package var values: [Value] { monitor.withLock { slots.values.compactMap(\.value) } }
 
-    /// The names of what exists and is open.
+    /// The names of open values that have a store.
     package var existingNames: [Name] {
         monitor.withLock { slots.filter { $0.value.value?.exists == true }.map(\.key) }
     }
@@ -142,7 +143,7 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
         case end
     }
 
-    /// Works off what is asked of a name. By one thread at a time, which has set `isChanging`.
+    /// Handles the requests for a name. Called by one thread at a time, which has set `isChanging`.
     private func work(_ name: Name) {
         while true {
             switch nextStep(name) {
@@ -204,16 +205,16 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
     private func close(_ value: Value?, because reason: Status) {
         guard let value else { return }
         value.close(because: reason)
-        // What was queued may have made the store.
+        // Queued commits may have created the store.
         if value.exists { openStores.leave() }
     }
 
-    // MARK: Closing what nobody uses
+    // MARK: Closing unused values
 
-    /// What nobody uses, the longest unused first.
+    /// Unused values, the longest unused first.
     /// - Parameters:
-    ///   - existing: what has a store, or what has none.
-    ///   - before: spares what was used later, in monotonic nanoseconds.
+    ///   - existing: values that have a store, or values that have none.
+    ///   - before: skips values used later, in monotonic nanoseconds.
     package func unused(existing: Bool, before: UInt64, max: Int) -> [UnusedStore] {
         let found = monitor.withLock {
             slots.filter { _, slot in
@@ -225,7 +226,7 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
         }
     }
 
-    /// Closes what has a name when still nobody uses it. Waits for it: not on an event loop.
+    /// Closes the value of a name if it still has no users. Waits for it: not on an event loop.
     private func closeUnused(_ name: Name) {
         monitor.lock()
         guard let slot = slots[name], isUnused(slot) else { return monitor.unlock() }
@@ -234,7 +235,7 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
         slot.isChanging = true
         monitor.unlock()
         close(value, because: Self.idle)
-        // Somebody may have asked for it meanwhile.
+        // Another caller may have requested it meanwhile.
         monitor.lock()
         let isWanted = !slot.requests.isEmpty
         if !isWanted {
@@ -245,7 +246,7 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
         if isWanted { threads.run { [self] in work(name) } }
     }
 
-    /// Whether nobody has what is open, and nothing goes on in it. The lock must be held: without it nobody gets it.
+    /// Whether a value has no users and no work in progress. The lock must be held: it prevents new references.
     private func isUnused(_ slot: Slot) -> Bool {
         guard !slot.isChanging, slot.requests.isEmpty, isKnownUniquelyReferenced(&slot.value) else { return false }
         return slot.value?.isBusy == false
@@ -253,7 +254,7 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
 
     // MARK: The end
 
-    /// Refuses what comes, waits for what is under way, and closes everything, whoever uses it.
+    /// Fails new requests, waits for requests in progress, and closes all values, used or not.
     package func close() {
         monitor.lock()
         isClosed = true

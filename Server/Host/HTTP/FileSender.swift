@@ -2,9 +2,9 @@ import HearthConcurrency
 import HearthModel
 import HearthNetwork
 
-/// Sends a file as fast as the client takes it: a thread reads a piece, the loop sends it. The answer has begun before.
+/// Sends a file at the client's speed: a thread reads a piece, the loop sends it. The response has begun before.
 ///
-/// `@unchecked Sendable`: belongs to the exchange's loop, but for the file, which doesn't change.
+/// `@unchecked Sendable`: belongs to the exchange's loop, except the file, which does not change.
 package final class FileSender: @unchecked Sendable {
     private static let pieceBytes: Int64 = 64 << 10
 
@@ -15,14 +15,14 @@ package final class FileSender: @unchecked Sendable {
     private let ended: (Status) -> Void
     private var position: Int64 = 0
     private var isReading = false
-    /// What is sent behind it.
+    /// Bytes to send after the file.
     package var tail: [UInt8] = []
-    /// What is made of each piece before it is sent.
+    /// Transforms each piece before it is sent.
     package var form: (@Sendable ([UInt8]) -> [UInt8])?
 
     /// - Parameters:
     ///   - readers: threads that read files.
-    ///   - ended: told how it came out, unless the client went away before.
+    ///   - ended: called with the result, unless the client disconnected before.
     package init(
         _ file: SpillFile, _ exchange: HTTPExchange, _ readers: WorkerGroup, for requester: Requester,
         ended: @escaping (Status) -> Void
@@ -76,7 +76,7 @@ package final class FileSender: @unchecked Sendable {
                 }
             }
         case .failure(let status):
-            // The head is gone; only a broken answer tells the client.
+            // The head was sent already; only an aborted response informs the client.
             ended(status)
             exchange.abort()
         }

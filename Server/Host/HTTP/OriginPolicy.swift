@@ -1,14 +1,14 @@
 import HearthModel
 import HearthNetwork
 
-/// Which web pages may use a server for local development.
+/// Decides which web pages may use a server for local development.
 ///
-/// Such a server believes everybody. A page of any site that a developer happens to open runs on the same machine, so it
-/// must not be able to read, change or delete data there, neither by cross-origin requests (`Origin`) nor by a name of its
-/// own that it makes point to 127.0.0.1 (`Host`, "DNS rebinding"). Pages at loopback addresses may: there the developer's
-/// own pages are. Whoever sends no browser's fields is no page, and not judged here.
+/// Such a server trusts every client. A page of any site that a developer opens runs on the same machine. It must not
+/// be able to read, change or delete data, neither by cross-origin requests (`Origin`) nor by a name of its own that
+/// resolves to 127.0.0.1 (`Host`, "DNS rebinding"). Pages at loopback addresses are allowed: they are the developer's
+/// own pages. A request without a browser's header fields is not from a page, and is not checked.
 ///
-/// A server that is not for local development asks for tokens instead; pages of any origin may bring theirs.
+/// A server that is not for local development requires tokens instead; pages of any origin may send them.
 package struct OriginPolicy: Sendable {
     /// Lowercase: `https://app.example:3000`, or `null`.
     private let origins: Set<String>
@@ -16,14 +16,14 @@ package struct OriginPolicy: Sendable {
     private let hosts: Set<String>
 
     /// - Parameters:
-    ///   - origins: of pages elsewhere that may use the server, as browsers write them.
+    ///   - origins: allowed origins of other pages, as browsers write them.
     ///   - hosts: further names of the server.
     package init(origins: [String], hosts: [String]) {
         self.origins = Set(origins.map { $0.lowercased() })
         self.hosts = Set(hosts.map { Self.withoutBrackets($0.lowercased()) })
     }
 
-    /// Why a request is refused, in a sentence; nil when it is not.
+    /// The reason why a request is rejected, as a sentence; nil when it is allowed.
     package func refusal(_ head: HTTPRequestHead) -> String? {
         let host = Self.host(ofAuthority: head.authority.lowercased())
         if !isOurs(host) {
@@ -33,13 +33,13 @@ package struct OriginPolicy: Sendable {
         if let origin = head.firstValue("origin") {
             return isAllowed(origin, host) ? nil : Self.refusal(ofOrigin: origin)
         }
-        // Scripts and images of other pages carry no origin, and a script is how JSONP is read. Browsers say where they
-        // come from in another way.
+        // Requests for scripts and images of other pages have no origin, and a script is how JSONP is read. Browsers
+        // state the source of such requests in another header.
         if let site = head.firstValue("sec-fetch-site") {
             guard site == "cross-site", !Self.isNavigation(head) else { return nil }
         } else {
-            // They say so only to servers that nobody between can pretend to be: not to an address of the local network. Source:
-            // "Fetch Metadata Request Headers" of the W3C, section 2.
+            // Browsers send that header only to trustworthy origins, which an address of the local network is not.
+            // Source: "Fetch Metadata Request Headers" of the W3C, section 2.
             guard Self.isReadByScripts(head), head.firstValue("referer") != nil || Self.isOfBrowser(head) else {
                 return nil
             }
@@ -49,7 +49,7 @@ package struct OriginPolicy: Sendable {
         return Self.refusal(ofOrigin: referrer ?? "null")
     }
 
-    /// What answers with a script, which the page that asks for it reads: JSONP, and the long polling of the Realtime
+    /// Whether the response is a script that the requesting page can read: JSONP, and the long polling of the Realtime
     /// Database.
     private static func isReadByScripts(_ head: HTTPRequestHead) -> Bool {
         if head.path == "/.lp" { return true }
@@ -57,7 +57,7 @@ package struct OriginPolicy: Sendable {
         return parameters.contains { $0.name == "callback" }
     }
 
-    /// A page can leave out where it is, but not what shows it.
+    /// A page can hide its address, but not these fields of the browser.
     private static func isOfBrowser(_ head: HTTPRequestHead) -> Bool {
         head.firstValue("user-agent")?.lowercased().hasPrefix("mozilla/") ?? false
     }
@@ -67,7 +67,7 @@ package struct OriginPolicy: Sendable {
             + "Serve the page from localhost, or name its origin with --allow-origin."
     }
 
-    /// Opening an address in a tab shows it to the person in front of it, not to the page that has the link.
+    /// Opening an address in a tab shows the response to the user, not to the page that has the link.
     private static func isNavigation(_ head: HTTPRequestHead) -> Bool {
         (head.method == "GET" || head.method == "HEAD") && head.firstValue("sec-fetch-mode") == "navigate"
             && head.firstValue("sec-fetch-dest") == "document"
@@ -75,13 +75,13 @@ package struct OriginPolicy: Sendable {
 
     // MARK: Hosts
 
-    /// Whether nobody else can make this name point to the server.
+    /// Whether nobody else can make this name resolve to the server.
     private func isOurs(_ host: String) -> Bool {
-        // Clients of HTTP/1.0 name none, browsers always do.
+        // HTTP/1.0 clients may send no host; browsers always do.
         if host.isEmpty || Self.isLoopback(host) || Self.isAddress(host) || hosts.contains(host) { return true }
-        // Names without a dot are of the local network: containers call each other so.
+        // Names without a dot belong to the local network: containers use such names for each other.
         if !host.utf8.contains(UInt8(ascii: ".")) { return true }
-        // SDKs name a namespace of the Realtime Database in the host.
+        // SDKs put the namespace of the Realtime Database into the host.
         return RealtimeName.inHost(host) != nil
     }
 
@@ -117,7 +117,7 @@ package struct OriginPolicy: Sendable {
     /// - Parameter authority: `host`, `host:port`, `[address]:port`.
     /// - Returns: without brackets and without the dot that may end a name.
     private static func host(ofAuthority authority: String) -> String {
-        // By bytes, because each request comes by here.
+        // By bytes, because every request runs this.
         let bytes = authority.utf8
         if bytes.first == UInt8(ascii: "["), let end = bytes.firstIndex(of: UInt8(ascii: "]")) {
             return String(authority[bytes.index(after: bytes.startIndex)..<end])
@@ -138,18 +138,19 @@ package struct OriginPolicy: Sendable {
         if origins.contains(origin) { return true }
         guard let mark = origin.range(ofScheme: "://") else { return false }
         let from = Self.host(ofAuthority: String(origin[mark...]))
-        // A page from the host that it talks to is served by the developer, too; native clients name it as their origin.
+        // A page from the host that it connects to is also served by the developer; native clients send that host as
+        // their origin.
         return Self.isLoopback(from) || (!from.isEmpty && from == host)
     }
 
-    /// `https://a.example/b` without what follows the authority.
+    /// `https://a.example/b` without the part after the authority.
     private static func origin(ofURL string: String) -> String? {
         guard let start = string.range(ofScheme: "://") else { return nil }
         let end = string[start...].firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? string.endIndex
         return String(string[..<end])
     }
 
-    /// Whether a text is an origin as browsers write it: a scheme and an authority without a path.
+    /// Whether a string is an origin as browsers write it: a scheme and an authority without a path.
     package static func isOrigin(_ string: String) -> Bool {
         if string == "null" { return true }
         guard let start = string.range(ofScheme: "://"), start < string.endIndex else { return false }
@@ -158,7 +159,7 @@ package struct OriginPolicy: Sendable {
 }
 
 extension String {
-    /// Where the text after `mark` begins; nil without it, or with nothing before it.
+    /// The range of the string after `mark`; nil without it, or with nothing before it.
     fileprivate func range(ofScheme mark: String) -> Index? {
         guard let colon = firstIndex(of: ":"), colon > startIndex, self[colon...].hasPrefix(mark) else { return nil }
         return index(colon, offsetBy: mark.count)

@@ -1,8 +1,8 @@
 import HearthModel
 
-/// Names of namespaces, as they stand in host names and in `ns=`.
+/// Names of namespaces, as in host names and in `ns=`.
 package enum RealtimeName {
-    /// Letters, digits, hyphens, and what old names of projects have; they become names of files.
+    /// Letters, digits, hyphens, and the characters of old project names; the names become file names.
     package static func isValid(_ name: String) -> Bool {
         guard (1...Limits.realtimeNameBytesMax).contains(name.utf8.count) else { return false }
         return name.utf8.allSatisfy { byte in
@@ -16,13 +16,13 @@ package enum RealtimeName {
         }
     }
 
-    /// Of the database that each project has without asking for it.
+    /// The name of the default database of a project.
     package static func standard(ofProject project: String) -> String { project + "-default-rtdb" }
 
     private static let suffixes = [".firebaseio.com", ".firebasedatabase.app", ".localhost"]
 
     /// The first label of a host that has the shape of the service's (`NAME.firebaseio.com`,
-    /// `NAME.REGION.firebasedatabase.app`) or stands below `localhost`; nil for all others.
+    /// `NAME.REGION.firebasedatabase.app`) or is below `localhost`; nil for all others.
     package static func inHost(_ authority: String) -> String? {
         var host = authority.lowercased()
         if let colon = host.utf8.lastIndex(of: UInt8(ascii: ":")) { host = String(host[..<colon]) }

@@ -3,10 +3,10 @@ import HearthBundle
 import HearthConcurrency
 import HearthModel
 
-/// Bytes that are kept in memory while they are few and in a file without a name when they are many. Written by one
-/// thread, then read by any.
+/// Bytes that are stored in memory while they are few and in an unnamed file when they are many. Written by one thread,
+/// then read by any.
 ///
-/// `@unchecked Sendable`: appending has one owner; afterwards nothing changes any more.
+/// `@unchecked Sendable`: appending has one owner; afterwards nothing changes.
 package final class SpillFile: @unchecked Sendable {
     private let folder: String
     private let memoryBytesMax: Int
@@ -15,12 +15,12 @@ package final class SpillFile: @unchecked Sendable {
     private var descriptor: Int32 = -1
     package private(set) var count: Int64 = 0
 
-    /// - Parameter folder: where the file is made, when there is to be one.
+    /// - Parameter folder: the folder of the file, if one is needed.
     package convenience init(folder: String, memoryBytesMax: Int = Limits.bundleMemoryBytesMax) {
         self.init(folder: folder, memoryBytesMax: memoryBytesMax, budget: nil)
     }
 
-    /// - Parameter budget: of what files of its kind may take together, for nobody else; nil for no bound.
+    /// - Parameter budget: the shared budget of such files, which this object owns a part of; nil for no bound.
     package init(folder: String, memoryBytesMax: Int, budget: MemoryReservation?) {
         self.folder = folder
         self.memoryBytesMax = memoryBytesMax
@@ -36,10 +36,10 @@ package final class SpillFile: @unchecked Sendable {
 
     var isInMemory: Bool { descriptor < 0 }
 
-    /// Where programs put what they need for a while.
+    /// The system's folder for temporary files.
     package static var temporaryFolder: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp" }
 
-    /// - Throws: RESOURCE_EXHAUSTED when the disk is full, UNAVAILABLE when there can be no file.
+    /// - Throws: RESOURCE_EXHAUSTED when the disk is full, UNAVAILABLE when the file cannot be created.
     package func append(_ bytes: [UInt8]) throws(Status) {
         if let budget, !budget.grow(by: bytes.count) {
             throw Self.tooMany
@@ -53,7 +53,7 @@ package final class SpillFile: @unchecked Sendable {
         }
     }
 
-    /// - Throws: UNAVAILABLE when the file can't be read.
+    /// - Throws: UNAVAILABLE when the file cannot be read.
     package func read(_ range: Range<Int64>) throws(Status) -> [UInt8] {
         precondition(range.upperBound <= count, "beyond the end of what was written")
         if descriptor < 0 { return Array(memory[Int(range.lowerBound)..<Int(range.upperBound)]) }
@@ -75,7 +75,7 @@ package final class SpillFile: @unchecked Sendable {
         var template = Array("\(folder)/hearth-bundle-XXXXXX".utf8CString)
         descriptor = mkstemp(&template)
         if descriptor < 0 { throw Self.failure("make a temporary file", folder) }
-        // It goes when it is closed, however the program ends.
+        // The file is deleted when it is closed, even if the program crashes.
         unlink(template)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         let bytes = memory
@@ -99,7 +99,7 @@ package final class SpillFile: @unchecked Sendable {
     }
 }
 
-/// The documents of a bundle that is being made.
+/// The documents of a bundle that is being created.
 package struct BundleFileSpool: BundleSpool {
     private let file: SpillFile
 

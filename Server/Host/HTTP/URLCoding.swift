@@ -1,6 +1,6 @@
 /// Percent-decoding of the parts of a URL. Source: RFC 3986, and the form encoding of HTML for queries.
 package enum URLCoding {
-    /// Decodes one part; nil when an escape is malformed or the result isn't UTF-8.
+    /// Decodes one part; nil when an escape is malformed or the result is not UTF-8.
     /// - Parameter plusIsSpace: as in queries.
     package static func decode(_ string: some StringProtocol, plusIsSpace: Bool = false) -> String? {
         decode(bytes: string.utf8, plusIsSpace: plusIsSpace).flatMap { String(validating: $0, as: UTF8.self) }
@@ -27,7 +27,7 @@ package enum URLCoding {
         return bytes
     }
 
-    /// What stands between the slashes of a path: of `/a/b` nothing, `a`, `b`; still percent-encoded.
+    /// The segments between the slashes of a path, still percent-encoded: an empty one, `a` and `b` for `/a/b`.
     package static func segments(_ path: String) -> [String] {
         path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { String(Substring($0)) }
     }
@@ -41,7 +41,7 @@ package enum URLCoding {
         }
     }
 
-    /// The parameters of a query in order; nil when one can't be decoded.
+    /// The parameters of a query in order; nil when one cannot be decoded.
     package static func parameters(_ query: String?) -> [(name: String, value: String)]? {
         guard let query, !query.isEmpty else { return [] }
         var parameters: [(name: String, value: String)] = []

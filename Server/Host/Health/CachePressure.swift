@@ -4,14 +4,14 @@ import HearthSQLite
 import HearthDocuments
 import Synchronization
 
-/// Makes what only serves speed small while clients hold much memory: the caches of pages, what is kept of the latest
-/// commits, and what the allocator keeps. For one thread, which is no loop's.
+/// Shrinks caches while clients hold much memory: the page caches, the cached latest commits, and the allocator's free
+/// memory. For one thread, which must not be a loop's.
 package final class CachePressure: Sendable {
     private let pool: MemoryPool
     private let wasTight = Atomic(false)
 
     private static let ticksPerRound = 10
-    /// From here on it is worth that threads which allocate wait for some milliseconds.
+    /// Above this resident size it is worth that allocating threads wait for some milliseconds.
     private static let trimmedResidentBytesMin = 300 << 20
 
     package init(_ pool: MemoryPool) { self.pool = pool }

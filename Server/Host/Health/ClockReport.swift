@@ -2,25 +2,25 @@ import HearthConcurrency
 import HearthModel
 import HearthDocuments
 
-/// Tells the operator what is wrong with the system's clock.
+/// Reports problems of the system's clock to the operator.
 package enum ClockReport {
-    /// Looks at the clock. To be called some times a second.
+    /// Checks the clock. To be called some times a second.
     package static func check(_ clock: SteadyClock, _ log: Log) {
         switch clock.tick() {
         case nil: break
         case .stepped(let microseconds)?:
             log.warning(
-                "the system clock stepped; the server goes on in the time that it had",
+                "the system clock stepped; the server continues with its own time",
                 ("seconds", .number(Double(microseconds) / 1e6)))
         case .returned?: log.warning("the system clock came back")
         case .followed(let microseconds)?:
             log.warning(
-                "the step of the system clock has stood; the server follows it",
+                "the step of the system clock has persisted; the server follows it",
                 ("seconds", .number(Double(microseconds) / 1e6)))
         }
     }
 
-    /// Warns of a database whose commits lie ahead of the clock.
+    /// Warns of a database whose commits are ahead of the clock.
     package static func opened(_ database: Database, _ log: Log) {
         guard let seconds = database.clockSkewSeconds else { return }
         log.warning(

@@ -3,34 +3,34 @@ import HearthModel
 import HearthNetwork
 import Synchronization
 
-/// Whether the server can do its work: what `/readyz` answers.
+/// Whether the server can do its work: the state behind `/readyz`.
 ///
-/// A look at the data folder waits for the disk, so it has a thread of its own, and many who ask share one look.
+/// A check of the data folder waits for the disk, so it has its own thread, and concurrent requests share one check.
 package final class Readiness: Sendable {
     private typealias Asker = @Sendable (Status?) -> Void
 
     private struct State {
         var known: (status: Status?, time: MonotonicTime)?
         var askers: [Asker] = []
-        var isLooking = false
+        var isChecking = false
         var isStopped = false
     }
 
-    /// How long an answer holds.
+    /// How long a result is valid.
     private static let knownMilliseconds = 1000
-    /// After this without an answer from the disk the server isn't ready.
+    /// The server is not ready when the disk does not answer within this time.
     private static let answerMilliseconds = 5000
 
     private let state = Mutex(State())
     private let thread = LifecycleThreads(threadsMax: 1, name: "hearth-ready")
-    private let look: @Sendable () throws(Status) -> Void
+    private let check: @Sendable () throws(Status) -> Void
 
-    /// - Parameter look: fails with what keeps the server from its work.
-    package init(_ look: @escaping @Sendable () throws(Status) -> Void) {
-        self.look = look
+    /// - Parameter check: fails with the reason why the server cannot work.
+    package init(_ check: @escaping @Sendable () throws(Status) -> Void) {
+        self.check = check
     }
 
-    /// - Parameter answer: given what keeps the server from its work, or nil; on the loop, within some seconds.
+    /// - Parameter answer: receives the reason why the server cannot work, or nil; on the loop, within some seconds.
     package func ask(on loop: EventLoop, _ answer: @escaping @Sendable (Status?) -> Void) {
         let once = OneAnswer(answer)
         let timer = loop.schedule(afterMilliseconds: Self.answerMilliseconds) {
@@ -50,20 +50,20 @@ package final class Readiness: Sendable {
             }
             if state.isStopped { return (.some(.unavailable("The server is shutting down.")), false) }
             state.askers.append(asker)
-            defer { state.isLooking = true }
-            return (nil, !state.isLooking)
+            defer { state.isChecking = true }
+            return (nil, !state.isChecking)
         }
         if let known { return asker(known) }
-        if begins { thread.run { [self] in lookNow() } }
+        if begins { thread.run { [self] in checkNow() } }
     }
 
-    private func lookNow() {
+    private func checkNow() {
         var found: Status?
-        do throws(Status) { try look() } catch { found = error }
+        do throws(Status) { try check() } catch { found = error }
         let askers = state.withLock { state in
             defer { state.askers = [] }
             state.known = (found, .now)
-            state.isLooking = false
+            state.isChecking = false
             return state.askers
         }
         for asker in askers { asker(found) }

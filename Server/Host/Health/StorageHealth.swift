@@ -2,9 +2,10 @@ import HearthModel
 import HearthEngine
 import Synchronization
 
-/// Whether the disk takes what is written, as the stores of both products report it: for the log and for `/readyz`.
+/// Whether the disk accepts writes, as the stores of both products report it: for the log and for `/readyz`.
 ///
-/// A store reports when commits begin to fail and when they work again, so there is a record of each, however many fail.
+/// A store reports when commits begin to fail and when they succeed again, so each is logged once, however many commits
+/// fail.
 package final class StorageHealth: Sendable {
     private struct Key: Hashable {
         var product: Product
@@ -17,7 +18,7 @@ package final class StorageHealth: Sendable {
     }
 
     private struct State {
-        /// What stores said when their commits began to fail.
+        /// The status with which the commits of each store began to fail.
         var failing: [Key: Status] = [:]
         var order: [Key] = []
     }
@@ -27,10 +28,10 @@ package final class StorageHealth: Sendable {
 
     package init(log: Log) { self.log = log }
 
-    /// Who is told by the stores of a product.
+    /// The observer that the stores of a product notify.
     package func observer(of product: Product) -> any StoreObserver { Observer(self, product) }
 
-    /// Why the server isn't ready; nil when it is.
+    /// Why the server is not ready; nil when it is.
     package var failure: String? {
         state.withLock { state in
             guard let first = state.order.first, let status = state.failing[first] else { return nil }

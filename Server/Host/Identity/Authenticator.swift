@@ -5,11 +5,11 @@ import HearthDocuments
 import HearthNetwork
 import Synchronization
 
-/// Says for whom a request is, by its `authorization`.
+/// Identifies the caller of a request by its `authorization` header.
 ///
-/// In emulator mode `Bearer owner` is the administrator, and unsigned tokens are believed, as the SDKs send them to Google's
-/// emulator: that is for machines on which nobody else is. Otherwise a token is believed when a key of an issuer that
-/// the server trusts has signed it, and a credential when it is one of the server's own.
+/// In emulator mode `Bearer owner` is the administrator, and unsigned tokens are accepted, as the SDKs send them to
+/// Google's emulator: that is for machines without other users. Otherwise a token is accepted when a key of a trusted
+/// issuer has signed it, and a credential when it is one of the server's own.
 package final class Authenticator: Sendable {
     private struct Issuer {
         var expected: IdentityConfiguration.Issuer
@@ -24,10 +24,10 @@ package final class Authenticator: Sendable {
     package let isEmulator: Bool
     private let issuers: [Issuer]
     private let keys: [IdentityConfiguration.Key]
-    /// By the digest of the secret, so that comparing takes the same time whatever is sent.
+    /// By the digest of the secret, so that the time of a comparison does not depend on the secret.
     private let credentials: [[UInt8]: AdministratorScope]
     private let clock: any Clock
-    /// Tokens that have been read and found good.
+    /// Tokens that were verified before.
     private let verified = Mutex(Known())
 
     private struct Known {
@@ -37,7 +37,7 @@ package final class Authenticator: Sendable {
 
     private static let verifiedMax = 10_000
     private static let verifiedBytesMax = 16_000_000
-    /// Seconds by which clocks may differ.
+    /// The allowed difference between clocks, in seconds.
     private static let skewSeconds: Int64 = 60
 
     package init(
@@ -46,7 +46,7 @@ package final class Authenticator: Sendable {
     ) {
         self.isEmulator = isEmulator
         self.clock = clock
-        // Only where there is something to fetch.
+        // Only when there are keys to fetch.
         let pool = configuration.issuers.isEmpty ? nil : WorkerGroup(name: "hearth-keys", threadsMax: 2)
         issuers = configuration.issuers.compactMap { issuer in
             guard let threads = pool else { return nil }
@@ -71,7 +71,8 @@ package final class Authenticator: Sendable {
         return digest
     }
 
-    /// Tells `done` on the loop for whom a request is: now, or, when an issuer's keys have to be fetched, later.
+    /// Calls `done` on the loop with the caller's identity: immediately, or later when an issuer's keys must be
+    /// fetched.
     /// - Parameter authorization: the header's value; nil without one.
     package func identify(
         _ authorization: String?, on loop: EventLoop, _ done: @escaping @Sendable (Result<Identity, Status>) -> Void
@@ -106,11 +107,11 @@ package final class Authenticator: Sendable {
 
     // MARK: Emulator
 
-    /// As in Google's emulator: of an unsigned token nothing is checked but that there is a subject. Expired ones are taken:
-    /// those that the SDKs make up for tests have expired in 1970.
-    /// - Returns: nil for a token that is signed, of which somebody else has to decide.
+    /// As in Google's emulator, an unsigned token is only checked for a subject. Expired tokens are accepted: those
+    /// that the SDKs create for tests expired in 1970.
+    /// - Returns: nil for a signed token, which must be verified.
     private func emulated(_ string: String) throws(Status) -> Identity? {
-        // The other is how a service account's access token begins, which the admin SDKs send, too.
+        // The other prefix is that of a service account's access token, which the admin SDKs send, too.
         if string.lowercased() == "owner" || string.hasPrefix("ya29.") { return .owner }
         let token = try JSONWebToken(string)
         guard token.signature.isEmpty || (issuers.isEmpty && keys.isEmpty) else { return nil }
@@ -123,7 +124,7 @@ package final class Authenticator: Sendable {
     private func remembered(_ string: String) -> Identity? {
         let now = clock.now().microseconds / 1_000_000
         guard let known = verified.withLock({ $0.byToken[string] }) else { return nil }
-        if known.end.seconds + Self.skewSeconds > now, known.end.proof.map({ $0.standing == .believed }) ?? true {
+        if known.end.seconds + Self.skewSeconds > now, known.end.proof.map({ $0.validity == .accepted }) ?? true {
             return known.identity
         }
         verified.withLock { verified in
@@ -134,7 +135,7 @@ package final class Authenticator: Sendable {
 
     private func remember(_ string: String, _ new: Verified) {
         verified.withLock { verified in
-            // They are checked again in a moment.
+            // They are verified again at their next use.
             if verified.byToken.count >= Self.verifiedMax || verified.sizeBytes >= Self.verifiedBytesMax {
                 verified = Known()
             }
@@ -172,10 +173,10 @@ package final class Authenticator: Sendable {
     package static let expired = refused("it has expired")
 
     private static func refused(_ reason: String) -> Status {
-        Status(.unauthenticated, "The token is refused: \(reason).")
+        Status(.unauthenticated, "The token is not accepted: \(reason).")
     }
 
-    /// - Parameter proof: what the token is believed for when this key has signed it; nil when nobody can withdraw that.
+    /// - Parameter proof: the withdrawable key that has signed the token; nil when the key cannot be withdrawn.
     private func verify(
         _ token: JSONWebToken, _ keys: [SigningKey], _ proof: (SigningKey) -> TokenProof?
     ) throws(Status) -> Verified {
@@ -183,11 +184,11 @@ package final class Authenticator: Sendable {
             throw Self.refused("its signature is wrong")
         }
         let now = clock.now().microseconds / 1_000_000
-        guard let expiry = try token.time("exp") else { throw Self.refused("it has no time of expiry") }
+        guard let expiry = try token.time("exp") else { throw Self.refused("its expiry time is missing") }
         if expiry + Self.skewSeconds <= now { throw Self.expired }
         for name in ["nbf", "iat", "auth_time"] {
             if let time = try token.time(name), time > now + Self.skewSeconds {
-                throw Self.refused("it is of the future")
+                throw Self.refused("its issue time is in the future")
             }
         }
         guard let uid = token.subject else { throw Self.refused("it has no subject") }

@@ -3,17 +3,17 @@ import HearthModel
 import HearthDocuments
 import HearthWire
 
-/// For whom a request is carried out.
+/// The identity of a request's caller.
 package enum Identity: Sendable {
-    /// Whoever may do everything that a scope allows; security rules aren't asked.
+    /// A caller who may do everything that a scope allows; security rules are not evaluated.
     case administrator(AdministratorScope)
-    /// Somebody, or nobody in particular, of whom security rules decide.
+    /// An authenticated or anonymous client, which security rules decide about.
     case client(ClientIdentity?)
 
     package static let owner = Identity.administrator(AdministratorScope())
     package static let nobody = Identity.client(nil)
 
-    /// Equal for those about whom judgements are the same, whatever they ask for.
+    /// Equal for identities that rules cannot distinguish.
     package var asJudged: [UInt8] {
         switch self {
         case .administrator(let scope):
@@ -26,7 +26,7 @@ package enum Identity: Sendable {
         }
     }
 
-    /// On whose account the requests of a connection are.
+    /// The account that a connection's requests are counted for.
     /// - Parameter address: of the peer, `address:port`.
     package func requester(at address: String, connection: UInt64) -> Requester {
         switch self {
@@ -37,9 +37,9 @@ package enum Identity: Sendable {
     }
 }
 
-/// What an administrator may do.
+/// The permissions of an administrator.
 package struct AdministratorScope: Sendable, Equatable {
-    /// Only in this project; nil for all.
+    /// The only project that they may use; nil for all.
     package var project: String?
     package var isReadOnly = false
 
@@ -49,22 +49,22 @@ package struct AdministratorScope: Sendable, Equatable {
     }
 }
 
-/// Who a token says that somebody is: `request.auth` of security rules.
+/// The identity that a token states: `request.auth` of security rules.
 package struct ClientIdentity: Sendable {
     package var uid: String
-    /// The token's claims, as Firestore shows them to rules.
+    /// The token's claims, as Firestore passes them to rules.
     package var token: MapValue
     /// Nil for never.
     package var end: TokenEnd?
 }
 
-/// When a token ends.
+/// The end of a token's validity.
 package struct TokenEnd: Sendable {
     /// Since 1970, within the years 1 to 9999.
     var seconds: Int64
-    /// What may end it before; nil for nothing.
+    /// The key that may be withdrawn earlier; nil for none.
     var proof: TokenProof?
-    /// By which the token was found to be of the present: its end must come by the same one.
+    /// The clock that verified the token; its end is measured by the same one.
     var clock: any Clock
 
     static let never = TokenEnd(seconds: Timestamp.secondsMax, proof: nil, clock: SystemClock())

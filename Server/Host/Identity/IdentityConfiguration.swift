@@ -1,12 +1,12 @@
 import HearthModel
 
-/// Whose word is taken for who somebody is: `auth` of `hearth.json`.
+/// The trusted issuers, keys and credentials: `auth` of `hearth.json`.
 package struct IdentityConfiguration: Sendable, Equatable {
-    /// Somebody else's tokens.
+    /// An external issuer of tokens.
     package struct Issuer: Sendable, Equatable {
-        /// What `iss` must be.
+        /// The required value of `iss`.
         package var issuer: String
-        /// What must be among `aud`.
+        /// A required member of `aud`.
         package var audience: String
         /// A file, or an address that begins with `https://` or `http://`.
         package var keys: String
@@ -17,8 +17,8 @@ package struct IdentityConfiguration: Sendable, Equatable {
             self.keys = keys
         }
 
-        /// Firebase's own ID tokens of a project. Source: "Verify ID tokens using a third-party JWT library" of Firebase's
-        /// documentation.
+        /// Firebase's own ID tokens of a project. Source: "Verify ID tokens using a third-party JWT library" in
+        /// Firebase's documentation.
         package static func firebase(_ project: String) -> Issuer {
             Issuer(
                 issuer: "https://securetoken.google.com/\(project)", audience: project,
@@ -26,12 +26,12 @@ package struct IdentityConfiguration: Sendable, Equatable {
         }
     }
 
-    /// A key whose tokens are one's own.
+    /// A key for tokens of the operator.
     package struct Key: Sendable, Equatable {
-        /// What `kid` must be, when a token has one.
+        /// The required value of `kid`, when a token has one.
         package var id: String?
         package var key: SigningKey
-        /// What `iss` must be.
+        /// The required value of `iss`.
         package var issuer: String
 
         package init(id: String?, key: SigningKey, issuer: String = Key.issuerDefault) {
@@ -40,11 +40,11 @@ package struct IdentityConfiguration: Sendable, Equatable {
             self.issuer = issuer
         }
 
-        /// Of `hearth token mint`.
+        /// The issuer of `hearth token mint`.
         package static let issuerDefault = "hearth"
     }
 
-    /// A secret that makes whoever has it an administrator.
+    /// A secret that makes its bearer an administrator.
     package struct Credential: Sendable, Equatable {
         package var name: String
         package var secret: String

@@ -1,39 +1,39 @@
 import HearthModel
 import HearthWire
 
-/// A JSON Web Token in compact form, taken apart but not believed. Source: RFC 7515 and RFC 7519.
+/// A JSON Web Token in compact form, parsed but not verified. Source: RFC 7515 and RFC 7519.
 package struct JSONWebToken: Sendable {
-    /// Larger ones are refused before they are looked at.
+    /// Larger tokens are rejected before they are parsed.
     static let sizeBytesMax = 16 << 10
 
     let algorithm: String
     let keyID: String?
     package let claims: MapValue
-    /// What is signed: the first two parts with the dot between them.
+    /// The signed part: the first two parts with the dot between them.
     let signed: [UInt8]
     /// Empty for an unsigned token.
     package let signature: [UInt8]
 
-    /// - Throws: UNAUTHENTICATED when the text is no token.
+    /// - Throws: UNAUTHENTICATED when the string is not a token.
     package init(_ string: String) throws(Status) {
         let bytes = Array(string.utf8)
         if bytes.count > Self.sizeBytesMax { throw Self.malformed("it is too long") }
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3 else { throw Self.malformed("it has not three parts") }
+        guard parts.count == 3 else { throw Self.malformed("it does not have three parts") }
         let header = try Self.object(parts[0], "header")
         claims = try Self.object(parts[1], "payload")
-        guard case .string(let algorithm)? = header["alg"] else { throw Self.malformed("it names no algorithm") }
-        // What a token asks to be understood must be understood, and nothing of the kind is.
+        guard case .string(let algorithm)? = header["alg"] else { throw Self.malformed("its algorithm is missing") }
+        // A critical extension must be understood, and no extension is supported.
         if header["crit"] != nil { throw Self.malformed("it has critical extensions") }
         self.algorithm = algorithm
         if case .string(let id)? = header["kid"] { keyID = id } else { keyID = nil }
         signed = Array(bytes[..<parts[1].endIndex])
-        guard let signature = Self.decode(parts[2]) else { throw Self.malformed("its signature is no base64url") }
+        guard let signature = Self.decode(parts[2]) else { throw Self.malformed("its signature is not base64url") }
         self.signature = signature
     }
 
     static func malformed(_ reason: String) -> Status {
-        Status(.unauthenticated, "The token can't be read: \(reason).")
+        Status(.unauthenticated, "The token cannot be parsed: \(reason).")
     }
 
     private static func decode(_ part: ArraySlice<UInt8>) -> [UInt8]? {
@@ -41,11 +41,11 @@ package struct JSONWebToken: Sendable {
     }
 
     private static func object(_ part: ArraySlice<UInt8>, _ name: String) throws(Status) -> MapValue {
-        guard let bytes = decode(part) else { throw malformed("its \(name) is no base64url") }
+        guard let bytes = decode(part) else { throw malformed("its \(name) is not base64url") }
         do throws(Status) {
             return try PlainJSON.object(bytes)
         } catch {
-            throw malformed("its \(name) is no JSON object")
+            throw malformed("its \(name) is not a JSON object")
         }
     }
 
@@ -55,9 +55,9 @@ package struct JSONWebToken: Sendable {
         if case .string(let string)? = claims[name] { string } else { nil }
     }
 
-    /// A time in seconds since 1970; nil when the token has none. Times beyond the years 1 to 9999 are brought to these: the
-    /// issuer chooses them, and nothing that is added to them must overflow.
-    /// - Throws: UNAUTHENTICATED for what is no number. Source: RFC 7519, 2, NumericDate.
+    /// A time in seconds since 1970; nil when the token has none. Times outside the years 1 to 9999 are clamped to
+    /// them: the issuer chooses the time, and additions must not overflow.
+    /// - Throws: UNAUTHENTICATED when it is not a number. Source: RFC 7519, section 2, NumericDate.
     func time(_ name: String) throws(Status) -> Int64? {
         let range = Timestamp.secondsMin...Timestamp.secondsMax
         switch claims[name] {
@@ -65,11 +65,11 @@ package struct JSONWebToken: Sendable {
         case .integer(let seconds)?: return min(max(seconds, range.lowerBound), range.upperBound)
         case .double(let seconds)? where !seconds.isNaN:
             return Int64(min(max(seconds, Double(range.lowerBound)), Double(range.upperBound)))
-        default: throw Self.malformed("its \(name) is no time")
+        default: throw Self.malformed("its \(name) is not a time")
         }
     }
 
-    /// `aud` is one text or a list of them.
+    /// `aud` is one string or a list of strings.
     var audiences: [String] {
         switch claims["aud"] {
         case .string(let string)?: [string]
@@ -78,24 +78,24 @@ package struct JSONWebToken: Sendable {
         }
     }
 
-    /// Whom rules see: `sub`, or what Firebase calls it.
+    /// The user ID that rules see: `sub`, or Firebase's name for it.
     var subject: String? {
         let subject = string("sub") ?? string("user_id")
         return subject?.isEmpty == true ? nil : subject
     }
 }
 
-/// JSON as values: whole numbers become integers, as rules see the claims of a token.
+/// JSON as values: whole numbers become integers, as in the claims of a token that rules see.
 package enum PlainJSON {
     private static let depthMax = 32
 
-    /// - Throws: INVALID_ARGUMENT when the text is no JSON object.
+    /// - Throws: INVALID_ARGUMENT when the bytes are not a JSON object.
     package static func object(_ bytes: [UInt8]) throws(Status) -> MapValue {
         guard case .map(let map) = try any(bytes) else { throw .invalidArgument("Expected a JSON object.") }
         return map
     }
 
-    /// - Throws: INVALID_ARGUMENT when the text is no JSON.
+    /// - Throws: INVALID_ARGUMENT when the bytes are not JSON.
     package static func any(_ bytes: [UInt8]) throws(Status) -> Value {
         let result = bytes.withUnsafeBytes { bytes in
             Result { () throws(Status) in

@@ -4,14 +4,14 @@ import HearthModel
 import HearthDocuments
 import Synchronization
 
-/// The keys of an issuer, from a JSON Web Key Set in a file or at an address. Source: RFC 7517.
+/// The keys of an issuer, from a JSON Web Key Set in a file or at a URL. Source: RFC 7517.
 ///
-/// A key that its issuer withdraws must not be believed for longer than a minute. While tokens of the issuer are in use, the set
-/// is fetched again every `refreshSeconds`, beside the requests; after `staleSeconds` without one, a request waits for it. A
-/// fetch that fails leaves the keys in force for at most `keptSecondsMax`. There is never more than one fetch in
-/// `refreshSeconds`: whoever makes up key ids must not make the server ask for each.
+/// A key that its issuer withdraws must not be accepted for longer than a minute. While tokens of the issuer are in
+/// use, the set is fetched again every `refreshSeconds`, in the background; after `staleSeconds` without a fetch, a
+/// request waits for one. After a failed fetch the keys stay valid for at most `staleSecondsMax`. There is at most one
+/// fetch in `refreshSeconds`: a client that invents key IDs must not trigger a fetch for each of them.
 final class KeySet: Sendable {
-    enum Place: Sendable, Equatable {
+    enum Source: Sendable, Equatable {
         case file(String)
         case address(String)
     }
@@ -19,20 +19,20 @@ final class KeySet: Sendable {
     /// Keys that may have signed a token.
     struct Candidates: Sendable {
         var keys: [SigningKey]
-        /// Of the set in which they were found.
+        /// The generation of the set in which they were found.
         var generation: UInt64
     }
 
-    /// Whether a token that a key has signed is believed.
-    enum Standing {
-        case believed
-        /// The set is too old to say so.
+    /// Whether tokens signed by a key are accepted.
+    enum Validity {
+        case accepted
+        /// The set is too old to decide.
         case unknown
         case withdrawn
     }
 
     private struct Member {
-        /// As the issuer wrote it: a key stays the same object while this stays the same.
+        /// As written by the issuer: a key stays the same object while this stays the same.
         var content: MapValue
         /// Nil when the key has none.
         var id: String?
@@ -51,26 +51,26 @@ final class KeySet: Sendable {
 
     static let refreshSeconds: UInt64 = 20
     static let staleSeconds: UInt64 = 45
-    static let keptSecondsMax: UInt64 = 3600
+    static let staleSecondsMax: UInt64 = 3600
     static let timeoutMilliseconds = 5000
     private static let sizeBytesMax = 1 << 20
 
-    let place: Place
+    let source: Source
     private let clock: any Clock
     private let threads: WorkerGroup
     private let state = Mutex(State())
-    /// Counts the sets that lacked a key of the one before.
+    /// Incremented when a new set lacks a key of the previous one.
     private let generation = Atomic<UInt64>(0)
-    /// Until when, in monotonic nanoseconds, nothing needs to be done about the age of the set.
+    /// The time, in monotonic nanoseconds, until which the set needs no refresh.
     private let freshUntil = Atomic<UInt64>(0)
 
-    init(_ place: Place, clock: any Clock, threads: WorkerGroup) {
-        self.place = place
+    init(_ source: Source, clock: any Clock, threads: WorkerGroup) {
+        self.source = source
         self.clock = clock
         self.threads = threads
     }
 
-    /// Gives the keys that may have signed a token to `done`: now, or from another thread when they had to be fetched.
+    /// Calls `done` with the keys that may have signed a token: immediately, or from another thread after a fetch.
     func keys(
         for token: JSONWebToken, _ done: @escaping @Sendable (Result<Candidates, Status>) -> Void
     ) {
@@ -82,7 +82,7 @@ final class KeySet: Sendable {
                 let isDue = !Self.isWithin(Self.refreshSeconds, state.fetched, now)
                 return (answer, isDue && isAllowed && Self.beginFetch(&state, now))
             }
-            // The set is too old, or has no such key, and nothing newer can be had for now.
+            // The set is too old, or has no such key, and a newer one is not available at present.
             if !isAllowed, !state.isFetching { return (answer, false) }
             state.waiting.append { [self] in
                 done(self.state.withLock { self.answer(token, $0, clock.monotonicNanoseconds()) })
@@ -93,38 +93,38 @@ final class KeySet: Sendable {
         if let ready { done(ready) }
     }
 
-    /// Whether a token that `key` has signed is still believed. It takes no lock while the set is fresh.
+    /// Whether tokens signed by `key` are still accepted. Takes no lock while the set is fresh.
     /// - Parameter known: the generation in which the key was found.
-    func standing(of key: SigningKey, since known: UInt64) -> Standing {
+    func validity(of key: SigningKey, since known: UInt64) -> Validity {
         let now = clock.monotonicNanoseconds()
         if generation.load(ordering: .acquiring) == known, now < freshUntil.load(ordering: .relaxed) {
-            return .believed
+            return .accepted
         }
-        let (standing, mustFetch) = state.withLock { state -> (Standing, Bool) in
+        let (validity, mustFetch) = state.withLock { state -> (Validity, Bool) in
             let isAllowed = !state.isFetching && !Self.isWithin(Self.refreshSeconds, state.tried, now)
             let mustFetch = isAllowed && Self.beginFetch(&state, now)
             if !state.members.contains(where: { $0.key === key }) { return (.withdrawn, mustFetch) }
-            return (isUsable(state, now) ? .believed : .unknown, mustFetch)
+            return (isUsable(state, now) ? .accepted : .unknown, mustFetch)
         }
         if mustFetch { startFetch() }
-        return standing
+        return validity
     }
 
     /// Whether the set may be used without waiting for a newer one.
     private func isUsable(_ state: State, _ now: UInt64) -> Bool {
-        // Where the newer one can't be had, waiting for it would stop everybody for nothing.
-        Self.isWithin(state.failure == nil ? Self.staleSeconds : Self.keptSecondsMax, state.fetched, now)
+        // After a failed fetch, waiting for a newer set would only block requests.
+        Self.isWithin(state.failure == nil ? Self.staleSeconds : Self.staleSecondsMax, state.fetched, now)
     }
 
     private static func isWithin(_ seconds: UInt64, _ time: UInt64?, _ now: UInt64) -> Bool {
         guard let time else { return false }
-        // Another thread may have looked at the clock later than this one.
+        // Another thread may have read the clock later than this one.
         return now <= time || now - time < seconds * 1_000_000_000
     }
 
     private func answer(_ token: JSONWebToken, _ state: State, _ now: UInt64) -> Result<Candidates, Status> {
-        guard Self.isWithin(Self.keptSecondsMax, state.fetched, now) else {
-            let failure = state.failure ?? "they were not asked for yet"
+        guard Self.isWithin(Self.staleSecondsMax, state.fetched, now) else {
+            let failure = state.failure ?? "they have not been fetched yet"
             return .failure(.unavailable("The keys of the token's issuer can't be had: \(failure)."))
         }
         let found = state.members.filter { member in
@@ -172,7 +172,7 @@ final class KeySet: Sendable {
     }
 
     private func read() throws(Status) -> [UInt8] {
-        switch place {
+        switch source {
         case .file(let path):
             guard let string = try TextFile.read(path) else { throw .notFound("\(path) is not there") }
             return string
@@ -225,11 +225,11 @@ final class KeySet: Sendable {
     }
 }
 
-/// What a token is believed for: a key that its issuer may withdraw.
+/// The key that verified a token, and that its issuer may withdraw.
 struct TokenProof: Sendable {
     let keys: KeySet
     let key: SigningKey
     let generation: UInt64
 
-    var standing: KeySet.Standing { keys.standing(of: key, since: generation) }
+    var validity: KeySet.Validity { keys.validity(of: key, since: generation) }
 }

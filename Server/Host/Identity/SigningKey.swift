@@ -2,8 +2,8 @@ import COpenSSL
 import HearthModel
 import HearthWire
 
-/// A key that signs or checks tokens, bound to the one algorithm that it is for: a token can't have an RSA key used as the
-/// secret of an HMAC. Source: RFC 7518.
+/// A key that signs or verifies tokens, bound to one algorithm: a token cannot have an RSA key used as the secret of an
+/// HMAC. Source: RFC 7518.
 package final class SigningKey: @unchecked Sendable {
     package enum Algorithm: String, Sendable, CaseIterable {
         case hs256 = "HS256"
@@ -13,7 +13,7 @@ package final class SigningKey: @unchecked Sendable {
 
     private enum Material {
         case secret([UInt8])
-        /// Never changed once it is made, so threads may share it.
+        /// Never changed after its creation, so threads may share it.
         case key(OpaquePointer)
     }
 
@@ -34,7 +34,7 @@ package final class SigningKey: @unchecked Sendable {
     /// Source: RFC 7518, 3.2.
     private static let secretBytesMin = 32
 
-    /// - Throws: INVALID_ARGUMENT when the secret is too short to be one.
+    /// - Throws: INVALID_ARGUMENT when the secret is too short.
     package static func secret(_ bytes: [UInt8]) throws(Status) -> SigningKey {
         if bytes.count < secretBytesMin {
             throw .invalidArgument(
@@ -44,7 +44,7 @@ package final class SigningKey: @unchecked Sendable {
     }
 
     /// - Parameter pem: a public key, a certificate, or, when `isPrivate`, a private key.
-    /// - Throws: INVALID_ARGUMENT for what is no key of RSA or P-256.
+    /// - Throws: INVALID_ARGUMENT when it is not an RSA or P-256 key.
     package static func pem(_ pem: [UInt8], isPrivate: Bool = false) throws(Status) -> SigningKey {
         let key = pem.withUnsafeBytes { bytes in
             isPrivate
@@ -68,7 +68,7 @@ package final class SigningKey: @unchecked Sendable {
     }
 
     /// A JSON Web Key. Source: RFC 7517.
-    /// - Returns: nil for one of another kind, or for another use.
+    /// - Returns: nil for a key of another kind, or for another use.
     static func jsonWebKey(_ members: MapValue) -> SigningKey? {
         func string(_ name: String) -> String? { if case .string(let string)? = members[name] { string } else { nil } }
         func bytes(_ name: String) -> [UInt8]? { string(name).flatMap { Base64.decode($0) } }
@@ -94,7 +94,7 @@ package final class SigningKey: @unchecked Sendable {
         switch material {
         case .secret(let secret):
             let expected = Self.hmac(secret, string)
-            // In the same time wherever the first difference is.
+            // In constant time, wherever the first difference is.
             return signature.count == expected.count && CRYPTO_memcmp(signature, expected, expected.count) == 0
         case .key(let key):
             guard algorithm == .es256 else {
@@ -107,7 +107,7 @@ package final class SigningKey: @unchecked Sendable {
         }
     }
 
-    /// - Throws: INVALID_ARGUMENT for a key that only checks.
+    /// - Throws: INVALID_ARGUMENT for a key that can only verify.
     func sign(_ string: [UInt8]) throws(Status) -> [UInt8] {
         switch material {
         case .secret(let secret): return Self.hmac(secret, string)
@@ -144,7 +144,7 @@ package enum Base64URL {
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let part = bytes[start..<min(start + 3, bytes.count)]
             let bits = part.reduce(0) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - part.count))
-            for place in 0...part.count { string.append(alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)]) }
+            for index in 0...part.count { string.append(alphabet[Int(bits >> UInt32(18 - 6 * index) & 63)]) }
         }
         return String(decoding: string, as: UTF8.self)
     }

@@ -1,14 +1,14 @@
 import HearthModel
 import HearthNetwork
 
-/// Ends a stream when its client's token does, or when the issuer withdraws the key that signed it: the client comes back with
-/// a new one and goes on.
+/// Ends a stream when its client's token expires, or when the issuer withdraws the key that signed it. The client
+/// reconnects with a new token.
 ///
 /// `@unchecked Sendable`: belongs to the stream's loop.
 package final class TokenExpiry: @unchecked Sendable {
-    /// How often the key is looked at: with the age of key sets it makes less than a minute.
+    /// The interval between checks of the key: together with the maximum age of key sets it is less than a minute.
     static let checkSeconds: Int64 = 15
-    /// How often the clock is looked at when nobody can withdraw the key.
+    /// The interval between checks of the clock when the key cannot be withdrawn.
     private static let clockSeconds: Int64 = 30
 
     private let tokenEnd: TokenEnd
@@ -34,7 +34,7 @@ package final class TokenExpiry: @unchecked Sendable {
         timer = loop.schedule(afterMilliseconds: Int(secondsToCheck) * 1000) { [weak self] in self?.check() }
     }
 
-    /// The wall clock may be put forward, or have gone on while the machine slept; the timer knows nothing of that.
+    /// The wall clock may be set forward, or advance while the machine sleeps; the timer does not notice either.
     var secondsToCheck: Int64 {
         min(tokenEnd.secondsLeft, tokenEnd.proof == nil ? Self.clockSeconds : Self.checkSeconds)
     }
@@ -43,8 +43,8 @@ package final class TokenExpiry: @unchecked Sendable {
     func check() {
         guard let end else { return }
         if tokenEnd.secondsLeft > 0 {
-            // While the set is fetched, or can't be, the stream goes on: it is looked at again soon.
-            guard let proof = tokenEnd.proof, proof.standing == .withdrawn else { return schedule() }
+            // While the set is fetched, or cannot be, the stream continues: it is checked again soon.
+            guard let proof = tokenEnd.proof, proof.validity == .withdrawn else { return schedule() }
             cancel()
             return end(KeySet.withdrawn)
         }

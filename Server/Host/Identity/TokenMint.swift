@@ -1,14 +1,14 @@
 import HearthModel
 import HearthWire
 
-/// Makes tokens with a key of one's own.
+/// Creates tokens with one of the operator's keys.
 package enum TokenMint {
     /// - Parameters:
-    ///   - subject: who the bearer is, `request.auth.uid`; not empty.
+    ///   - subject: the user ID of the bearer, `request.auth.uid`; not empty.
     ///   - claims: further claims, as rules see them in `request.auth.token`.
     ///   - issuedAt: in seconds since 1970.
-    ///   - seconds: how long the token is good for; above 0.
-    /// - Throws: INVALID_ARGUMENT for a key that only checks, or for claims that are given already.
+    ///   - seconds: the lifetime of the token; above 0.
+    ///   - Throws: INVALID_ARGUMENT for a key that can only verify, or for duplicate claims.
     package static func mint(
         _ key: SigningKey, keyID: String? = nil, issuer: String = IdentityConfiguration.Key.issuerDefault,
         subject: String, audience: String? = nil, claims: [(name: String, value: Value)] = [], issuedAt: Int64,
@@ -37,7 +37,7 @@ package enum TokenMint {
 }
 
 extension TokenMint {
-    /// A claim's value as it is written on a command line: JSON, or else a text.
+    /// A claim's value as written on a command line: JSON, otherwise a string.
     package static func claim(_ string: String) -> Value {
         do throws(Status) {
             return try PlainJSON.object(Array("{\"v\":\(string)}".utf8))["v"] ?? .string(string)
@@ -48,7 +48,7 @@ extension TokenMint {
 }
 
 extension PlainJSON {
-    /// Of what tokens are made of: texts, numbers, booleans, null, lists and maps.
+    /// Writes a value of a token: strings, numbers, Booleans, null, lists and maps.
     static func string(_ value: Value) -> [UInt8] {
         var writer = JSONWriter()
         write(value, to: &writer)

@@ -3,15 +3,16 @@ import HearthModel
 import HearthWire
 import Synchronization
 
-/// The program's log: one line a record, on standard error, for people or for programs.
+/// The program's log: one line per record, on standard error, for people or for programs.
 ///
 ///     2025-11-21T11:09:08.123Z info  request method=Commit code=OK ms=1.2
 ///     {"time":"2025-11-21T11:09:08.123Z","level":"info","message":"request","method":"Commit","code":"OK","ms":1.2}
 ///
-/// Lines go to a `LogWriter`, whose thread writes them: whoever logs waits for nobody.
+/// Lines go to a `LogWriter`, whose thread writes them: logging never waits.
 package final class Log: Sendable {
     package enum Format: String, Sendable, CaseIterable {
-        case string
+        /// Selected by `text`, the value of `--log-format`.
+        case string = "text"
         case json
     }
 
@@ -57,8 +58,8 @@ package final class Log: Sendable {
     private let writer: LogWriter?
 
     /// - Parameters:
-    ///   - level: what is below it is left out.
-    ///   - write: takes one whole line, on the thread that logs; nil writes to standard error.
+    ///   - level: records below it are omitted.
+    ///   - write: takes one complete line, on the thread that logs; nil writes to standard error.
     package init(
         format: Format = .string, level: Level = .info, now: @escaping @Sendable () -> Timestamp = { Log.wallClock() },
         write: (@Sendable ([UInt8]) -> Void)? = nil
@@ -73,14 +74,14 @@ package final class Log: Sendable {
             let formatter = Log(format: format, level: level, now: now, write: { _ in })
             let writer = LogWriter(STDERR_FILENO) { count in
                 formatter.line(
-                    .warning, "records of the log were dropped: nobody reads it", [("count", .integer(count))])
+                    .warning, "records of the log were dropped: its reader is too slow", [("count", .integer(count))])
             }
             self.writer = writer
             self.write = { writer.write($0) }
         }
     }
 
-    /// Waits until what was logged is written, or for a second when nobody reads it.
+    /// Waits until all records are written, or for a second when nobody reads them.
     package func flush() { writer?.flush() }
 
     package func isEnabled(_ level: Level) -> Bool { level >= self.level }
@@ -104,7 +105,7 @@ package final class Log: Sendable {
 
     // MARK: Lines
 
-    /// To the millisecond, always with three digits, so that lines align and sort as text.
+    /// To the millisecond, always with three digits, so that lines align and sort as strings.
     private func time() -> [UInt8] {
         let now = now()
         let milliseconds = now.nanoseconds / 1_000_000
@@ -124,7 +125,7 @@ package final class Log: Sendable {
         writer.byte(UInt8(ascii: " "))
         writer.raw(level.name)
         for _ in level.name.utf8.count..<8 { writer.byte(UInt8(ascii: " ")) }
-        // A message is the program's own words; what comes from outside stands in the fields, escaped.
+        // The message is a constant of the program; external data is in the fields, escaped.
         Self.plain(message, to: &writer)
         for field in fields {
             writer.byte(UInt8(ascii: " "))
@@ -171,7 +172,7 @@ package final class Log: Sendable {
         for byte in string.utf8 { writer.byte(byte < 0x20 ? UInt8(ascii: " ") : byte) }
     }
 
-    /// Whether a text can stand without quotes.
+    /// Whether a string needs no quotes.
     private static func isWord(_ string: String) -> Bool {
         !string.isEmpty
             && string.utf8.allSatisfy { byte in

@@ -2,11 +2,12 @@ import Glibc
 import HearthConcurrency
 import HearthModel
 
-/// Writes lines to a file descriptor on a thread of its own, which alone waits for whoever reads there.
+/// Writes lines to a file descriptor on its own thread, the only one that waits for the reader.
 ///
-/// What that reader doesn't take gathers up to a bound; lines beyond it are dropped and counted, and when the reader goes
-/// on, one line says how many there were.
+/// Lines that the reader does not take are buffered up to a limit; lines beyond it are dropped and counted. When the
+/// reader continues, one line reports the number of dropped lines.
 ///
+/// `@unchecked Sendable`: the monitor guards all state.
 /// `@unchecked Sendable`: the monitor guards all state.
 final class LogWriter: @unchecked Sendable {
     private let monitor = Monitor()
@@ -18,13 +19,13 @@ final class LogWriter: @unchecked Sendable {
     private let descriptor: Int32
     private let report: @Sendable (Int) -> [UInt8]
 
-    /// - Parameter report: the line that says how many were dropped.
+    /// - Parameter report: the line that reports the number of dropped lines.
     init(_ descriptor: Int32, report: @escaping @Sendable (Int) -> [UInt8]) {
         self.descriptor = descriptor
         self.report = report
     }
 
-    /// Takes one whole line.
+    /// Takes one complete line.
     func write(_ line: [UInt8]) {
         monitor.lock()
         defer { monitor.unlock() }
@@ -34,15 +35,15 @@ final class LogWriter: @unchecked Sendable {
         }
         lines.append(line)
         bytes += line.count
-        // The thread that writes looks again afterwards.
+        // A writing thread checks the queue again afterwards.
         if !isWriting { monitor.signal() }
     }
 
     /// Lines that were dropped and not reported yet.
     var dropped: Int { monitor.withLock { droppedCount } }
 
-    /// Waits until everything is written, or for a moment when nobody reads it.
-    /// - Returns: whether it is.
+    /// Waits until everything is written, or for a short time when nobody reads it.
+    /// - Returns: whether everything is written.
     @discardableResult
     func flush(milliseconds: Int = 1000) -> Bool {
         let deadline = MonotonicTime.now.advanced(milliseconds: milliseconds)
@@ -68,7 +69,7 @@ final class LogWriter: @unchecked Sendable {
         while true { Self.write(next(), to: descriptor) }
     }
 
-    /// What has gathered, as one piece.
+    /// All buffered lines, as one piece.
     private func next() -> [UInt8] {
         monitor.lock()
         defer { monitor.unlock() }
@@ -94,12 +95,12 @@ final class LogWriter: @unchecked Sendable {
                 let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
                 if count < 0, errno == EINTR { continue }
                 if count < 0, errno == EAGAIN {
-                    // Whoever started us shares it with a program that doesn't wait.
+                    // The parent process may share the descriptor with a program that needs it in blocking mode.
                     var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     _ = Glibc.poll(&poll, 1, -1)
                     continue
                 }
-                // There is nowhere to complain to.
+                // The log itself has failed: there is nowhere to report that.
                 if count <= 0 { return }
                 rest = rest.dropFirst(count)
             }

@@ -1,9 +1,9 @@
 import Synchronization
 
 /// A fixed number of counters, each changed by one thread and read by any: plain loads and stores, no locked
-/// instruction. Two threads that change one counter lose counts, and nothing else.
+/// instruction. If two threads change one counter, counts are lost.
 ///
-/// `@unchecked Sendable`: the memory is written once, and all of it atomic.
+/// `@unchecked Sendable`: the pointer is set once, and all of the memory is atomic.
 final class CounterTable: @unchecked Sendable {
     private let counters: UnsafeMutablePointer<Atomic<Int>>
     let count: Int

@@ -1,6 +1,6 @@
 import HearthWire
 
-/// Writes metrics in the text form that Prometheus reads. Source: "Exposition formats", text format 0.0.4.
+/// Writes metrics in the text format that Prometheus reads. Source: "Exposition formats", text format 0.0.4.
 package struct MetricsWriter {
     enum Kind: String {
         case counter
@@ -32,8 +32,8 @@ package struct MetricsWriter {
     }
 
     /// - Parameters:
-    ///   - bounds: of all buckets but the last, which has none.
-    ///   - counts: of each bucket alone; here they are added up, as the format wants it.
+    ///   - bounds: the upper bounds of all buckets except the last, which has none.
+    ///   - counts: the count of each bucket alone; the format's cumulative counts are computed here.
     mutating func histogram(_ name: String, _ labels: Labels, bounds: [Double], _ counts: [Int], sum: Double) {
         var total = 0
         for (index, count) in counts.enumerated() {
@@ -71,7 +71,7 @@ package struct MetricsWriter {
         }
     }
 
-    /// The shortest text, without the `.0` of whole numbers.
+    /// The shortest string, without the `.0` of whole numbers.
     private static func number(_ value: Double) -> String {
         let string = value.description
         return string.hasSuffix(".0") ? String(string.dropLast(2)) : string

@@ -1,7 +1,7 @@
 import HearthModel
 import HearthTreeStorage
 
-/// What `/metrics` tells of the namespaces of the Realtime Database.
+/// Metrics of the Realtime Database's namespaces.
 enum RealtimeMetrics {
     private struct Row {
         var labels: MetricsWriter.Labels
@@ -15,18 +15,18 @@ enum RealtimeMetrics {
             Row(
                 labels: [("namespace", database.name)], statistics: database.statistics, sizeBytes: database.sizeBytes)
         }
-        // Clients can make as many as they like, and each label costs whoever keeps the figures.
+        // Clients can create any number of namespaces, and each label costs memory in the monitoring system.
         if sorted.count > rows.count { rows.append(sum(sorted.dropFirst(rows.count))) }
         let figures: [(String, MetricsWriter.Kind, String, (Row) -> Int?)] = [
-            ("hearth_tree_commits_total", .counter, "Writes to a tree that were made.", { $0.statistics.commits }),
+            ("hearth_tree_commits_total", .counter, "Writes to a tree that were committed.", { $0.statistics.commits }),
             ("hearth_tree_groups_total", .counter, "Groups that were made durable together.", { $0.statistics.groups }),
             (
-                "hearth_tree_group_failures_total", .counter, "Groups that failed because the disk did.",
+                "hearth_tree_group_failures_total", .counter, "Groups that failed because of the disk.",
                 { $0.statistics.failedGroups }
             ),
             ("hearth_tree_queued_writes", .gauge, "Writes that wait for the writer.", { $0.statistics.queuedWrites }),
             ("hearth_tree_queued_bytes", .gauge, "Bytes of writes that wait.", { $0.statistics.queuedBytes }),
-            ("hearth_tree_bytes", .gauge, "Room that the tree takes, its log included.", { $0.sizeBytes }),
+            ("hearth_tree_bytes", .gauge, "Disk space of the tree, including its log.", { $0.sizeBytes }),
         ]
         for (name, kind, help, value) in figures {
             string.family(name, kind, help)

@@ -1,10 +1,10 @@
 import HearthModel
 
-/// What clients have asked for, how it ended and how long it took.
+/// Counts the requests of clients, with their status and latency.
 ///
-/// Each event loop counts in a table of its own; a reader adds them up.
+/// Each event loop has its own table; a reader adds them up.
 package final class RequestMetrics: Sendable {
-    /// The methods that are told apart.
+    /// The methods that have separate counters.
     package enum Method: Int, Sendable, CaseIterable {
         case getDocument, listDocuments, createDocument, updateDocument, deleteDocument, batchGetDocuments
         case beginTransaction, commit, rollback, runQuery, runAggregationQuery, executePipeline, partitionQuery
@@ -50,7 +50,7 @@ package final class RequestMetrics: Sendable {
         }
     }
 
-    /// Upper bounds of the latency buckets in microseconds; what is slower falls into a last one without a bound.
+    /// Upper bounds of the latency buckets in microseconds; the last bucket has no bound.
     static let boundsMicroseconds = [
         50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
         10_000_000, 60_000_000,
@@ -63,7 +63,7 @@ package final class RequestMetrics: Sendable {
 
     private let tables: [CounterTable]
 
-    /// - Parameter loopCount: threads that record.
+    /// - Parameter loopCount: the number of recording threads.
     package init(loopCount: Int) {
         tables = (0..<max(1, loopCount)).map { _ in CounterTable(count: Method.allCases.count * Self.stride) }
     }
@@ -77,7 +77,7 @@ package final class RequestMetrics: Sendable {
         table.add(1, at: base + transport.rawValue * Self.codeCount + code.rawValue)
         let microseconds = Int(clamping: nanoseconds / 1000)
         let buckets = base + Transport.allCases.count * Self.codeCount
-        // Most requests are fast, so the first bounds decide most often.
+        // Most requests are fast, so the search usually ends at the first bounds.
         let bucket = Self.boundsMicroseconds.firstIndex { microseconds <= $0 } ?? Self.boundsMicroseconds.count
         table.add(1, at: buckets + bucket)
         table.add(microseconds, at: buckets + Self.bucketCount)
@@ -89,7 +89,7 @@ package final class RequestMetrics: Sendable {
         sum(method.rawValue * Self.stride + transport.rawValue * Self.codeCount + code.rawValue)
     }
 
-    // MARK: Text
+    // MARK: Output
 
     func write(to string: inout MetricsWriter) {
         string.family("hearth_requests_total", .counter, "Requests that have ended, by method, transport and status.")

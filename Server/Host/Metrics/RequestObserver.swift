@@ -1,7 +1,7 @@
 import HearthModel
 import HearthNetwork
 
-/// Watches the requests of a server: counts them, and logs them where that is wanted.
+/// Observes the requests of a server: counts them, and logs them if requested.
 package final class RequestObserver: Sendable {
     let metrics: RequestMetrics
     private let log: Log?
@@ -20,7 +20,7 @@ package final class RequestObserver: Sendable {
             remote: log == nil ? "" : remote())
     }
 
-    /// One request that is under way. Kept by what carries the call, which ends it once.
+    /// A request in progress. Held by the object that carries the call, which ends it once.
     package struct Observation: Sendable {
         fileprivate let observer: RequestObserver
         fileprivate let method: RequestMetrics.Method

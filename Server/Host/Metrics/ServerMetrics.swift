@@ -4,7 +4,7 @@ import HearthNetwork
 import HearthDocuments
 import HearthTreeStorage
 
-/// All that `/metrics` tells, gathered when it is asked for.
+/// The metrics of `/metrics`, collected on request.
 package struct ServerMetrics: Sendable {
     let requests: RequestMetrics
     let network: @Sendable () -> NetworkStatistics
@@ -13,8 +13,8 @@ package struct ServerMetrics: Sendable {
     package var workload: WorkloadMetrics?
     let health: StorageHealth?
 
-    /// Databases that are told apart; further ones are added up under one label, because a client can make as many as it
-    /// likes and each label costs whoever keeps the figures.
+    /// Databases that have their own label; further ones are added up under one label, because a client can create any
+    /// number, and each label costs memory in the monitoring system.
     static let databaseLabelsMax = 100
 
     package init(
@@ -44,10 +44,10 @@ package struct ServerMetrics: Sendable {
     }
 
     private func writeProcess(to string: inout MetricsWriter) {
-        string.family("process_resident_memory_bytes", .gauge, "Memory of the process that is in use.")
+        string.family("process_resident_memory_bytes", .gauge, "Resident memory of the process.")
         string.sample("process_resident_memory_bytes", [], ProcessFigures.residentBytes ?? 0)
-        string.family("process_cpu_seconds_total", .counter, "Processor time of the process.")
-        string.sample("process_cpu_seconds_total", [], ProcessFigures.processorSeconds)
+        string.family("process_cpu_seconds_total", .counter, "CPU time of the process.")
+        string.sample("process_cpu_seconds_total", [], ProcessFigures.cpuSeconds)
     }
 
     private static func write(_ network: NetworkStatistics, to string: inout MetricsWriter) {
@@ -55,15 +55,18 @@ package struct ServerMetrics: Sendable {
             ("hearth_connections_open", .gauge, "Connections that are open.", network.connectionsOpen),
             ("hearth_connections_total", .counter, "Connections that were accepted.", network.connectionsAccepted),
             (
-                "hearth_connections_refused_total", .counter, "Connections closed at once: too many, or not TLS.",
+                "hearth_connections_refused_total", .counter, "Connections closed immediately: too many, or not TLS.",
                 network.connectionsRefused
             ),
             ("hearth_streams_open", .gauge, "HTTP/2 streams that are open.", network.streamsOpen),
             ("hearth_received_bytes_total", .counter, "Bytes received.", network.bytesReceived),
             ("hearth_sent_bytes_total", .counter, "Bytes sent.", network.bytesSent),
-            ("hearth_timeouts_total", .counter, "Connections and streams given up for slowness.", network.timeouts),
-            ("hearth_abuses_total", .counter, "Connections that broke a limit on rates.", network.abuses),
-            ("hearth_bad_requests_total", .counter, "Requests that broke the protocol.", network.badRequests),
+            (
+                "hearth_timeouts_total", .counter, "Connections and streams closed because they were too slow.",
+                network.timeouts
+            ),
+            ("hearth_abuses_total", .counter, "Connections that exceeded a rate limit.", network.abuses),
+            ("hearth_bad_requests_total", .counter, "Requests that violated the protocol.", network.badRequests),
             ("hearth_websockets_open", .gauge, "WebSockets that are open.", network.webSocketsOpen),
             ("hearth_websockets_total", .counter, "WebSockets that were opened.", network.webSocketsOpened),
             (
@@ -94,11 +97,11 @@ package struct ServerMetrics: Sendable {
         }
         let figures: [(String, MetricsWriter.Kind, String, (DatabaseStatistics) -> Int?)] = [
             ("hearth_commits_total", .counter, "Commits that the writer has handled.", { $0.commits }),
-            ("hearth_commit_failures_total", .counter, "Commits that failed because the disk did.", { $0.failures }),
+            ("hearth_commit_failures_total", .counter, "Commits that failed because of the disk.", { $0.failures }),
             ("hearth_queued_commits", .gauge, "Commits that wait for the writer.", { $0.queuedCommits }),
             ("hearth_queued_commit_bytes", .gauge, "Bytes of commits that wait.", { $0.queuedBytes }),
             ("hearth_open_transactions", .gauge, "Transactions that are open.", { $0.openTransactions }),
-            ("hearth_database_bytes", .gauge, "Room that the data takes, its log included.", { $0.sizeBytes }),
+            ("hearth_database_bytes", .gauge, "Disk space of the data, including its log.", { $0.sizeBytes }),
         ]
         for (name, kind, help, value) in figures {
             string.family(name, kind, help)
@@ -132,9 +135,9 @@ package struct ServerMetrics: Sendable {
     }
 }
 
-/// What the system says of a process.
+/// Figures of a process from the system.
 package enum ProcessFigures {
-    /// Resident memory of this process; nil where `/proc` isn't there.
+    /// Resident memory of this process; nil where `/proc` does not exist.
     package static var residentBytes: Int? { residentBytes(process: "self") }
 
     /// - Parameter process: a process number, or `self`.
@@ -147,11 +150,11 @@ package enum ProcessFigures {
         return pages * sysconf(Int32(_SC_PAGESIZE))
     }
 
-    /// User and system time of a process; nil when it isn't there.
+    /// User and system time of a process; nil when it does not exist.
     package static func processorSeconds(process: String) -> Double? {
         let string: [UInt8]?
         do { string = try TextFile.read("/proc/\(process)/stat") } catch { return nil }
-        // The second field is the program's name in parentheses, which may hold anything.
+        // The second field is the program's name in parentheses, which may contain any characters.
         guard let string, let end = string.lastIndex(of: UInt8(ascii: ")")) else { return nil }
         let fields = string[(end + 1)...].split(separator: UInt8(ascii: " "))
         guard fields.count > 12, let user = Int(String(decoding: fields[11], as: UTF8.self)),
@@ -160,7 +163,7 @@ package enum ProcessFigures {
         return Double(user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
-    static var processorSeconds: Double {
+    static var cpuSeconds: Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9

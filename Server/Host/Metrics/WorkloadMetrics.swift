@@ -2,7 +2,7 @@ import HearthConcurrency
 import HearthModel
 import HearthEngine
 
-/// What waits for the server: workers' queues, long reads, and the memory that peers make the process hold.
+/// Load metrics: workers' queues, long reads, and the memory that clients make the process hold.
 package struct WorkloadMetrics: Sendable {
     let pool: WorkerPool
     let reads: LongReads
@@ -19,9 +19,9 @@ package struct WorkloadMetrics: Sendable {
         let groups = [("brief", brief), ("short", short), ("long", long)]
         let figures: [(String, MetricsWriter.Kind, String, (WorkerStatistics) -> Int)] = [
             ("hearth_worker_jobs_waiting", .gauge, "Jobs that wait for a worker.", { $0.waiting }),
-            ("hearth_worker_jobs_running", .gauge, "Jobs that a worker has.", { $0.running }),
+            ("hearth_worker_jobs_running", .gauge, "Jobs that a worker runs.", { $0.running }),
             (
-                "hearth_worker_jobs_refused_total", .counter, "Jobs refused because too many of their client waited.",
+                "hearth_worker_jobs_refused_total", .counter, "Jobs rejected because too many of their client waited.",
                 { $0.refused }
             ),
         ]
@@ -29,17 +29,17 @@ package struct WorkloadMetrics: Sendable {
             string.family(name, kind, help)
             for (group, statistics) in groups { string.sample(name, [("kind", group)], value(statistics)) }
         }
-        string.family("hearth_worker_wait_seconds", .histogram, "How long jobs have waited for a worker.")
+        string.family("hearth_worker_wait_seconds", .histogram, "Time that jobs have waited for a worker.")
         for (group, statistics) in groups {
             string.histogram(
                 "hearth_worker_wait_seconds", [("kind", group)],
                 bounds: WorkerStatistics.waitBounds.map { Double($0) / 1e9 }, statistics.waits,
                 sum: Double(statistics.waitNanoseconds) / 1e9)
         }
-        string.family("hearth_long_reads", .gauge, "Reads that keep a snapshot, and those that wait to be let in.")
+        string.family("hearth_long_reads", .gauge, "Reads that hold a snapshot, and reads that wait to begin.")
         string.sample("hearth_long_reads", [("state", "open")], reads.activeCount)
         string.sample("hearth_long_reads", [("state", "waiting")], reads.waitingCount)
-        string.family("hearth_held_bytes", .gauge, "Bytes that peers make the process hold, by what they are.")
+        string.family("hearth_held_bytes", .gauge, "Bytes that clients make the process hold, by kind.")
         string.sample("hearth_held_bytes", [("kind", "received")], memory.received.usedBytes)
         string.sample(
             "hearth_held_bytes", [("kind", "decoded")], memory.working.usedBytes + memory.workingOnLoops.usedBytes)
@@ -47,12 +47,12 @@ package struct WorkloadMetrics: Sendable {
         string.sample("hearth_held_bytes", [("kind", "listened")], memory.listening.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "untold")], memory.listenersWaiting.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "windows")], memory.windows.usedBytes)
-        string.sample("hearth_held_bytes", [("kind", "kept")], memory.keptWindows.usedBytes)
+        string.sample("hearth_held_bytes", [("kind", "kept")], memory.cachedWindows.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "read")], memory.databases.readSets.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "committing")], memory.databases.commits.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "unacknowledged")], memory.unacknowledged.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "unread")], memory.unread.usedBytes)
-        string.family("hearth_pooled_bytes", .gauge, "Bytes that they have of the pool that all of them share.")
+        string.family("hearth_pooled_bytes", .gauge, "Bytes of the shared pool that these kinds use.")
         string.sample("hearth_pooled_bytes", [], memory.pool.usedBytes)
     }
 }

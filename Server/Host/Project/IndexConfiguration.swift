@@ -2,20 +2,20 @@ import HearthModel
 import HearthDocuments
 import HearthWire
 
-/// What `firestore.indexes.json` says: composite indexes, and fields whose automatic indexes are replaced.
+/// The contents of `firestore.indexes.json`: composite indexes, and fields whose automatic indexes are replaced.
 ///
 ///     { "indexes": [ { "collectionGroup": "posts", "queryScope": "COLLECTION",
 ///                      "fields": [ { "fieldPath": "tags", "arrayConfig": "CONTAINS" },
 ///                                  { "fieldPath": "at", "order": "DESCENDING" } ] } ],
 ///       "fieldOverrides": [ { "collectionGroup": "posts", "fieldPath": "body", "indexes": [] } ] }
 ///
-/// Source: "Cloud Firestore index definition format" of the Firebase tools' documentation. The older spellings
-/// `collectionId` and `mode` are understood as well.
+/// Source: "Cloud Firestore index definition format" in the Firebase tools' documentation. The older names
+/// `collectionId` and `mode` are accepted as well.
 package struct IndexConfiguration: Sendable, Equatable {
     /// Without ids.
     package var indexes: [IndexDefinition] = []
     package var overrides: [FieldOverride] = []
-    /// What the file says and Hearth does nothing about, as sentences.
+    /// Sentences about members that have no effect.
     package var warnings: [String] = []
 
     package init(indexes: [IndexDefinition] = [], overrides: [FieldOverride] = []) {
@@ -60,12 +60,12 @@ package struct IndexConfiguration: Sendable, Equatable {
             collectionID: try Self.collection(value), scope: try Self.scope(value), fields: fields)
         let definition = try Self.at(value) { () throws(Status) in try draft.definition() }
         if indexes.contains(where: { $0.isSame(as: definition) }) {
-            throw value.failure("This index stands in the file more than once.")
+            throw value.failure("This index is in the file more than once.")
         }
         indexes.append(definition)
     }
 
-    /// Standard edition knows one value of each of these; others belong to the Enterprise edition.
+    /// The Standard edition has one value of each of these; others belong to the Enterprise edition.
     private mutating func noteIgnored(in value: ConfigurationValue) throws(Status) {
         let standard = ["density": "SPARSE_ALL", "apiScope": "ANY_API"]
         for (name, usual) in standard.sorted(by: { $0.key < $1.key }) {
@@ -97,24 +97,24 @@ package struct IndexConfiguration: Sendable, Equatable {
         if isTimeToLive, isWildcard { throw pathValue.failure("Only a single field can be a time-to-live field.") }
         let collectionID = try Self.collection(value)
         // Without a list the field keeps its automatic indexes; an empty list is an exemption.
-        var kept = FieldOverride.automaticIndexes
+        var indexes = FieldOverride.automaticIndexes
         if let list = try value.member("indexes") {
-            kept = []
+            indexes = []
             for element in try list.elements() {
                 try noteUnknown(in: element, among: ["queryScope", "order", "arrayConfig", "mode"])
                 let index = FieldOverride.Index(scope: try Self.scope(element), kind: try Self.kind(element))
                 if case .vector = index.kind {
-                    throw element.failure("A vector index is a composite index; it stands under \"indexes\".")
+                    throw element.failure("A vector index is a composite index; it belongs under \"indexes\".")
                 }
                 if isWildcard, index.scope == .collectionGroup {
-                    warn(element, "Indexes of collection group scope on all fields are not kept; name the fields.")
-                } else if !kept.contains(index) {
-                    kept.append(index)
+                    warn(element, "Indexes of collection group scope on all fields are not stored; name the fields.")
+                } else if !indexes.contains(index) {
+                    indexes.append(index)
                 }
             }
         }
         if overrides.contains(where: { $0.path == path && UTF8Order.equal($0.collectionID, collectionID) }) {
-            throw value.failure("This field stands in the file more than once.")
+            throw value.failure("This field is in the file more than once.")
         }
         if isTimeToLive,
             overrides.contains(where: { $0.isTimeToLive && UTF8Order.equal($0.collectionID, collectionID) })
@@ -122,7 +122,7 @@ package struct IndexConfiguration: Sendable, Equatable {
             throw value.failure("A collection group can have one time-to-live field only.")
         }
         overrides.append(
-            FieldOverride(collectionID: collectionID, path: path, indexes: kept, isTimeToLive: isTimeToLive))
+            FieldOverride(collectionID: collectionID, path: path, indexes: indexes, isTimeToLive: isTimeToLive))
     }
 
     // MARK: Reading members
@@ -132,7 +132,7 @@ package struct IndexConfiguration: Sendable, Equatable {
         return member
     }
 
-    /// Names the place of what a check without places complains about.
+    /// Adds the location of a value to the error of a check that does not know it.
     private static func at<Product>(
         _ value: ConfigurationValue, _ body: () throws(Status) -> Product
     ) throws(Status) -> Product {
@@ -197,18 +197,19 @@ package struct IndexConfiguration: Sendable, Equatable {
 
     // MARK: Use
 
-    /// Brings a database's catalog up to this file: adds what is missing and replaces the overrides of fields that stand
-    /// here. What was made over the admin API stays, as it does when the Firebase tools deploy without `--force`.
+    /// Updates a database's catalog to this file: adds missing indexes and replaces the overrides of fields in the
+    /// file. Indexes and overrides created with the admin API stay, as when the Firebase tools deploy without
+    /// `--force`.
     package func apply(to database: Database, completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
         database.changeCatalog(
             resuming: true,
             { [indexes, overrides] catalog in
-                let kept = catalog.overrides.filter { present in
+                let others = catalog.overrides.filter { present in
                     !overrides.contains {
                         $0.path == present.path && UTF8Order.equal($0.collectionID, present.collectionID)
                     }
                 }
-                return (catalog.ownDefinitions + indexes, kept + overrides)
+                return (catalog.ownDefinitions + indexes, others + overrides)
             }, completion: completion)
     }
 }

@@ -1,7 +1,7 @@
 import HearthModel
 import HearthDocuments
 
-/// An index as somebody asks for it, in a file or over the admin API, before it is checked.
+/// An unchecked index from a file or from the admin API.
 package struct IndexDraft {
     var collectionID: String
     var scope: IndexDefinition.Scope
@@ -14,8 +14,9 @@ package struct IndexDraft {
         self.fields = fields
     }
 
-    /// The definition that is asked for, with no id yet.
-    /// - Throws: INVALID_ARGUMENT when Firestore would not have such an index. Source: google.firestore.admin.v1.Index.
+    /// The checked definition, without an id.
+    /// - Throws: INVALID_ARGUMENT when Firestore would not accept such an index. Source:
+    ///   google.firestore.admin.v1.Index.
     package func definition() throws(Status) -> IndexDefinition {
         try ResourceName.validate(collectionID: collectionID)
         var fields = fields
@@ -26,7 +27,7 @@ package struct IndexDraft {
                 "An index may have at most \(Limits.compositeIndexFieldsMax) fields, this one has \(fields.count).")
         }
         for (index, field) in fields.enumerated() where fields[..<index].contains(where: { $0.path == field.path }) {
-            throw .invalidArgument("The field \(field.path) stands in the index more than once.")
+            throw .invalidArgument("The field \(field.path) is in the index more than once.")
         }
         if fields.count(where: { $0.kind == .contains }) > 1 {
             throw .invalidArgument("An index may have at most one field with an array configuration.")
@@ -40,7 +41,7 @@ package struct IndexDraft {
             id: 0, collectionID: collectionID, scope: scope, fields: fields, nameDescending: nameDirection ?? implied)
     }
 
-    /// Whether `__name__` descends, where it is given.
+    /// Whether `__name__` is descending, if present.
     private func takeName(from fields: inout [IndexField]) throws(Status) -> Bool? {
         guard let index = fields.firstIndex(where: \.path.isDocumentName) else { return nil }
         let isBeforeVector = index == fields.count - 2 && Self.isVector(fields[index + 1])
@@ -74,7 +75,7 @@ package struct IndexDraft {
 }
 
 extension IndexDefinition {
-    /// All fields as they are shown: with `__name__`, which a vector field follows.
+    /// All fields as clients see them: with `__name__`, which a vector field follows.
     package var shownFields: [IndexField] {
         var shown = fields
         let name = IndexField(path: .documentName, kind: nameDescending ? .descending : .ascending)

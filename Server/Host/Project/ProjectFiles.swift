@@ -1,14 +1,14 @@
 import HearthModel
 
-/// The files of a Firebase project, as far as they concern the server: `firebase.json`, `.firebaserc`, and the index
-/// files that they name.
+/// The files of a Firebase project that concern the server: `firebase.json`, `.firebaserc`, and the index files that
+/// they name.
 ///
-/// Members that belong to other products are left alone. Without `firebase.json` a `firestore.indexes.json` and a
-/// `firestore.rules` in the folder are taken for the default database, and a `database.rules.json` for the Realtime Database.
+/// Members of other products are ignored. Without `firebase.json`, a `firestore.indexes.json` and a `firestore.rules`
+/// in the folder are used for the default database, and a `database.rules.json` for the Realtime Database.
 package struct ProjectFiles: Sendable, Equatable {
     package struct DatabaseFiles: Sendable, Equatable {
         package var database: String
-        /// Relative to where the server runs.
+        /// Relative to the server's working directory.
         package var indexes: String?
         package var rules: String?
 
@@ -25,16 +25,16 @@ package struct ProjectFiles: Sendable, Equatable {
     package var host: String?
     package var port: Int?
     package var databases: [DatabaseFiles] = []
-    /// What concerns the Realtime Database.
+    /// The files of the Realtime Database.
     package var realtime = RealtimeFiles()
-    /// Sentences about what was found and is without effect.
+    /// Sentences about settings that have no effect.
     package var warnings: [String] = []
 
     package struct RealtimeFiles: Sendable, Equatable {
         /// `emulators.database.host` and `.port` of `firebase.json`.
         package var host: String?
         package var port: Int?
-        /// The rules file of every namespace that has none of its own, relative to where the server runs.
+        /// The rules file of every namespace that has none of its own, relative to the server's working directory.
         package var rules: String?
         /// Rules files by namespace.
         package var rulesByName: [String: String] = [:]
@@ -44,7 +44,7 @@ package struct ProjectFiles: Sendable, Equatable {
 
     package init() {}
 
-    /// Reads the files of a folder. None of them has to be there.
+    /// Reads the files of a folder. All of them are optional.
     /// - Throws: INVALID_ARGUMENT or FAILED_PRECONDITION, with file, line and member.
     package init(folder: String) throws(Status) {
         func file(_ name: String) -> String {
@@ -82,15 +82,15 @@ package struct ProjectFiles: Sendable, Equatable {
         }
     }
 
-    /// `database` is one object, or a list with one for each namespace (`instance`) or name for several (`target`), which
-    /// `.firebaserc` explains.
+    /// `database` is one object, or a list with one for each namespace (`instance`) or for each target (`target`), a
+    /// name for several namespaces that `.firebaserc` defines.
     private mutating func readRealtime(
-        _ value: ConfigurationValue?, _ projects: ConfigurationValue?, _ place: (String) -> String
+        _ value: ConfigurationValue?, _ projects: ConfigurationValue?, _ path: (String) -> String
     ) throws(Status) {
         guard let value else { return }
         guard case .array(let entries) = value.content else {
             // Paths are relative to firebase.json.
-            realtime.rules = try value.member("rules").map { rules throws(Status) in place(try rules.string()) }
+            realtime.rules = try value.member("rules").map { rules throws(Status) in path(try rules.string()) }
             return
         }
         for entry in entries {
@@ -100,14 +100,14 @@ package struct ProjectFiles: Sendable, Equatable {
                 let known = try namespaces(ofTarget: target, projects)
                 if known.isEmpty {
                     warnings.append(
-                        "The target \(target) of firebase.json stands for no database in .firebaserc; its rules hold for none."
+                        "The target \(target) of firebase.json names no database in .firebaserc; its rules have no effect."
                     )
                 }
                 names += known
             } else if names.isEmpty {
-                realtime.rules = place(rules)
+                realtime.rules = path(rules)
             }
-            for name in names { realtime.rulesByName[name] = place(rules) }
+            for name in names { realtime.rulesByName[name] = path(rules) }
         }
     }
 
@@ -121,7 +121,7 @@ package struct ProjectFiles: Sendable, Equatable {
 
     /// `firestore` is one object, or a list with one for each database.
     private mutating func readFirestore(
-        _ value: ConfigurationValue?, _ place: (String) -> String
+        _ value: ConfigurationValue?, _ path: (String) -> String
     ) throws(Status) {
         guard let value else { return }
         var entries = [value]
@@ -129,18 +129,18 @@ package struct ProjectFiles: Sendable, Equatable {
         for entry in entries {
             let database = try entry.member("database")?.string() ?? DatabaseName.defaultDatabase
             if databases.contains(where: { $0.database == database }) {
-                throw entry.failure("The database \(database) stands in the list more than once.")
+                throw entry.failure("The database \(database) is in the list more than once.")
             }
             // Paths are relative to firebase.json.
             let indexes = try entry.member("indexes")?.string()
             let rules = try entry.member("rules")?.string()
             databases.append(
-                DatabaseFiles(database: database, indexes: indexes.map(place), rules: rules.map(place)))
+                DatabaseFiles(database: database, indexes: indexes.map(path), rules: rules.map(path)))
         }
     }
 
     /// The index files, by database id.
-    /// - Throws: as `IndexConfiguration`, and FAILED_PRECONDITION for a file that is named and not there.
+    /// - Throws: as `IndexConfiguration`, and FAILED_PRECONDITION for a missing file.
     package func indexConfigurations() throws(Status) -> [String: IndexConfiguration] {
         var configurations: [String: IndexConfiguration] = [:]
         for files in databases {

@@ -1,9 +1,9 @@
-/// Finds what somebody who mistyped a name may have meant.
+/// Suggests known names for a mistyped name.
 package enum Spelling {
-    /// The known name nearest to `name`, when it is near enough to be worth a mention.
+    /// The known name nearest to `name`, if it is similar enough.
     package static func nearest(to name: String, among known: [String]) -> String? {
         let bytes = Array(name.utf8)
-        // Longer texts are no typing errors; this also bounds the work.
+        // A longer string is not a typing error; this also bounds the work.
         guard bytes.count <= 64 else { return nil }
         let distances = known.map { ($0, distance(bytes, Array($0.utf8))) }
         guard let best = distances.min(by: { $0.1 < $1.1 }) else { return nil }
@@ -15,7 +15,7 @@ package enum Spelling {
         nearest(to: name, among: known).map { "; did you mean \"\($0)\"?" } ?? "."
     }
 
-    /// Insertions, deletions, replacements and swaps of neighbours that lead from one to the other.
+    /// The number of insertions, deletions, replacements and swaps of neighbours between two strings.
     static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
         var rows = [[Int]](repeating: [Int](repeating: 0, count: b.count + 1), count: a.count + 1)
         for i in 0...a.count { rows[i][0] = i }

@@ -1,13 +1,13 @@
 import Glibc
 import HearthModel
 
-/// Small files that people write.
+/// Reads small files that people write.
 package enum TextFile {
     /// More than any configuration needs.
     static let sizeBytesMax = 16 << 20
 
-    /// The bytes of a file; nil when there is none.
-    /// - Throws: FAILED_PRECONDITION when it can't be read, INVALID_ARGUMENT when it is too large.
+    /// The bytes of a file; nil when it does not exist.
+    /// - Throws: FAILED_PRECONDITION when it cannot be read, INVALID_ARGUMENT when it is too large.
     package static func read(_ path: String) throws(Status) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         if descriptor < 0 {

@@ -1,7 +1,7 @@
 import HearthModel
 import Synchronization
 
-/// The streams that clients hold open, so that a server which shuts down can end them: on their own they never would.
+/// The open streams of clients. A server that shuts down ends them, because they never end on their own.
 package final class OpenStreams: Sendable {
     package init() {}
 
@@ -14,7 +14,7 @@ package final class OpenStreams: Sendable {
 
     private static let shutdown = Status.unavailable("The server is shutting down.")
 
-    /// - Parameter end: ends the stream; called once at most, from any thread.
+    /// - Parameter end: ends the stream; called at most once, from any thread.
     package func add(_ call: AnyObject, end: @escaping @Sendable (Status) -> Void) {
         let isClosed = state.withLock { state in
             if !state.isClosed { state.ends[ObjectIdentifier(call)] = end }
@@ -27,7 +27,8 @@ package final class OpenStreams: Sendable {
         state.withLock { $0.ends[ObjectIdentifier(call)] = nil }
     }
 
-    /// Ends all streams with UNAVAILABLE, whereupon clients go on with another server or later; and those that come yet.
+    /// Ends all streams with UNAVAILABLE, after which clients connect to another server or later, and also all streams
+    /// that are added afterwards.
     package func close() {
         let ends = state.withLock { state in
             state.isClosed = true

@@ -1,7 +1,7 @@
 import HearthModel
 
-/// Sessions of one rank in the order in which they came to it, by account and by connection. Every operation takes
-/// constant time, because it runs for each handshake of a flood.
+/// Sessions of one rank in the order in which they got it, by account and by connection. Every operation takes constant
+/// time, because it runs for each handshake of a flood.
 struct SessionRanks {
     private struct Flow: Hashable {
         var account: UInt64
@@ -9,7 +9,7 @@ struct SessionRanks {
         var connection: UInt64?
     }
 
-    /// Numbers of sessions in a row; 0 stands for none.
+    /// Linked numbers of sessions; 0 means none.
     private struct Row {
         var first: UInt64 = 0
         var last: UInt64 = 0
@@ -32,7 +32,7 @@ struct SessionRanks {
     private var connections: [UInt64: Tally] = [:]
     private var rows: [Flow: Row] = [:]
 
-    /// An account that has most.
+    /// One of the accounts that have the most sessions.
     var largestAccount: UInt64? { accounts.largest }
 
     func count(ofAccount account: UInt64) -> Int { accounts.count(of: account) }
@@ -41,7 +41,8 @@ struct SessionRanks {
         connections[requester.account]?.count(of: requester.connection) ?? 0
     }
 
-    /// The oldest session of the account's connection that has most; of all connections when none has several.
+    /// The oldest session of the account's connection that has the most sessions; of all connections when each has only
+    /// one or two.
     func first(of account: UInt64) -> (number: UInt64, connectionCount: Int)? {
         guard let tally = connections[account], let connection = tally.largest else { return nil }
         let count = tally.count(of: connection)

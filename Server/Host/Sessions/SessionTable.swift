@@ -1,31 +1,31 @@
 import HearthModel
 import Synchronization
 
-/// What a session is doing: when there are too many, those of the lowest rank end first.
+/// The activity of a session: when there are too many, those of the lowest rank end first.
 package enum SessionRank: Int, Sendable, CaseIterable {
-    /// Its client has begun it, and has said nothing since.
+    /// The client has created it, and has sent nothing since.
     case bare
-    /// No request or connection of its client is open.
+    /// The client has no open request or connection for it.
     case unattended
     case attended
 }
 
-/// The sessions of one protocol by their ids: a bounded number, which clients share.
+/// The sessions of one protocol by their ids: a bounded number, shared by all clients.
 ///
-/// Nobody is refused for what somebody else holds in reserve. When the table is full, a new session takes the place of
-/// another one: the oldest bare one of the account that has most of these; then the oldest unattended one, then the oldest
-/// attended one, of the account that has most, as long as that has more than the account of the new one; within one
-/// account the same holds between its connections. Sessions of administrators make room for no client's.
-/// Every operation takes constant time.
+/// Idle sessions of one client must not block another client. When the table is full, a new session evicts another one:
+/// the oldest bare one of the account that has the most of these; then the oldest unattended one, then the oldest
+/// attended one, of the account that has the most sessions, if that account has more than the account of the new
+/// session. Within one account the same rule applies to its connections. Sessions of administrators are never evicted
+/// for a client's session. Every operation takes constant time.
 package final class SessionTable<Session: Sendable>: Sendable {
     package enum Admission {
-        /// - dropped: the session that has made room; it is not in the table any more, and has to be ended.
+        ///   - dropped: the evicted session; it is no longer in the table, and the caller must end it.
         case admitted(dropped: Session?)
         case refused
     }
 
     let sessionsMax: Int
-    private let state = Mutex(SessionPlaces<Session>())
+    private let state = Mutex(SessionSlots<Session>())
 
     package init(sessionsMax: Int) { self.sessionsMax = sessionsMax }
 
@@ -35,7 +35,7 @@ package final class SessionTable<Session: Sendable>: Sendable {
         state.withLock { state in state.numbers[id].flatMap { state.entries[$0]?.session } }
     }
 
-    /// - Parameter rank: that it has from the beginning: `attended` where the session is a connection.
+    /// - Parameter rank: the initial rank: `attended` where the session is a connection.
     package func add(
         _ session: Session, id: String, for requester: Requester, rank: SessionRank = .bare
     ) -> Admission {
@@ -52,7 +52,7 @@ package final class SessionTable<Session: Sendable>: Sendable {
         }
     }
 
-    /// Nothing happens for an id that isn't there.
+    /// Does nothing for an unknown id.
     package func change(_ id: String, to rank: SessionRank) {
         state.withLock { state in
             guard let number = state.numbers[id], let old = state.entries[number], old.rank != rank else { return }
@@ -60,7 +60,7 @@ package final class SessionTable<Session: Sendable>: Sendable {
         }
     }
 
-    /// The session is on another account from now on.
+    /// Moves the session to another account.
     package func change(_ id: String, to requester: Requester) {
         state.withLock { state in
             guard let number = state.numbers[id], state.entries[number]?.requester != requester else { return }
@@ -76,8 +76,8 @@ package final class SessionTable<Session: Sendable>: Sendable {
     }
 }
 
-/// What a table holds, and who would have to make room.
-private struct SessionPlaces<Session: Sendable>: Sendable {
+/// The sessions of a table, and the choice of the one to evict.
+private struct SessionSlots<Session: Sendable>: Sendable {
     struct Entry {
         var id: String
         var session: Session
@@ -87,9 +87,9 @@ private struct SessionPlaces<Session: Sendable>: Sendable {
 
     var numbers: [String: UInt64] = [:]
     var entries: [UInt64: Entry] = [:]
-    /// Of sessions that aren't administrators', by rank.
+    /// Sessions of clients other than administrators, by rank.
     private var ranks = SessionRank.allCases.map { _ in SessionRanks() }
-    /// Sessions of each account that aren't bare.
+    /// Sessions of each account that are not bare.
     private var used = Tally()
     var lastNumber: UInt64 = 0
 
@@ -121,7 +121,7 @@ private struct SessionPlaces<Session: Sendable>: Sendable {
         return entry
     }
 
-    /// The session that makes room for one of `requester`; nil when none has to.
+    /// The session to evict for a new one of `requester`; nil for none.
     func victim(for requester: Requester) -> UInt64? {
         let bare = ranks[SessionRank.bare.rawValue]
         if let account = bare.largestAccount, let first = bare.first(of: account) { return first.number }
@@ -135,7 +135,7 @@ private struct SessionPlaces<Session: Sendable>: Sendable {
         guard let largest = ranks.largestAccount else { return nil }
         if requester.isAdministrator { return ranks.first(of: largest)?.number }
         let own = requester.account
-        // One more is the new one's: two that have as much don't push each other out in turn.
+        // The new session counts as one more: otherwise two equal accounts would evict each other alternately.
         if largest != own, used.count(of: largest) > used.count(of: own) + 1 { return ranks.first(of: largest)?.number }
         guard let first = ranks.first(of: own) else { return nil }
         if rank == .unattended { return first.number }

@@ -1,19 +1,19 @@
-/// How many of something each key has, and which key has most. Every change takes constant time.
+/// A count for each key, and the key with the highest count. Every change takes constant time.
 struct Tally {
     private var positions: [UInt64: (count: Int, index: Int)] = [:]
-    /// At `n`, the keys that have `n + 1`. The last bucket is never empty.
+    /// At index `n`, the keys whose count is `n + 1`. The last bucket is never empty.
     private var buckets: [[UInt64]] = []
 
     var isEmpty: Bool { positions.isEmpty }
 
-    /// One of the keys that have most.
+    /// One of the keys with the highest count.
     var largest: UInt64? { buckets.last?.first }
 
     func count(of key: UInt64) -> Int { positions[key]?.count ?? 0 }
 
     mutating func add(_ key: UInt64) { move(key, by: 1) }
 
-    /// - Parameter key: one that has something.
+    /// - Parameter key: a key whose count is not zero.
     mutating func remove(_ key: UInt64) { move(key, by: -1) }
 
     private mutating func move(_ key: UInt64, by change: Int) {
@@ -33,7 +33,7 @@ struct Tally {
         while let last = buckets.last, last.isEmpty { buckets.removeLast() }
     }
 
-    /// The last of the bucket takes its position.
+    /// The last key of the bucket takes its position.
     private mutating func takeOut(_ index: Int, ofBucket bucket: Int) {
         let last = buckets[bucket].removeLast()
         guard index < buckets[bucket].count else { return }

@@ -2,46 +2,47 @@ import HearthConcurrency
 import HearthModel
 import HearthDocuments
 
-/// What peers make the process hold, counted in one place for all protocols.
+/// The memory that clients make the process hold, counted centrally for all protocols.
 ///
-/// A server has one, which its network engine and both products share. Each kind of use has a bound and a part of its own;
-/// besides, all draw on one pool, so that the process stays below 400 MB (docs/reference/abuse.md) when all are used at
-/// once, and no kind keeps another from working. What requests become while they are worked on never draws on it: it waits
-/// for nothing that others may hold for hours. While the pool is tight, caches are small (`CachePressure`).
+/// A server has one object, which its network engine and both products share. Each kind of use has a limit and a part
+/// of its own. In addition, all kinds use one pool, so that the process stays below the 400 MB of `docs/reference/abuse.md` when
+/// all limits are reached at the same time, and no kind blocks another. Memory for decoded requests never comes from
+/// the pool: a request must not wait for memory that others may hold for hours. When little of the pool is free, caches
+/// are small (`CachePressure`).
 package final class ServerMemory: Sendable {
     package let pool: MemoryPool
-    /// Bytes that were received and can't be worked on yet: unfinished bodies and messages, messages ahead of their turn,
-    /// those that wait for a stream, large requests that wait for memory.
+    /// Bytes that were received and cannot be processed yet: incomplete bodies and messages, messages that arrived out
+    /// of order, messages that wait for a stream, large requests that wait for memory.
     package let received: MemoryBudget
-    /// What large requests become when they are decoded.
+    /// The decoded size of large requests.
     package let working: WorkingMemory
-    /// The same of those that loops decode: none of them waits for a large one to have its turn.
+    /// The same for requests that loops decode: none of them waits behind a large one.
     let workingOnLoops: WorkingMemory
-    /// Messages of the Realtime Database that wait for clients which don't read, or don't poll.
+    /// Messages of the Realtime Database that wait for clients that do not read, or do not poll.
     package let unread: MemoryBudget
-    /// What queries hold while they sort, and while they wait for their clients.
+    /// Memory of queries while they sort, and while they wait for their clients.
     package let sorting: MemoryBudget
-    /// What the targets of listeners take.
+    /// Memory of listeners' targets.
     package let listening: MemoryBudget
-    /// Changes that wait for listeners which take nothing.
+    /// Changes that wait for listeners that take nothing.
     package let listenersWaiting: MemoryBudget
-    /// What is noted of the documents that clients have of targets with a limit or an offset.
+    /// The recorded documents that clients have of targets with a limit or an offset.
     package let windows: MemoryBudget
-    /// What is kept of windows, for all who watch them, so that most changes need no look into an index. What finds no room
-    /// is looked for again with every change.
-    package let keptWindows: MemoryBudget
-    /// What open transactions have read, and commits that wait.
+    /// Cached windows, shared by all watchers, so that most changes need no index. A window that gets no memory here is
+    /// found again at every change.
+    package let cachedWindows: MemoryBudget
+    /// The reads of open transactions, and commits that wait.
     package let databases: DatabaseMemory
-    /// What streams have sent to clients of WebChannel and those have not acknowledged.
+    /// Output of streams that WebChannel clients have not acknowledged.
     package let unacknowledged: MemoryBudget
 
-    /// What is given takes the place of a part.
+    /// A non-nil argument replaces the default budget.
     package init(
         pool: MemoryPool = MemoryPool(bytesMax: Limits.pooledBytesMax),
         received: MemoryBudget? = nil, working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax),
         unread: MemoryBudget? = nil,
         sorting: MemoryBudget? = nil, listening: MemoryBudget? = nil, listenersWaiting: MemoryBudget? = nil,
-        windows: MemoryBudget? = nil, keptWindows: MemoryBudget? = nil, unacknowledged: MemoryBudget? = nil
+        windows: MemoryBudget? = nil, cachedWindows: MemoryBudget? = nil, unacknowledged: MemoryBudget? = nil
     ) {
         self.pool = pool
         self.working = working
@@ -77,10 +78,10 @@ package final class ServerMemory: Sendable {
             ?? MemoryBudget(
                 bytesMax: Limits.listenWindowsBytesMax, shareBytesMax: Limits.listenWindowsShareBytesMax,
                 smallBytesMax: Limits.listenWindowsSmallBytesMax, loan: loan(Limits.otherOwnBytes))
-        self.keptWindows =
-            keptWindows
+        self.cachedWindows =
+            cachedWindows
             ?? MemoryBudget(
-                bytesMax: Limits.listenKeptWindowsBytesMax, shareBytesMax: Limits.listenKeptWindowsShareBytesMax,
+                bytesMax: Limits.listenCachedWindowsBytesMax, shareBytesMax: Limits.listenCachedWindowsShareBytesMax,
                 loan: loan(Limits.otherOwnBytes))
         self.unacknowledged =
             unacknowledged

@@ -2,19 +2,20 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// Memory for what requests become when they are decoded. Who wants some waits for it, in turn between accounts and
-/// connections, instead of being refused; a request that wants more than there is gets all of it, alone.
+/// Memory for decoded requests. A request waits for it, round-robin between accounts and connections, instead of
+/// failing. A request that needs more than the total gets all of it, exclusively.
 package final class WorkingMemory: Sendable {
-    private struct Wish: Sendable {
+    private struct Claim: Sendable {
         let bytes: Int
         let granted: @Sendable (WorkingShare) -> Void
     }
 
     private struct State: Sendable {
         var used = 0
-        /// Whose turn it is, when there isn't room for it yet: nobody overtakes, else large ones would wait for ever.
-        var first: Wish?
-        var waiting = FairQueue<Wish>()
+        /// The next request, while there is not enough memory for it: no other one overtakes it, otherwise large ones
+        /// would wait forever.
+        var first: Claim?
+        var waiting = FairQueue<Claim>()
     }
 
     let bytesMax: Int
@@ -25,16 +26,16 @@ package final class WorkingMemory: Sendable {
     var usedBytes: Int { state.withLock { $0.used } }
     var waitingCount: Int { state.withLock { $0.waiting.count + ($0.first == nil ? 0 : 1) } }
 
-    /// - Parameter granted: called when there is room: on this thread at once, or later on that of who makes room. It must
-    ///   not block. The memory counts as used until the share is freed.
+    /// - Parameter granted: called when the memory is available: immediately on this thread, or later on the thread
+    ///   that releases memory. It must not block. The memory counts as used until the share is freed.
     package func take(_ bytes: Int, for requester: Requester, _ granted: @escaping @Sendable (WorkingShare) -> Void) {
-        let wish = Wish(bytes: min(max(0, bytes), bytesMax), granted: granted)
-        state.withLock { $0.waiting.append(wish, for: requester, cost: max(1, wish.bytes >> 10)) }
+        let claim = Claim(bytes: min(max(0, bytes), bytesMax), granted: granted)
+        state.withLock { $0.waiting.append(claim, for: requester, cost: max(1, claim.bytes >> 10)) }
         grant()
     }
 
-    /// What there is at once.
-    /// - Returns: nil when there isn't room, or others wait for it.
+    /// Takes memory that is available immediately.
+    /// - Returns: nil when there is not enough, or other requests wait for it.
     package func takeNow(_ bytes: Int) -> WorkingShare? {
         let bytes = min(max(0, bytes), bytesMax)
         let isGranted = state.withLock { state in
@@ -51,24 +52,24 @@ package final class WorkingMemory: Sendable {
     }
 
     private func grant() {
-        while let wish = next() { wish.granted(WorkingShare(self, wish.bytes)) }
+        while let claim = next() { claim.granted(WorkingShare(self, claim.bytes)) }
     }
 
-    private func next() -> Wish? {
+    private func next() -> Claim? {
         state.withLock { state in
-            guard let wish = state.first ?? state.waiting.popFirst() else { return nil }
-            guard state.used + wish.bytes <= bytesMax else {
-                state.first = wish
+            guard let claim = state.first ?? state.waiting.popFirst() else { return nil }
+            guard state.used + claim.bytes <= bytesMax else {
+                state.first = claim
                 return nil
             }
             state.first = nil
-            state.used += wish.bytes
-            return wish
+            state.used += claim.bytes
+            return claim
         }
     }
 }
 
-/// A part of the memory in use; given back when the object is freed, or before.
+/// A part of the memory in use; returned when the object is freed, or earlier.
 package final class WorkingShare: Sendable {
     private let memory: WorkingMemory
     private let bytes: Atomic<Int>

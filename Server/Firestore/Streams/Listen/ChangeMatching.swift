@@ -1,15 +1,15 @@
 import HearthModel
 import HearthDocuments
 
-/// One change of a commit on its way to the targets that it concerns, a step at a time: a step looks at one query, or notes the
-/// change for one target. Belongs to the loop.
+/// Matches one change of a commit with the targets that it concerns, step by step. A step checks one query, or notes
+/// the change for one target. Belongs to the loop.
 final class ChangeMatching {
     private let change: Change
     private let version: Int64
     private let before: FieldTable?
     private let after: FieldTable?
     private var queries: ArraySlice<SharedQuery>
-    /// Those of the query that was looked at last, or of the document itself.
+    /// Targets of the query that was checked last, or of the document itself.
     private var targets: ArraySlice<ListenSubscription>
     private var was: Bool
     private var now: Bool
@@ -17,7 +17,7 @@ final class ChangeMatching {
 
     /// - Parameters:
     ///   - watching: targets that name the document.
-    ///   - queries: those that the change may concern.
+    ///   - queries: queries that the change may concern.
     init(_ change: Change, _ version: Int64, watching: [ListenSubscription], queries: [SharedQuery]) {
         self.change = change
         self.version = version
@@ -30,7 +30,7 @@ final class ChangeMatching {
     }
 
     /// - Parameter noted: called with the stream of a target that the change concerns.
-    /// - Returns: false when there is nothing left to do.
+    /// - Returns: false when nothing is left to do.
     func step(_ noted: (ListenStream) -> Void) throws(Status) -> Bool {
         if let target = targets.popFirst() {
             guard version > target.since else { return true }

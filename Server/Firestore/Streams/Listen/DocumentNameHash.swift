@@ -1,9 +1,9 @@
 import COpenSSL
 import HearthModel
 
-/// How a document's name goes into a Bloom filter.
+/// Hashes a document's name for a Bloom filter.
 package enum DocumentNameHash {
-    /// - Parameter name: the full name, as messages give it.
+    /// - Parameter name: the full name, as in messages.
     package static func md5(_ name: String) -> BloomFilter.Hash {
         var name = name
         var digest = [UInt8](repeating: 0, count: 16)

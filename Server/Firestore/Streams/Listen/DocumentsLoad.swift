@@ -4,7 +4,7 @@ import HearthEngine
 import HearthDocuments
 import HearthWire
 
-/// The documents that a target names, as messages of a Listen stream: as fast as the client takes them.
+/// The documents that a target names, as messages of a Listen stream, sent at the client's speed.
 final class DocumentsLoad: MessageSource {
     private let target: Int32
     private let keys: [[UInt8]]

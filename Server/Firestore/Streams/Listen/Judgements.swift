@@ -1,9 +1,10 @@
 import HearthModel
 import HearthDocuments
 
-/// What rules have said of the state at one version: of many targets of one identity that show the same, one is judged.
+/// Results of rules about the state at one version. Among targets of one identity that show the same, only one is
+/// judged.
 ///
-/// Belongs to a loop's listeners. A judgement holds until the state that is told next is another one, or the rules change.
+/// Belongs to a loop's listeners. A judgement is valid until the next version is sent, or the rules change.
 struct Judgements {
     struct Key: Hashable {
         /// See `ListenStream.judgedIdentity`.

@@ -1,13 +1,13 @@
 import HearthDocuments
 import HearthWire
 
-/// Which messages say what became of one document that still exists, to the targets that show it and to those that do not
-/// show it any more.
+/// Selects the messages about one existing document: for the targets that show it, and for those that no longer show
+/// it.
 ///
-/// A target that shows the document entitles its client to the contents, as far as the target's projection goes. A target
-/// that the document left entitles to nothing: rules were asked about the results of the query, and the new contents are
-/// not among them. So a client that rules judge gets the name alone (`DocumentRemove`); it asks for the document itself when
-/// it wants to know more, and rules decide about that. Source: google.firestore.v1.DocumentRemove.
+/// A target that shows the document entitles its client to the contents, within the target's projection. A target that
+/// the document left entitles its client to nothing: rules allowed the results of the query, and the new contents are
+/// not among them. A client that rules judge therefore gets only the name (`DocumentRemove`). It can request the
+/// document itself, and rules decide about that request. Source: google.firestore.v1.DocumentRemove.
 struct ListenDelivery {
     struct Change {
         var ids: [Int32] = []
@@ -18,12 +18,12 @@ struct ListenDelivery {
 
     /// Messages with contents.
     private(set) var changes: [Change] = []
-    /// Targets that the document leaves without its contents being sent.
+    /// Targets that the document leaves without sending its contents.
     private(set) var removedByName: [Int32] = []
 
     /// - Parameters:
     ///   - showing: targets that have the document among their results.
-    ///   - left: targets that do not, and may have had it.
+    ///   - left: targets that do not have it now, and may have had it.
     ///   - isJudged: whether rules decide what the client reads.
     init(showing: [ListenSubscription], left: [ListenSubscription], isJudged: Bool) {
         let whole = showing.filter { $0.projection == nil }.map(\.id)

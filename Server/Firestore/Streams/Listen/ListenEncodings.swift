@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Messages about the newest version, encoded once for all streams of a loop that send the same.
+/// Messages about the newest version, encoded once for all streams of a loop that send the same message.
 struct ListenEncodings {
     struct Key: Hashable {
         var document: [UInt8]
@@ -15,7 +15,7 @@ struct ListenEncodings {
         var isJSON: Bool
     }
 
-    /// What is kept of one version; a commit of many documents is encoded for each stream.
+    /// The most messages to cache for one version. A commit of more documents is encoded for each stream.
     private static let countMax = 64
 
     private var changes: [Key: [UInt8]] = [:]

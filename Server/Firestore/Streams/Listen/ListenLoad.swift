@@ -12,7 +12,7 @@ final class ListenLoad: MessageSource {
     private let format: MessageFormat
     private var names: DocumentNames
     private let results: SuspendableQuery
-    /// Of a query with a limit or an offset: the documents that were sent.
+    /// The documents that were sent, for a query with a limit or an offset.
     let window: ListenWindow?
     private(set) var count = 0
 
@@ -39,7 +39,8 @@ final class ListenLoad: MessageSource {
 
     var isSuspended: Bool { results.isSuspended }
     func hold(_ read: LongRead) { results.hold(read) }
-    /// The feed knows the state of the version at which the load began, and must end, as long as it reaches back to it.
+    /// The feed knows the state of the version at which the load began. The load must end when the feed no longer
+    /// reaches back to it.
     func suspend() { results.suspend() }
     func resume(_ read: LongRead?) throws(Status) { try results.resume(read) }
 

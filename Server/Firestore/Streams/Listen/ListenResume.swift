@@ -5,19 +5,21 @@ import HearthEngine
 import HearthDocuments
 import HearthWire
 
-/// What a target's client doesn't know yet, as messages of a Listen stream: the documents that came, changed or went since
-/// the version that it knows, and, where it says how many documents it holds, how many it should.
+/// The changes that a target's client does not know yet, as messages of a Listen stream: documents that were added,
+/// changed or removed since the version that the client knows. When the client states how many documents it holds, the
+/// server also checks that count.
 ///
-/// The history tells exactly what went, so a count that doesn't fit means that the client has lost or kept something on its
-/// own account; then a filter of the matching names lets it find out what. Source: google.firestore.v1.ExistenceFilter.
+/// The history states exactly what was removed. A count that differs therefore means that the client has lost documents
+/// or has too many. A filter of the matching names then lets the client find out which. Source:
+/// google.firestore.v1.ExistenceFilter.
 ///
-/// Two states are compared in one go, by a worker. What differs is held by name, as memory that is counted; documents are read
-/// when they are sent, so that whoever waits for a slow client holds no snapshot.
+/// A worker compares the two states without a pause. Differences are held by name, in counted memory. Documents are
+/// read when they are sent, so that a stream that waits for a slow client holds no snapshot.
 final class ListenResume: MessageSource {
     private static let falsePositiveRate = 0.0001
 
     private let target: ListenSubscription
-    /// The state that the client is brought to, and the one that it knows, which is needed for the comparison alone.
+    /// The state to send, and the one that the client knows. The second is used only for the comparison.
     private var view: ReadView?
     private var past: ReadView?
     private let version: Int64
@@ -34,7 +36,7 @@ final class ListenResume: MessageSource {
     private var differences: [Difference] = []
     private var sentCount = 0
     private var filter: [UInt8]?
-    /// The history doesn't tell what the client needs: it gets everything anew.
+    /// The history lacks what the client needs: the client gets everything anew.
     private(set) var isTooOld = false
     /// See `ListenSubscription.window`.
     let window: ListenWindow?
@@ -44,13 +46,13 @@ final class ListenResume: MessageSource {
         var was: Bool
         var now: Bool
 
-        /// Besides the bytes of the key.
+        /// In addition to the bytes of the key.
         static let sizeBytes = 64
     }
 
     /// - Parameters:
-    ///   - view: the state that the client is brought to.
-    ///   - past: the state that it knows.
+    ///   - view: the state to send.
+    ///   - past: the state that the client knows.
     ///   - isJudged: whether rules decide what it reads.
     init(
         _ target: ListenSubscription, _ view: ReadView, since past: ReadView, _ database: Database,
@@ -85,7 +87,7 @@ final class ListenResume: MessageSource {
         past?.hold(read)
     }
 
-    /// The feed knows both states as long as it reaches back to them.
+    /// The feed knows both states while it reaches back to them.
     func suspend() {
         view = nil
         past = nil
@@ -147,8 +149,8 @@ final class ListenResume: MessageSource {
             return
         }
         differences = found
-        // Clients take a filter of a documents target for more than it says: an SDK stores the deletion that it infers from one
-        // as older than all that it knows.
+        // Clients misread a filter of a documents target: an SDK infers a deletion from it, and stores that deletion as
+        // older than everything it knows.
         if let expectedCount, case .query = target.kind {
             try prepareFilter(count, isExpected: count - Self.growth(found) == expectedCount, view)
         }
@@ -170,7 +172,7 @@ final class ListenResume: MessageSource {
             work.chargeDocument(document?.fields.count ?? 0)
             if document != nil { count += 1 }
             if let document, document.updateVersion <= past.version { continue }
-            // That a document is missing is said each time: a client may not have kept it.
+            // A missing document is reported each time: the client may not have stored that.
             let was = try past.document(key: key) != nil
             found.append(Difference(key: key, was: was, now: document != nil))
         }
@@ -207,7 +209,7 @@ final class ListenResume: MessageSource {
         return (found, expectedCount == nil ? 0 : try count(shared, found, view))
     }
 
-    /// What changed of a query's result. Documents are read one by one, and again when they are sent.
+    /// The changes of a query's result. Documents are read one by one, and again when they are sent.
     private func matching(
         _ live: LiveQuery, since version: Int64, _ view: ReadView
     ) throws(Status) -> [Difference]? {
@@ -223,8 +225,8 @@ final class ListenResume: MessageSource {
         return found
     }
 
-    /// How many results there are; counted only when nobody has lately.
-    /// - Parameter found: what changed since the version that the client knows.
+    /// The number of results. They are counted only when no recent count exists.
+    /// - Parameter found: the changes since the version that the client knows.
     private func count(_ shared: SharedQuery, _ found: [Difference], _ view: ReadView) throws(Status) -> Int {
         var count: Int?
         if let known = counts.entry(database, shared.digest), known.version <= version {

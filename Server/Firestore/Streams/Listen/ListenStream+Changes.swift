@@ -4,9 +4,9 @@ import HearthNetwork
 import HearthEngine
 import HearthWire
 
-/// What commits change of what targets show.
+/// How commits change the results of targets.
 extension ListenStream {
-    /// Notes what a commit did to a document that concerns a target; `proceed` sends it.
+    /// Notes how a commit changed a document that concerns a target; `proceed` sends it.
     func note(_ key: [UInt8], _ target: ListenSubscription, was: Bool, now: Bool, _ after: StoredDocument?) {
         pending.note(key, target, was: was, now: now, after)
         if pending.isTooLarge { startOver() }
@@ -14,7 +14,7 @@ extension ListenStream {
 
     func noteWindow(_ target: ListenSubscription) { windows[ObjectIdentifier(target)] = target }
 
-    /// Forgets what is known of the client's state: `proceed` sends everything anew.
+    /// Forgets the client's state: `proceed` sends everything anew.
     func startOver() {
         clearPending()
         let known = targets.values.filter { $0.since != .max }.sorted { $0.id < $1.id }
@@ -26,7 +26,7 @@ extension ListenStream {
         reloadsPending += known.count
     }
 
-    /// Counts what the client hasn't taken yet. When that is more than its account may have waiting, the client gets
+    /// Counts the changes that wait for the client. When they exceed the account's share, the client gets
     /// everything anew.
     func countPending() {
         let bytes = pending.heldBytes + (flushing?.changes.heldBytes ?? 0)
@@ -43,20 +43,20 @@ extension ListenStream {
 
     enum Flushed {
         /// The client knows everything up to the version that the loop has seen.
-        case told
-        /// It is being told; `later` is called at the end.
+        case upToDate
+        /// The changes are being sent; `later` is called at the end.
         case underWay
-        /// It isn't told before judgements are made; then the stream proceeds. Until then no boundary may be sent that
-        /// speaks for what waits.
+        /// The changes wait for judgements; then the stream proceeds. Until then no boundary may be sent that covers
+        /// the waiting changes.
         case deferred
     }
 
-    /// Sends what the commits since the last boundary changed, and a boundary: now, or, when a worker has to move windows
-    /// first, later. Meanwhile `isFlushing` is true, and at the end `later` is called.
+    /// Sends the changes since the last boundary, and a boundary: immediately, or later when a worker must move windows
+    /// first. Until then `isFlushing` is true, and at the end `later` is called.
     @discardableResult
     func flush(_ later: @escaping () -> Void) -> Flushed {
-        guard let listeners, !pending.isEmpty || !windows.isEmpty else { return .told }
-        // Who judges lets it proceed.
+        guard let listeners, !pending.isEmpty || !windows.isEmpty else { return .upToDate }
+        // The judgement calls `proceed` at its end.
         if judgementsPending > 0 { return .deferred }
         if listeners.isUnsettled {
             listeners.proceedLater(self)
@@ -72,7 +72,7 @@ extension ListenStream {
             if send(snapshot) {
                 isFlushing = false
                 flushing = nil
-                return .told
+                return .upToDate
             }
             if !call.isFinished { afterFlush = later }
             return .underWay
@@ -80,20 +80,21 @@ extension ListenStream {
         if moveWindows(snapshot) {
             isFlushing = false
             flushing = nil
-            return .told
+            return .upToDate
         }
-        // An error may have ended the stream, which must not be given what holds it again.
+        // An error may have ended the stream. An ended stream must not hold a reference to itself again.
         if !call.isFinished { afterFlush = later }
         return .underWay
     }
 
-    /// Results that one turn of the loop finds for windows, and windows that workers look for at a time.
+    /// The most results that one tick of the loop finds for windows, and the most windows that workers search at a
+    /// time.
     private static let windowResultsMax = 1500
     private static let windowsAtOnceMax = 16
 
-    /// Moves windows to a snapshot's version: some of them now, the rest in later turns or when workers have found them; in the
-    /// end the snapshot is sent.
-    /// - Returns: whether all is done, or nothing more will be. Else it ends with `finishFlush`.
+    /// Moves windows to a snapshot's version: some of them now, the others in later ticks or when workers have found
+    /// them. At the end it sends the snapshot.
+    /// - Returns: whether the work is complete, or the stream has ended. Otherwise `finishFlush` is called at the end.
     private func moveWindows(_ snapshot: PendingSnapshot) -> Bool {
         guard let listeners, !call.isFinished else { return true }
         if snapshot.isMovingWindows { return false }
@@ -121,7 +122,7 @@ extension ListenStream {
         }
         snapshot.isMovingWindows = false
         if snapshot.hasMovedWindows { return send(snapshot) }
-        // Workers that are at it call again.
+        // Workers that are still searching call this function again.
         if left <= 0, snapshot.windowsUnderWay == 0 { moveWindowsLater(snapshot) }
         return false
     }
@@ -142,13 +143,13 @@ extension ListenStream {
     ) {
         if call.isFinished { return }
         do throws(Status) {
-            // One that was given up meanwhile has no result.
+            // A target that was removed meanwhile has no result.
             if targets[target.id] === target { try move() }
         } catch {
             // A new stream may succeed.
             return end(error.code == .resourceExhausted ? error : Status(.unavailable, error.message))
         }
-        // Within `moveWindows` that goes on by itself.
+        // A running `moveWindows` continues on its own.
         if !snapshot.isMovingWindows { moveWindowsLater(snapshot) }
     }
 
@@ -160,16 +161,16 @@ extension ListenStream {
         later?()
     }
 
-    /// Notes how a window differs from what the client has of it.
+    /// Notes how a window differs from the client's version of it.
     func move(_ target: ListenSubscription, to result: WindowResult, _ snapshot: PendingSnapshot) throws(Status) {
-        // It was given up meanwhile, or is sent anew.
+        // The target was removed meanwhile, or is sent anew.
         guard targets[target.id] === target, target.since != .max else { return }
         let window = target.window?.versions ?? [:]
         do throws(Status) {
             try target.window?.replace(with: result.versions, sizeBytes: result.sizeBytes)
             target.window?.version = result.version
         } catch {
-            // The stream's other targets go on.
+            // The stream's other targets continue.
             return remove(target.id, cause: error)
         }
         for document in result.documents {
@@ -177,7 +178,7 @@ extension ListenStream {
             if known == document.updateVersion { continue }
             guard let found = try result.document(document) else { continue }
             snapshot.changes.note(document.key, target, was: known != nil, now: true, found)
-            // Then everything is sent anew, as fast as the client takes it.
+            // Then everything is sent anew, at the client's speed.
             if snapshot.changes.isTooLarge {
                 snapshot.forget()
                 return startOver()
@@ -189,7 +190,7 @@ extension ListenStream {
         }
     }
 
-    /// The same when it is known which documents can differ.
+    /// Like `move` above, when the documents that can differ are known.
     private func move(
         _ target: ListenSubscription, by changes: [(key: [UInt8], updateVersion: Int64?)], _ snapshot: PendingSnapshot
     ) throws(Status) {
@@ -200,7 +201,7 @@ extension ListenStream {
             do throws(Status) {
                 try window.change(key, to: updateVersion)
             } catch {
-                // The stream's other targets go on.
+                // The stream's other targets continue.
                 return remove(target.id, cause: error)
             }
             let document = try listeners.view(at: snapshot.version).document(key: key)
@@ -213,11 +214,11 @@ extension ListenStream {
         window.version = snapshot.version
     }
 
-    /// Targets and documents that one turn of the loop sends of a snapshot.
+    /// The most targets and documents of a snapshot that one tick of the loop sends.
     private static let sendSteps = 20_000
 
-    /// Sends a snapshot: what is left of it after so much in later turns, which end with `finishFlush`.
-    /// - Returns: whether all is sent, or nothing more will be.
+    /// Sends a snapshot. The rest beyond `sendSteps` is sent in later ticks, which end with `finishFlush`.
+    /// - Returns: whether everything is sent, or the stream has ended.
     private func send(_ snapshot: PendingSnapshot) -> Bool {
         var steps = Self.sendSteps
         do throws(Status) {
@@ -241,10 +242,10 @@ extension ListenStream {
     }
 
     func send(_ net: PendingChanges.Net, _ key: [UInt8], _ version: Int64) throws(Status) -> Bool {
-        // A target may have been given up while windows were moved for this snapshot.
+        // A target may have been removed while windows were moved for this snapshot.
         let present = net.targets.filter { targets[$0.target.id] === $0.target }
         if present.isEmpty { return false }
-        // Also of targets that it entered and left since: a client may show it, if the client itself wrote it.
+        // Also for targets that it entered and left since: a client may show it, if the client itself wrote it.
         let left = present.filter { !$0.now }.map(\.target)
         let readTime = TimestampMessage(Timestamp(microseconds: version))
         guard let after = net.after else {
@@ -272,7 +273,7 @@ extension ListenStream {
         return service.access.isJudged(call.identity, listeners.database.name)
     }
 
-    /// Says that a document left targets, and nothing of what it holds now.
+    /// Reports that a document left targets, without its contents.
     private func removal(
         _ key: [UInt8], _ removed: [Int32], _ readTime: TimestampMessage
     ) throws(Status) -> ListenResponse {
@@ -287,10 +288,10 @@ extension ListenStream {
 
     func boundary(version: Int64, _ readTime: Timestamp) {
         if reloadsPending > 0 {
-            owedBoundary = (version, readTime)
+            pendingBoundary = (version, readTime)
             return
         }
-        owedBoundary = nil
+        pendingBoundary = nil
         lastReadTime = max(lastReadTime, readTime)
         guard let listeners else { return }
         let key = ListenEncodings.Boundary(version: version, readTime: lastReadTime, isJSON: call.format.isJSON)

@@ -2,12 +2,12 @@ import HearthModel
 import HearthNetwork
 import HearthDocuments
 
-/// Who may see what targets show.
+/// Decides who may see the results of targets.
 ///
-/// Rules are asked on the loop, until they have read and decoded as much of stored documents as a loop may do for one judgement:
-/// then a worker asks them from the beginning.
+/// Rules run on the loop until they have read and decoded as much of stored documents as a loop may do for one
+/// judgement. Then a worker evaluates them from the beginning.
 extension ListenStream {
-    /// Asks whether the stream's client may know what a target shows, and to be told when that may have changed.
+    /// Evaluates rules for a target, and judges it again when the decision may have changed.
     /// - Throws: PERMISSION_DENIED; `WorkMeter.isHeavier`.
     func judge(_ target: ListenSubscription, _ view: ReadView) throws(Status) {
         guard let judgement = judgement(of: target) else { return }
@@ -15,12 +15,12 @@ extension ListenStream {
         try depend(target, on: try judgement(reader), view.version)
     }
 
-    /// What asks rules whether the stream's client may know what a target shows. Used by any thread.
+    /// Evaluates rules about a target of the stream's client. Used by any thread.
     ///
-    /// It returns the documents on which that depends, or fails with PERMISSION_DENIED.
+    /// It returns the documents on which the decision depends, or fails with PERMISSION_DENIED.
     private typealias Judgement = @Sendable (StateReader) throws(Status) -> [[UInt8]]
 
-    /// - Returns: nil when the stream is over.
+    /// - Returns: nil when the stream has ended.
     private func judgement(of target: ListenSubscription) -> Judgement? {
         guard let name = listeners?.database.name else { return nil }
         let (access, identity) = (service.access, call.identity)
@@ -35,14 +35,14 @@ extension ListenStream {
                 guard access.isJudged(identity, name) else { return [] }
                 let paths = keys.compactMap { DocumentKey.decode($0) }
                 let others = try access.get(paths, identity, name, reader).map { DocumentKey.encode($0) }
-                // What a document says may decide who reads it.
+                // The contents of a document may decide who reads it.
                 return others + keys
             }
         }
     }
 
-    /// Has a worker ask about the state at a version.
-    /// - Parameter judged: called on the loop, unless the stream is over by then.
+    /// Has a worker judge the state at a version.
+    /// - Parameter judged: called on the loop, unless the stream has ended by then.
     func judgeOnWorker(
         _ target: ListenSubscription, at version: Int64,
         _ judged: @escaping @Sendable (Result<[[UInt8]], Status>) -> Void
@@ -58,12 +58,12 @@ extension ListenStream {
             case .success(let read):
                 pool.runInSlices(
                     .long, for: requester, cancellation: cancellation, refused: { answer(.failure($0)) }
-                ) { turn in
+                ) { slice in
                     answer(
                         Result { () throws(Status) in
                             let view = try database.view(atVersion: version, under: read)
                             let reader = StateReader(view) { () throws(Status) in
-                                turn.giveWay()
+                                slice.giveWay()
                                 try cancellation.check()
                             }
                             return try judgement(reader)
@@ -77,19 +77,19 @@ extension ListenStream {
         guard let listeners else { return }
         if dependencies == target.dependencies { return }
         try target.hold(dependencies: dependencies)
-        // What happened between the judgement and now nobody would tell.
+        // Nothing else reports changes between the judgement and now.
         if try listeners.depend(target, on: dependencies) > version { target.isToBeJudged = true }
     }
 
     // MARK: Again
 
-    /// Gives a target up that its client may no longer see.
+    /// Removes a target that its client may no longer see.
     func judgeAgain(_ target: ListenSubscription) {
         guard targets[target.id] === target, let listeners, !call.isFinished else { return }
-        // One that is being loaded was allowed at its version; the answer waits until that is told. One about which a worker asks
-        // rules is asked about again.
+        // A target that is being loaded was allowed at its version; the decision waits until the load is sent. A target
+        // that a worker judges is judged again.
         target.isToBeJudged = target === loading || target.isAtWorker
-        // One that waits to be loaded is judged then.
+        // A target that waits to be loaded is judged at that time.
         if target.isToBeJudged || target.since == .max { return }
         guard let judgement = judgement(of: target) else { return }
         do throws(Status) {
@@ -114,13 +114,13 @@ extension ListenStream {
         end(status.code == .resourceExhausted ? status : Status(.unavailable, status.message))
     }
 
-    /// The same by a worker; nothing is told before it has asked.
+    /// Like `judgeAgain`, on a worker. Nothing is sent until the decision.
     private func judgeAgainOnWorker(_ target: ListenSubscription) {
         guard let version = listeners?.seen else { return }
         judgementsPending += 1
         target.isAtWorker = true
         judgeOnWorker(target, at: version) { [self] dependencies in
-            // What has changed since is known to concern the target.
+            // All changes up to this version are known to concern the target.
             listeners?.settle { [weak self] _ in
                 guard let self, !self.call.isFinished else { return }
                 target.isAtWorker = false
@@ -137,7 +137,7 @@ extension ListenStream {
         }
     }
 
-    /// Judges a target about the state of a moment later than this one, and tells nothing before.
+    /// Judges a target at a later state, and sends nothing before.
     func judgeWhenSettled(_ target: ListenSubscription) {
         judgementsPending += 1
         listeners?.settle { [weak self] _ in

@@ -4,9 +4,9 @@ import HearthEngine
 import HearthDocuments
 import HearthWire
 
-/// What a target shows at first, or anew.
+/// Loads the initial results of a target, or all of them again.
 extension ListenStream {
-    /// Sends what a target's client doesn't know as of one version, then a boundary.
+    /// Sends what a target's client does not know as of one version, then a boundary.
     func load(_ target: ListenSubscription, _ knowledge: Knowledge, isNew: Bool = false) {
         isLoading = true
         loading = target
@@ -18,18 +18,18 @@ extension ListenStream {
     func load(_ target: ListenSubscription, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
         guard !call.isFinished, listeners != nil else { return }
         target.since = version
-        // The others come to the same version first.
+        // The other targets are brought to the same version first.
         switch flush({ [self] in begin(target, at: version, knowledge, isNew: isNew) }) {
-        case .told: begin(target, at: version, knowledge, isNew: isNew)
+        case .upToDate: begin(target, at: version, knowledge, isNew: isNew)
         case .underWay: break
         case .deferred:
-            // It is loaded at the version that they can be told of then.
+            // The target is loaded at the version that can be sent then.
             target.since = .max
             deferredLoad = { [self] in load(target, knowledge, isNew: isNew) }
         }
     }
 
-    /// Goes on with a load that waited for judgements.
+    /// Continues a load that waited for judgements.
     func beginDeferredLoad() {
         guard judgementsPending == 0, let load = deferredLoad else { return }
         deferredLoad = nil
@@ -39,7 +39,7 @@ extension ListenStream {
     func begin(_ target: ListenSubscription, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
         guard !call.isFinished, let database = listeners?.database else { return }
         do throws(Status) {
-            // Only now: a client takes a boundary to speak for every target that it knows to be added.
+            // Not earlier: a client applies a boundary to every target that it knows to be added.
             if isNew { send(TargetChangeMessage(targetChangeType: .add, targetIds: [target.id])) }
             let view = try database.view(atVersion: version)
             do throws(Status) {
@@ -59,7 +59,7 @@ extension ListenStream {
         }
     }
 
-    /// - Returns: the state that a target is to show, when rules have allowed that.
+    /// - Returns: the state that a target shows, when rules have allowed it.
     private func allowed(
         _ target: ListenSubscription, _ dependencies: Result<[[UInt8]], Status>, at version: Int64
     ) -> ReadView? {
@@ -76,11 +76,11 @@ extension ListenStream {
         }
     }
 
-    /// Sends what a target's client doesn't know of a state that it may see.
+    /// Sends what a target's client does not know of a state that it may see.
     private func show(_ target: ListenSubscription, _ view: ReadView, of database: Database, _ knowledge: Knowledge) {
         let version = view.version
         do throws(Status) {
-            // What waits for the end holds the time and not the view, which keeps a snapshot open.
+            // The waiting closure holds the time and not the view, because a view keeps a snapshot open.
             let readTime = view.readTime
             switch knowledge {
             case .none: break
@@ -124,13 +124,13 @@ extension ListenStream {
         }
     }
 
-    /// The state that a client knows; nil when the history doesn't go back so far.
+    /// The state that a client knows; nil when the history does not go back that far.
     func past(_ version: Int64, _ database: Database, _ view: ReadView) throws(Status) -> ReadView? {
         guard try view.reaches(version) else { return nil }
         return try database.view(atVersion: version)
     }
 
-    /// Where what the client has of a query's window is noted, on the client's account.
+    /// Records the client's version of a query's window, on the client's account.
     private func window(of shared: SharedQuery) -> ListenWindow? {
         shared.live.isWindow ? ListenWindow(service.memory.windows.reservation(for: call.requester)) : nil
     }
@@ -159,15 +159,15 @@ extension ListenStream {
     func run(_ source: any MessageSource, of target: ListenSubscription, completion: @escaping () -> Void) {
         let messages = MessageStream(source, to: call, pool: service.pool, reads: service.longReads) { [self] status in
             sending = nil
-            // A call that is over has let go of what holds it, and must not be given more.
+            // A call that has ended released its references, and must not get new ones.
             if call.isFinished { return }
             call.onWritable = { [self] in
                 hasCapacity = true
                 proceed()
             }
-            // Nobody noted here when the client took something again; what is sent next shows whether it still does.
+            // The stream was not notified when the client had capacity again. The next message shows whether it has.
             hasCapacity = true
-            // A query that asks for too much would do so again; what else fails may succeed on a new stream.
+            // A query that needs too many resources would fail again. Other errors may disappear on a new stream.
             if status.code == .resourceExhausted { return refused(target, status) }
             if status.code != .ok { return end(Status(.unavailable, status.message)) }
             completion()
@@ -176,7 +176,7 @@ extension ListenStream {
         messages.start()
     }
 
-    /// Gives a target up whose result can't be had, and goes on with the others.
+    /// Removes a target whose result is not available, and continues with the others.
     func refused(_ target: ListenSubscription, _ status: Status) {
         remove(target.id, cause: status)
         finishLoad()
@@ -191,10 +191,10 @@ extension ListenStream {
         reloadsPending -= 1
     }
 
-    /// Sends the boundary that waits for targets to be complete, when they are. Documents that are asked for one by one, in
-    /// requests that have come already, get one together: a client goes over all its targets at each.
-    func payBoundary() {
-        guard !call.isFinished, !isLoading, !isFlushing, reloadsPending == 0, let owed = owedBoundary else { return }
+    /// Sends the pending boundary when all targets are complete. Documents that are requested one by one, in requests
+    /// that have already arrived, get one boundary together: a client iterates over all its targets at each boundary.
+    func sendPendingBoundary() {
+        guard !call.isFinished, !isLoading, !isFlushing, reloadsPending == 0, let owed = pendingBoundary else { return }
         if hasCapacity, case .add(let message, _)? = jobs.first, message.documents != nil { return }
         boundary(version: owed.version, owed.readTime)
     }
@@ -205,12 +205,12 @@ extension ListenStream {
                 targetChangeType: .current, targetIds: [target.id], resumeToken: token(version),
                 readTime: TimestampMessage(readTime)))
         if target.once { ending.append(target) }
-        owedBoundary = (version, readTime)
+        pendingBoundary = (version, readTime)
         finishLoad()
         if target.isToBeJudged { judgeWhenSettled(target) }
         proceed()
-        // It goes out now even when the client takes nothing else.
-        payBoundary()
+        // It is sent now, even when the client takes nothing else.
+        sendPendingBoundary()
     }
 
     func send(

@@ -5,7 +5,7 @@ import HearthNetwork
 import HearthDocuments
 import HearthWire
 
-/// What a client asks: targets that it adds and removes.
+/// Requests of a client: it adds and removes targets.
 extension ListenStream {
     func receive(_ bytes: [UInt8]) {
         jobs.append(.request(bytes))
@@ -14,13 +14,13 @@ extension ListenStream {
         if !call.isFinished, isFull { call.pauseReading() }
     }
 
-    /// Counts the requests that wait. One that is worked off at once costs nothing here.
+    /// Counts the requests that wait. A request that is handled immediately costs nothing here.
     private func countWaiting() {
         if call.isFinished || waitingBytes == held.bytes || held.resize(to: waitingBytes) { return }
         end(LargeRequests.tooMany)
     }
 
-    /// Decodes the request that is next; a large one on a worker, and `isDecoding` is true until that has come back.
+    /// Decodes the next request. A worker decodes a large one, and `isDecoding` is true until the worker has finished.
     private func decodeNext() throws(Status) {
         guard case .request(let bytes)? = jobs.first else { return }
         _ = jobs.popFirst()
@@ -42,7 +42,7 @@ extension ListenStream {
         if hasCapacity {
             do throws(Status) { try take(try request.get(), share) } catch { return end(error) }
         } else {
-            // Nobody knows when the client takes something: until then its request is kept as it came.
+            // The client may not take data for a long time: until then its request stays encoded.
             jobs.prepend(.request(bytes))
             waitingBytes += bytes.count
         }
@@ -56,7 +56,7 @@ extension ListenStream {
         }
     }
 
-    /// Puts what a request asks for before all other jobs.
+    /// Inserts the jobs of a request before all other jobs.
     private func take(_ request: ListenRequest, _ share: WorkingShare?) throws(Status) {
         try join(request.database)
         if let target = request.addTarget {
@@ -100,7 +100,7 @@ extension ListenStream {
         scheduleHeartbeat()
     }
 
-    /// No more is read while so much waits for targets that are loaded.
+    /// Reading pauses while this much waits for targets that are being loaded.
     var isFull: Bool {
         isDecoding || jobs.count >= Limits.streamRequestsWaitingMax + targets.count
             || waitingBytes >= Limits.streamRequestsWaitingBytesMax
@@ -108,11 +108,11 @@ extension ListenStream {
 
     // MARK: Progress
 
-    /// Requests, and time, of one turn of the loop.
-    static let turnRequestsMax = 20
-    private static let turnMilliseconds = 1
+    /// The limit of requests, and of time, for one tick of the loop.
+    static let tickRequestsMax = 20
+    private static let tickMilliseconds = 1
 
-    /// Does what can be done now, some of it in later turns.
+    /// Does what is possible now, some of it in later ticks.
     func proceed() {
         beginDeferredLoad()
         advance()
@@ -122,22 +122,22 @@ extension ListenStream {
 
     private func advance() {
         var requests = 0
-        var turnEnd: MonotonicTime?
+        var tickEnd: MonotonicTime?
         while !call.isFinished, joining == nil, !isLoading, !isFlushing, hasCapacity {
             do throws(Status) {
                 if !isDecoding { try decodeNext() }
                 if joining != nil { return }
-                payBoundary()
+                sendPendingBoundary()
                 flush { [self] in proceed() }
                 if isFlushing || isDecoding || call.isFinished || jobs.isEmpty { return }
-                if requests == Self.turnRequestsMax { return proceedInNextTick() }
-                if let turnEnd, MonotonicTime.now > turnEnd { return proceedInNextTick() }
-                if turnEnd == nil { turnEnd = MonotonicTime.now.advanced(milliseconds: Self.turnMilliseconds) }
+                if requests == Self.tickRequestsMax { return proceedInNextTick() }
+                if let tickEnd, MonotonicTime.now > tickEnd { return proceedInNextTick() }
+                if tickEnd == nil { tickEnd = MonotonicTime.now.advanced(milliseconds: Self.tickMilliseconds) }
                 requests += 1
                 guard let job = jobs.popFirst() else { return }
                 if !isFull { call.resumeReading() }
                 switch job {
-                // Not decoded yet: its turn comes again.
+                // Not decoded yet; it is taken again when it is the next one.
                 case .request: jobs.prepend(job)
                 case .add(let message, let share):
                     defer { share?.end() }
@@ -185,7 +185,7 @@ extension ListenStream {
         load(target, knowledge, isNew: true)
     }
 
-    /// For what targets take.
+    /// Memory for targets.
     private func reservation() -> MemoryReservation { service.memory.listening.reservation(for: call.requester) }
 
     /// - Throws: INVALID_ARGUMENT for a read time in the future.
@@ -200,7 +200,7 @@ extension ListenStream {
         }
         guard let bytes = message.resumeToken, !bytes.isEmpty else { return .none }
         guard let token = ResumeToken(bytes) else { return .unknown }
-        // Before the first commit all histories are the same.
+        // Before the first commit all histories are equal.
         if token.incarnation != 0 || token.version != 0 {
             guard token.incarnation == database.incarnation, try database.view().knows(token.version) else {
                 return .unknown

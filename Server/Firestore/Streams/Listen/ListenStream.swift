@@ -8,15 +8,15 @@ import HearthWire
 
 /// One Listen stream: many targets, and snapshots in which all of them show one version.
 ///
-/// Requests are worked off in order. While one target is loaded, commits that concern the others are kept: a boundary
-/// speaks for the whole stream. The same holds while the client takes nothing: then the net effect of many commits is
-/// sent as one snapshot, and when even that grows too large, the client is told to forget all and gets everything anew.
+/// Requests are handled in order. While one target is loaded, commits that concern the others wait, because a boundary
+/// covers the whole stream. They also wait while the client takes nothing: then the net effect of many commits is sent
+/// as one snapshot. When even that grows too large, the server resets the client's targets and sends everything anew.
 /// Source: google.firestore.v1.Firestore.Listen.
 ///
 /// `@unchecked Sendable`: belongs to the call's loop.
 package final class ListenStream: @unchecked Sendable {
     enum Job {
-        /// A request as it came: decoded, when its turn comes, it may be many times as large.
+        /// An encoded request: decoded, it may be many times as large, so it is decoded when it is the next one.
         case request([UInt8])
         /// - Parameter share: the memory of the request, when it is large.
         case add(TargetMessage, share: WorkingShare?)
@@ -25,10 +25,10 @@ package final class ListenStream: @unchecked Sendable {
         case reload(ListenSubscription)
     }
 
-    /// What a client knows of a target that is to be loaded.
+    /// The client's knowledge of a target that is to be loaded.
     enum Knowledge {
         case none
-        /// Something, but not what: it is told to forget it.
+        /// Something unknown: the server resets the target.
         case unknown
         /// Everything up to a version, or up to a time.
         case version(Int64, isTime: Bool = false, expectedCount: Int?)
@@ -37,53 +37,53 @@ package final class ListenStream: @unchecked Sendable {
     let call: any StreamCall
     let service: FirestoreService
     var listeners: LoopSubscriptions?
-    /// The database, while it is being opened.
+    /// The database that is being opened.
     var joining: DatabaseName?
     var names: DocumentNames?
     var targets: [Int32: ListenSubscription] = [:]
     var jobs = Queue<Job>()
-    /// Bytes of requests among the jobs, and what is counted of them.
+    /// Bytes of requests among the jobs, and the counted part of them.
     var waitingBytes = 0
     let held: MemoryReservation
-    /// A worker decodes the request that is next.
+    /// A worker decodes the next request.
     var isDecoding = false
     var nextAssignedID: Int32 = 1
     var hasAssignedIDs = false
 
     var pending = PendingChanges()
-    /// Of changes that wait for the client.
+    /// Memory of changes that wait for the client.
     let waiting: MemoryReservation
     var windows: [ObjectIdentifier: ListenSubscription] = [:]
     /// Windows are being moved for a snapshot that will be sent.
     var isFlushing = false
-    /// The snapshot, until all of it is sent.
+    /// The snapshot that is being sent.
     var flushing: PendingSnapshot?
-    /// What comes after that.
+    /// Called after that.
     var afterFlush: (() -> Void)?
-    /// Judgements that have to be made before anything more is told.
+    /// Judgements that must end before anything else is sent.
     var judgementsPending = 0
     /// A target is being loaded, or is about to be.
     var isLoading = false
-    /// A later turn goes on with requests that wait.
+    /// A later tick continues with waiting requests.
     var isProceedScheduled = false
     weak var loading: ListenSubscription?
-    /// Begins to load a target, when judgements have been made that come before.
+    /// Begins to load a target, after pending judgements.
     var deferredLoad: (() -> Void)?
-    /// What is being loaded is sent.
+    /// The results that are being loaded and sent.
     var sending: MessageStream?
-    /// What is being loaded was there before.
+    /// The target that is being loaded existed before.
     var isReloading = false
-    /// Targets that the client is to forget and get anew. Until all have come, it has no state of one version.
+    /// Targets that the client resets and gets anew. Until all are sent, the client has no consistent snapshot.
     var reloadsPending = 0
     /// The boundary that waits for them.
-    var owedBoundary: (version: Int64, readTime: Timestamp)?
+    var pendingBoundary: (version: Int64, readTime: Timestamp)?
     /// Targets that end with the next boundary.
     var ending: [ListenSubscription] = []
     var hasCapacity = true
     var lastReadTime = Timestamp(microseconds: 0)
     var heartbeat: Timer?
     var expiry: TokenExpiry?
-    /// What rules see of the client, the same for clients that are the same to them.
+    /// The client's identity as rules see it; equal for clients that rules cannot distinguish.
     private(set) lazy var judgedIdentity = call.identity.asJudged
 
     package init(_ call: any StreamCall, _ service: FirestoreService) {
@@ -92,7 +92,7 @@ package final class ListenStream: @unchecked Sendable {
         waiting = service.memory.listenersWaiting.reservation(for: call.requester)
         held = service.memory.received.reservation(for: call.requester)
         call.onMessage = { [self] in receive($0) }
-        // The client says that it is done: the only way in which a stream ends well.
+        // The client half-closes: the only case in which a stream ends with OK.
         call.onHalfClose = { [self] in end(.ok) }
         call.onCancel = { [self] in leave() }
         call.onWritable = { [self] in
@@ -135,14 +135,14 @@ package final class ListenStream: @unchecked Sendable {
 
     // MARK: For tests
 
-    /// Nothing will be said until something happens.
+    /// Nothing will be sent until an event happens.
     package var isIdle: Bool {
         joining == nil && !isDecoding && !isLoading && !isFlushing && judgementsPending == 0 && jobs.isEmpty
             && pending.isEmpty
             && windows.isEmpty
     }
 
-    /// How many documents the targets should have.
+    /// The number of documents that the targets should have.
     package func resultCounts(_ view: ReadView) throws(Status) -> [Int32: Int] {
         var counts: [Int32: Int] = [:]
         for (id, target) in targets {
@@ -160,7 +160,7 @@ package final class ListenStream: @unchecked Sendable {
 
     // MARK: The end
 
-    /// A boundary when nothing else happened, so that the client's token doesn't age.
+    /// Sends a boundary when nothing else happened, so that the client's token stays recent.
     func scheduleHeartbeat() {
         heartbeat = call.loop.schedule(afterMilliseconds: Limits.listenHeartbeatSeconds * 1000) { [weak self] in
             guard let self else { return }
@@ -176,7 +176,7 @@ package final class ListenStream: @unchecked Sendable {
                 let database = self.listeners?.database
             else { return }
             defer { self.countPending() }
-            guard case .told = self.flush({ [weak self] in self?.proceed() }), !self.call.isFinished else { return }
+            guard case .upToDate = self.flush({ [weak self] in self?.proceed() }), !self.call.isFinished else { return }
             do throws(Status) {
                 let view = try database.view()
                 if view.version == version { self.boundary(version: version, view.readTime) }

@@ -11,7 +11,7 @@ final class ListenSubscription: @unchecked Sendable {
         case documents([[UInt8]])
     }
 
-    /// What it shows, equal for targets that show the same.
+    /// The subject of a target: equal for targets that show the same.
     enum Subject: Hashable {
         case query(ByteDigest)
         case documents([[UInt8]])
@@ -22,31 +22,31 @@ final class ListenSubscription: @unchecked Sendable {
     let once: Bool
     let projection: Projection?
     unowned let stream: ListenStream
-    /// Commits up to this version are in what was sent; no commit counts before that was begun.
+    /// Commits up to this version are included in what was sent; commits before the load began do not count.
     var since = Int64.max
-    /// Documents on which it depends that the client may see the target, by key.
+    /// Keys of the documents that decide whether the client may see the target.
     var dependencies: [[UInt8]] = []
-    /// Something of that kind has changed while the target was being loaded.
+    /// One of these documents changed while the target was being loaded.
     var isToBeJudged = false
-    /// A worker asks rules about it, again.
+    /// A worker judges it again.
     var isAtWorker = false
-    /// It waits to be judged again.
+    /// It waits for another judgement.
     var isToBeJudgedAgain = false
-    /// Of a query with a limit or an offset: what the client has; nil before it was loaded.
+    /// The client's version of the window, for a query with a limit or an offset; nil before it was loaded.
     var window: ListenWindow?
-    /// What the server holds for the target, but for a query, which others may share.
+    /// Memory that the server holds for the target, except for its query, which other targets may share.
     private let held: MemoryReservation
     private let kindBytes: Int
     private var dependencyBytes = 0
 
-    // As measured with targets of 1,000 documents.
+    // Measured with targets of 1,000 documents.
     private static let ownBytes = 1 << 10
     private static let keyBytes = 320
 
     static let noMemory = Status.resourceExhausted(
         "Listeners' targets take as much memory as the server has for them. Remove some, or try again later.")
 
-    /// - Parameter held: nothing so far.
+    /// - Parameter held: nothing yet.
     /// - Throws: `noMemory`.
     init(id: Int32, kind: Kind, once: Bool, stream: ListenStream, _ held: MemoryReservation) throws(Status) {
         self.id = id
@@ -72,7 +72,7 @@ final class ListenSubscription: @unchecked Sendable {
         if !held.resize(to: kindBytes + dependencyBytes) { throw Self.noMemory }
     }
 
-    /// Makes room for documents on which it will depend.
+    /// Reserves memory for the documents on which it depends.
     /// - Throws: `noMemory`; then nothing has changed.
     func hold(dependencies: [[UInt8]]) throws(Status) {
         let before = dependencyBytes
@@ -99,7 +99,7 @@ final class ListenSubscription: @unchecked Sendable {
         }
     }
 
-    /// What judging it costs, in judgements.
+    /// The cost of judging it, in judgements.
     var judgementCount: Int {
         switch kind {
         case .query: 1

@@ -4,12 +4,12 @@ import HearthNetwork
 import HearthDocuments
 import Synchronization
 
-/// The targets of one event loop in one database. `@unchecked Sendable`: belongs to the loop, but for `receive` and the tables
-/// that it looks into.
+/// The targets of one event loop in one database. `@unchecked Sendable`: belongs to the loop, except `receive` and the
+/// tables that it reads.
 final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
     let database: Database
     let loop: EventLoop
-    /// All commits up to this version that concern the loop's targets have been worked in.
+    /// All commits up to this version that concern the loop's targets have been applied.
     private(set) var seen: Int64 = 0 {
         didSet {
             if seen == oldValue { return }
@@ -17,14 +17,14 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
             judgements.forget()
         }
     }
-    /// Messages that many streams send about one version.
+    /// Messages about one version that many streams send.
     var encodings = ListenEncodings()
     private let tables = Mutex(Tables())
     private var queries: [ByteDigest: SharedQuery] = [:]
-    /// What is to be worked in, in the order of commits; see `work`.
+    /// Pending work, in the order of commits; see `work`.
     private var jobs = Queue<Job>()
     private var present: Progress?
-    /// The change of it that is being shown to those whom it concerns.
+    /// The change of it that is being matched with targets.
     private var matching: ChangeMatching?
     private var toBeJudged = Queue<(target: ListenSubscription, stream: ListenStream)>()
     private var touched: [ObjectIdentifier: ListenStream] = [:]
@@ -34,10 +34,10 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
     private var leavesNext = false
     private var isWorking = false
     private var isScheduled = false
-    /// Of `seen`, while a slice of judgements goes on.
+    /// For the state at `seen`, during a slice of judgements.
     private var judgementReader: StateReader?
     private var judgements = Judgements()
-    private var viewOfTurn: ReadView?
+    private var viewOfTick: ReadView?
     private var streams: [ObjectIdentifier: ListenStream] = [:]
 
     init(_ database: Database, _ loop: EventLoop) {
@@ -45,8 +45,8 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
         self.loop = loop
     }
 
-    /// Whom watches what. The loop changes it; the writer's thread looks into it, so that a commit which concerns nobody wakes
-    /// nobody.
+    /// The targets by what they watch. The loop changes the tables; the writer's thread reads them, so that a commit
+    /// that concerns no target wakes no loop.
     private struct Tables {
         var documents: [ByteKey: [ObjectIdentifier: ListenSubscription]] = [:]
         /// Targets by the documents that decide who may see them.
@@ -69,23 +69,23 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
     }
 
     private struct Leaving {
-        /// Targets don't own it.
+        /// Targets do not own it.
         let stream: ListenStream
         var targets: [ListenSubscription]
     }
 
-    /// A commit that is being worked in.
+    /// A commit that is being applied.
     private struct Progress {
         var set: ChangeSet
         var scopes: [[WatchScope]]
         var next = 0
     }
 
-    /// So many changes of a commit are looked at by the writer's thread; larger commits go to every loop that watches one of
-    /// their collections.
-    private static let changesLookedAtMax = 64
-    /// Likewise of so many bytes of documents.
-    private static let bytesLookedAtMax = 256 << 10
+    /// The most changes of a commit that the writer's thread checks; larger commits go to every loop that watches one
+    /// of their collections.
+    private static let checkedChangesMax = 64
+    /// The most bytes of documents that it checks.
+    private static let checkedBytesMax = 256 << 10
 
     func receive(_ event: ChangeEvent) {
         if case .committed(let set, let scopes) = event, Self.isSmall(set) {
@@ -96,7 +96,7 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
                     }
                     return false
                 } catch {
-                    // The loop finds the same, and tells its streams.
+                    // The loop finds the same error, and reports it to its streams.
                     return true
                 }
             }
@@ -106,10 +106,10 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
     }
 
     private static func isSmall(_ set: ChangeSet) -> Bool {
-        if set.changes.count > changesLookedAtMax { return false }
+        if set.changes.count > checkedChangesMax { return false }
         var bytes = 0
         for change in set.changes { bytes += (change.before?.fields.count ?? 0) + (change.after?.fields.count ?? 0) }
-        return bytes <= bytesLookedAtMax
+        return bytes <= checkedBytesMax
     }
 
     func add(_ stream: ListenStream) { streams[ObjectIdentifier(stream)] = stream }
@@ -118,8 +118,8 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
 
     var isUnused: Bool { streams.isEmpty }
 
-    /// The query with a text, made when nobody watches it yet.
-    /// - Parameter held: for what it takes.
+    /// The query with this encoding, created when nobody watches it yet.
+    /// - Parameter held: for its memory.
     /// - Throws: `ListenSubscription.noMemory`.
     func query(
         _ string: [UInt8], _ held: @autoclosure () -> MemoryReservation, _ make: () throws(Status) -> LiveQuery
@@ -148,14 +148,14 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
             if shared.targets.isEmpty { queries[shared.digest] = shared }
             shared.add(target)
         }
-        // Last: what the hub hands on from here finds the target.
+        // Last: every commit that the hub delivers from here on finds the target.
         if database.changes.add(target.scopes, for: self) { return }
         forget(target)
         throw database.closedStatus ?? .unavailable("The database is closed.")
     }
 
-    /// Has a target judged again when one of some documents changes, in place of those before.
-    /// - Returns: the version after which it will be.
+    /// Has a target judged again when one of these documents changes, instead of the previous ones.
+    /// - Returns: the version after which changes are noticed.
     /// - Throws: UNAVAILABLE when the database is closed.
     func depend(_ target: ListenSubscription, on keys: [[UInt8]]) throws(Status) -> Int64 {
         forgetDependencies(of: target)
@@ -199,17 +199,17 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
         work()
     }
 
-    /// Once, however many documents that it depends on have changed.
+    /// Once, however many of its documents have changed.
     private func judgeAgain(_ target: ListenSubscription) {
         if target.isToBeJudgedAgain { return }
         target.isToBeJudgedAgain = true
         toBeJudged.append((target, target.stream))
     }
 
-    /// Forgets the targets of a stream that has ended, some in each turn of the loop.
+    /// Removes the targets of a stream that has ended, some in each tick of the loop.
     func remove(_ targets: [ListenSubscription], of stream: ListenStream) {
         if targets.isEmpty { return }
-        // Nothing more is noted of them.
+        // No more changes are noted for them.
         for target in targets { target.since = .max }
         leavingCount += targets.count
         leaving.append(Leaving(stream: stream, targets: targets))
@@ -218,11 +218,11 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
 
     /// Targets that are still in the tables.
     private(set) var leavingCount = 0
-    /// For tests: how often documents, or queries, were judged again.
+    /// For tests: the number of repeated judgements of documents or queries.
     private(set) var judgementCount = 0
-    /// For tests: queries and targets to which changes were shown, and most of them in one turn.
+    /// For tests: the number of queries and targets matched with changes, and the maximum in one tick.
     private(set) var matchingSteps = 0
-    private(set) var matchingStepsOfTurnMax = 0
+    private(set) var matchingStepsOfTickMax = 0
 
     private func removeNextLeaving(_ steps: inout Int) {
         guard var next = leaving.popFirst(), let target = next.targets.popLast() else { return }
@@ -233,7 +233,7 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
     }
 
     func remove(_ target: ListenSubscription) {
-        // A change that is on its way to it is not noted.
+        // A change that is being matched is not noted for it.
         target.since = .max
         forgetDependencies(of: target)
         database.changes.remove(target.scopes, for: self)
@@ -254,36 +254,36 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
         }
     }
 
-    /// Runs `body` on the loop with a version up to which all commits that concern the loop have been worked in.
+    /// Runs `body` on the loop with a version up to which all commits that concern the loop have been applied.
     func settle(_ body: @escaping @Sendable (Int64) -> Void) {
-        // What was handed on before is in the loop's queue before this job.
+        // Everything that was delivered earlier is in the loop's queue before this job.
         database.changes.withVersion { version in
             loop.execute { [self] in add(.settled(version, body)) }
         }
     }
 
-    /// The state at a version, for all who ask for it in this turn of the loop.
+    /// The state at a version, shared by all callers in this tick of the loop.
     func view(at version: Int64) throws(Status) -> ReadView {
-        if let viewOfTurn, viewOfTurn.version == version { return viewOfTurn }
+        if let viewOfTick, viewOfTick.version == version { return viewOfTick }
         let view = try database.view(atVersion: version)
-        if viewOfTurn == nil { loop.execute { [weak self] in self?.viewOfTurn = nil } }
-        viewOfTurn = view
+        if viewOfTick == nil { loop.execute { [weak self] in self?.viewOfTick = nil } }
+        viewOfTick = view
         return view
     }
 
     // MARK: Work in slices
 
-    /// What one turn of the loop does, in steps of about a microsecond.
+    /// The work of one tick of the loop, in steps of about a microsecond.
     private static let sliceSteps = 5000
-    /// What a judgement costs, or a stream that proceeds.
+    /// The steps that a judgement costs, or a stream that proceeds.
     private static let stepsOfJudgement = 20
-    /// What it costs to forget a document that is watched.
+    /// The steps that removing a watched document costs.
     private static let stepsOfKey = 2
-    /// A slice ends after so long, whatever it has done.
+    /// A slice ends after this time, whatever it has done.
     private static let sliceMilliseconds = 1
 
-    /// A commit is being worked in, or rights that it may have changed are being judged: nothing of the new state may be
-    /// told yet. A stream that waits for that calls `proceedLater`.
+    /// A commit is being applied, or rights that it may have changed are being judged: nothing of the new state may be
+    /// sent yet. A stream that waits for that calls `proceedLater`.
     var isUnsettled: Bool { present != nil || !toBeJudged.isEmpty }
 
     func proceedLater(_ stream: ListenStream) { touched[ObjectIdentifier(stream)] = stream }
@@ -293,15 +293,15 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
         work()
     }
 
-    /// Works in commits, judges whom they concern, and lets the streams proceed: some of it now, the rest in later turns of
-    /// the loop, so that others on it are served in between.
+    /// Applies commits, judges the targets that they concern, and lets the streams proceed: some of it now, the rest in
+    /// later ticks of the loop, so that others on the loop are served in between.
     private func work() {
         if isWorking { return }
         isWorking = true
         var steps = Self.sliceSteps
         let end = MonotonicTime.now.advanced(milliseconds: Self.sliceMilliseconds)
         let matchingStepsBefore = matchingSteps
-        defer { matchingStepsOfTurnMax = max(matchingStepsOfTurnMax, matchingSteps - matchingStepsBefore) }
+        defer { matchingStepsOfTickMax = max(matchingStepsOfTickMax, matchingSteps - matchingStepsBefore) }
         var isOver = false
         while steps > 0, !isOver {
             isOver = !step(&steps)
@@ -322,7 +322,7 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
         }
     }
 
-    /// - Returns: false when there is nothing left to do.
+    /// - Returns: false when nothing is left to do.
     private func step(_ steps: inout Int) -> Bool {
         if present != nil {
             takeNext(&steps)
@@ -371,7 +371,7 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
         }
     }
 
-    /// Works in the next part of a commit: finds whom a change concerns, or shows it to one of them.
+    /// Applies the next part of a commit: finds the targets that a change concerns, or matches it with one of them.
     private func takeNext(_ steps: inout Int) {
         if let matching { return show(matching, &steps) }
         guard var progress = present else { return }
@@ -385,7 +385,7 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
         present = progress
         do throws(Status) {
             steps -= 5
-            // Before anything of the new state is told.
+            // Before anything of the new state is sent.
             for target in try take(change, scopes, progress.set.version) { judgeAgain(target) }
         } catch {
             giveUp(error)
@@ -402,15 +402,15 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
         }
     }
 
-    /// What is stored can't be read: nobody can be told the truth.
+    /// Stored data cannot be read: no stream can be served.
     private func giveUp(_ status: Status) {
         present = nil
         matching = nil
         for stream in streams.values { stream.end(status) }
     }
 
-    /// The state that is told next, for judgements about it: what a later commit says must not decide about what an earlier
-    /// one shows.
+    /// Reads the state that is sent next, for judgements about it: a later commit must not decide who sees an earlier
+    /// one.
     private func readerForJudgement() throws(Status) -> StateReader {
         if let judgementReader, judgementReader.view.version == seen {
             judgementReader.renewAllowance()
@@ -422,8 +422,9 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
         return reader
     }
 
-    /// What rules say about the state that is told next; they are asked once for all targets that are the same to them.
-    /// - Returns: the documents on which that depends.
+    /// The result of rules about the state that is sent next. One evaluation serves all targets that rules cannot
+    /// distinguish.
+    /// - Returns: the documents on which the result depends.
     /// - Throws: PERMISSION_DENIED; `WorkMeter.isHeavier`.
     func judgement(
         _ key: Judgements.Key, _ judge: (StateReader) throws(Status) -> [[UInt8]]
@@ -435,14 +436,14 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
             judgements.note(.success(dependencies), key)
             return dependencies
         } catch {
-            // What else fails may succeed the next time.
+            // Other errors may disappear the next time.
             if error.code == .permissionDenied { judgements.note(.failure(error), key) }
             throw error
         }
     }
 
-    /// Finds whom a change concerns; `matching` notifies them.
-    /// - Returns: targets of which the change may decide who may see them.
+    /// Finds the targets that a change concerns; `matching` notifies them.
+    /// - Returns: targets whose visibility the change may affect.
     private func take(_ change: Change, _ scopes: [WatchScope], _ version: Int64) throws(Status) -> [ListenSubscription]
     {
         let (watching, dependents, queries) = try tables.withLock { tables throws(Status) in

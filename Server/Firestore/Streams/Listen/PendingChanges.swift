@@ -2,19 +2,19 @@ import HearthConcurrency
 import HearthModel
 import HearthEngine
 
-/// What commits did to the documents of a stream's targets since the client's last snapshot: of each document only where it
-/// stood then and where it stands now.
+/// The net effect of commits on the documents of a stream's targets since the client's last snapshot. For each document
+/// it records only whether a target showed it then and shows it now.
 struct PendingChanges {
     struct Net {
         fileprivate(set) var targets: [(target: ListenSubscription, was: Bool, now: Bool)] = []
         fileprivate(set) var after: StoredDocument?
-        /// Where each target stands in `targets`; kept when there are many.
-        fileprivate var places: [ObjectIdentifier: Int]?
+        /// The index of each target in `targets`; only when there are many.
+        fileprivate var indices: [ObjectIdentifier: Int]?
 
-        /// For tests: targets that were looked at.
+        /// For tests: targets that were compared.
         fileprivate(set) var steps = 0
 
-        /// Up to here a look at each costs less than a table.
+        /// Up to this count comparing all targets costs less than a table.
         private static let scannedMax = 16
 
         /// - Returns: whether the target is new here.
@@ -23,17 +23,17 @@ struct PendingChanges {
         ) -> Bool {
             self.after = after
             let id = ObjectIdentifier(target)
-            let known = places.map { $0[id] } ?? targets.firstIndex { $0.target === target }
-            steps += places == nil ? known.map { $0 + 1 } ?? targets.count : 1
+            let known = indices.map { $0[id] } ?? targets.firstIndex { $0.target === target }
+            steps += indices == nil ? known.map { $0 + 1 } ?? targets.count : 1
             if let known {
                 targets[known].now = now
                 return false
             }
             targets.append((target, was, now))
-            if places != nil {
-                places?[id] = targets.count - 1
+            if indices != nil {
+                indices?[id] = targets.count - 1
             } else if targets.count > Self.scannedMax {
-                places = Dictionary(
+                indices = Dictionary(
                     targets.enumerated().map { (ObjectIdentifier($0.element.target), $0.offset) }
                 ) { $1 }
             }
@@ -49,16 +49,16 @@ struct PendingChanges {
 
     var isEmpty: Bool { nets.isEmpty }
 
-    /// Whether so much has gathered that sending everything anew costs less.
+    /// Whether sending everything anew costs less.
     var isTooLarge: Bool {
         sizeBytes > Limits.listenPendingBytesMax || targetCount > Limits.listenPendingTargetsMax
     }
 
-    // Of a document in the tables, and of one of its targets.
+    // Memory of a document in the tables, and of one of its targets.
     private static let entryBytes = 192
     private static let targetBytes = 64
 
-    /// About how many bytes it takes.
+    /// Approximate memory in bytes.
     var heldBytes: Int { sizeBytes + Self.entryBytes * count + Self.targetBytes * targetCount }
 
     mutating func note(_ key: [UInt8], _ target: ListenSubscription, was: Bool, now: Bool, _ after: StoredDocument?) {
@@ -74,22 +74,23 @@ struct PendingChanges {
 
     var count: Int { order.count }
 
-    /// In the order in which they were noted first.
-    func change(at place: Int) -> (key: [UInt8], net: Net)? { nets[order[place]].map { (order[place], $0) } }
+    /// In the order in which documents were first noted.
+    func change(at index: Int) -> (key: [UInt8], net: Net)? { nets[order[index]].map { (order[index], $0) } }
 }
 
-/// A snapshot in the making: all that is to be told of one version. `@unchecked Sendable`: belongs to the stream's loop.
+/// A snapshot that is being prepared: all changes up to one version. `@unchecked Sendable`: belongs to the stream's
+/// loop.
 final class PendingSnapshot: @unchecked Sendable {
     let version: Int64
     var changes: PendingChanges
-    /// Windows that have yet to be moved to the version, in order.
+    /// Windows that have not been moved to the version yet, in order.
     var windows = Queue<ListenSubscription>()
     /// Windows that are being moved.
     var windowsUnderWay = 0
     /// Whether `moveWindows` runs, or is about to.
     var isMovingWindows = false
     var willMoveWindows = false
-    /// Something of it was sent.
+    /// Some of it was sent.
     var hasChanged = false
     private var sentCount = 0
 

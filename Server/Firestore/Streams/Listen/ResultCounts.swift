@@ -2,10 +2,11 @@ import HearthModel
 import HearthDocuments
 import Synchronization
 
-/// How many results queries had at some version, so that they need not be counted again: from there the feed tells.
+/// Result counts of queries at some version. A later count is computed from the feed, without counting all results
+/// again.
 ///
-/// A client that comes back says how many documents it holds, and wants to know how many it should; counting a large
-/// collection for it would cost far more than what has changed.
+/// A client that resumes states how many documents it holds, and the server compares that with the number of results.
+/// Counting a large collection would cost far more than its changes.
 final class ResultCounts: Sendable {
     struct Entry {
         var version: Int64
@@ -23,12 +24,12 @@ final class ResultCounts: Sendable {
     }
 
     private static let entriesMax = 1000
-    /// Smaller results are counted as fast.
+    /// Smaller results are counted as quickly.
     private static let countMin = 1000
 
     private let state = Mutex(State())
 
-    /// - Parameter query: what is the same for the same query.
+    /// - Parameter query: equal for equal queries.
     func entry(_ database: Database, _ query: ByteDigest) -> Entry? {
         state.withLock { state in
             state.uses += 1
@@ -46,7 +47,7 @@ final class ResultCounts: Sendable {
             state.uses += 1
             state.entries[key] = (entry, state.uses)
             guard state.entries.count > Self.entriesMax else { return }
-            // Half of them at a time, the longest unused.
+            // Removes half of them at a time, the least recently used.
             let uses = state.entries.values.map(\.use).sorted()
             let bound = uses[uses.count / 2]
             state.entries = state.entries.filter { $0.value.use >= bound }

@@ -1,4 +1,5 @@
-/// What a client gives back to go on where it was: up to which version it knows everything, and of which history.
+/// The token with which a client resumes a target: the version up to which it knows everything, and the history of that
+/// version.
 ///
 ///     incarnation of the database (8 bytes, big-endian) · version (8 bytes, big-endian)
 struct ResumeToken: Equatable {
@@ -10,7 +11,7 @@ struct ResumeToken: Equatable {
         self.version = version
     }
 
-    /// Nil for bytes that are no token of ours.
+    /// Nil for bytes that are not a token of this server.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == 16 else { return nil }
         func number(_ part: ArraySlice<UInt8>) -> Int64 {

@@ -1,16 +1,16 @@
-/// Which documents have come, left or changed in a window, for clients that know it as of an earlier version. Bounded: whoever
-/// was left behind compares the whole window.
+/// Documents that entered, left or changed in a window, for clients that know an earlier version. Bounded: a client
+/// with an older version has its whole window compared.
 struct SeenChanges {
     private var changes: [(version: Int64, key: [UInt8])] = []
     private var keyBytes = 0
     /// All changes after this version are known.
     private(set) var from: Int64
-    /// That of the latest.
+    /// The version of the latest change.
     private(set) var latest: Int64
 
     private static let countMax = 512
     private static let keyBytesMax = 64 << 10
-    /// About what it takes.
+    /// Approximate memory.
     var sizeBytes: Int { keyBytes + 64 * changes.count }
 
     init(from version: Int64) {
@@ -37,7 +37,7 @@ struct SeenChanges {
         changes.removeFirst(left)
     }
 
-    /// Each key once; nil when that isn't known.
+    /// Each key once; nil when the changes are unknown.
     func keys(after version: Int64) -> [[UInt8]]? {
         if version < from { return nil }
         var keys: [[UInt8]] = []

@@ -2,21 +2,21 @@ import HearthConcurrency
 import HearthModel
 import HearthDocuments
 
-/// A query that one or more targets of a loop watch: what a commit does to it is worked out once for all of them.
+/// A query that one or more targets of a loop watch. The effect of a commit on it is computed once for all of them.
 /// `@unchecked Sendable`: belongs to the loop.
 final class SharedQuery: @unchecked Sendable {
-    /// What is the same for the same query.
+    /// Equal for equal queries.
     let digest: ByteDigest
     let live: LiveQuery
-    /// On the account of who watched it first.
+    /// On the account of the first watcher.
     private let held: MemoryReservation
     private(set) var targets: [ObjectIdentifier: ListenSubscription] = [:]
-    /// Of a query with a limit or an offset.
+    /// The window of a query with a limit or an offset.
     private(set) var watched: WatchedWindow
-    /// What was found last, in this turn of the loop.
+    /// The last result, in this tick of the loop.
     private var window: WindowResult?
     private var waiting: [Int64: [(Result<WindowResult, Status>) -> Void]] = [:]
-    /// Of what workers look for; another one as soon as nobody watches the query any more.
+    /// Cancels the work of workers; replaced when nobody watches the query any more.
     private var cancellation = Cancellation()
     /// For tests: results that were found in the store.
     private(set) var resultsFound = 0
@@ -35,7 +35,7 @@ final class SharedQuery: @unchecked Sendable {
     func remove(_ target: ListenSubscription) {
         targets[ObjectIdentifier(target)] = nil
         guard targets.isEmpty else { return }
-        // From here on nobody says what changes.
+        // From here on nothing reports changes.
         watched = WatchedWindow(live)
         window = nil
         cancellation.cancel()
@@ -47,8 +47,8 @@ final class SharedQuery: @unchecked Sendable {
 
     // MARK: Windows
 
-    /// Works in a change of a document that matches the query, or did.
-    /// - Parameter after: nil when it doesn't match any more.
+    /// Applies a change of a document that matches the query, or matched it.
+    /// - Parameter after: nil when it no longer matches.
     /// - Returns: whether the change can be seen in the window.
     func take(
         key: [UInt8], before: FieldTable?, after: (fields: FieldTable, updateVersion: Int64)?, _ version: Int64
@@ -93,16 +93,16 @@ final class SharedQuery: @unchecked Sendable {
                 share(result, in: listeners)
                 return done(.success(result))
             }
-            let kept = watched.isToBeKept() ? service.memory.keptWindows.reservation(for: requester) : nil
-            let run = try WindowRun(live, view, memory, keptMemory: kept)
+            let cacheMemory = watched.needsCache() ? service.memory.cachedWindows.reservation(for: requester) : nil
+            let run = try WindowRun(live, view, memory, cacheMemory: cacheMemory)
             if run.isLight, isSmall, let result = try run.finish(onLoop: true) {
                 try note(result)
                 share(result, in: listeners)
                 return done(.success(result))
             }
             waiting[version] = [done]
-            watched.beginFinding(service.memory.keptWindows.reservation(for: requester))
-            find(at: version, in: listeners, service, for: requester, memory, kept)
+            watched.beginFinding(service.memory.cachedWindows.reservation(for: requester))
+            find(at: version, in: listeners, service, for: requester, memory, cacheMemory)
         } catch {
             done(.failure(error))
         }
@@ -113,21 +113,21 @@ final class SharedQuery: @unchecked Sendable {
         try watched.note(found: result)
     }
 
-    /// Holds a result, with its snapshot, for the other streams of this turn.
+    /// Holds a result, with its snapshot, for the other streams of this tick.
     private func share(_ result: WindowResult, in listeners: LoopSubscriptions) {
         window = result
         listeners.loop.execute { [weak self] in self?.window = nil }
     }
 
-    /// Has a worker find the window for those who wait for a version.
+    /// Has a worker find the window for the callers that wait for a version.
     private func find(
         at version: Int64, in listeners: LoopSubscriptions, _ service: FirestoreService, for requester: Requester,
-        _ memory: MemoryReservation, _ kept: MemoryReservation?
+        _ memory: MemoryReservation, _ cacheMemory: MemoryReservation?
     ) {
         let (database, live, pool, cancellation) = (listeners.database, live, service.pool, cancellation)
         let found: @Sendable (Result<WindowResult, Status>) -> Void = { [self] result in
             listeners.loop.execute { [self] in
-                // Those who watched the query then have been answered.
+                // The callers that watched the query then have been answered.
                 guard cancellation === self.cancellation else { return }
                 let result = result.flatMap { found in
                     Result { () throws(Status) in
@@ -145,12 +145,12 @@ final class SharedQuery: @unchecked Sendable {
             case .success(let read):
                 pool.runInSlices(
                     .short, for: requester, cancellation: cancellation, refused: { found(.failure($0)) }
-                ) { turn in
+                ) { slice in
                     found(
                         Result { () throws(Status) in
                             let view = try database.view(atVersion: version, under: read)
-                            return try Self.find(live, view, memory, kept) { () throws(Status) in
-                                turn.giveWay()
+                            return try Self.find(live, view, memory, cacheMemory) { () throws(Status) in
+                                slice.giveWay()
                                 try cancellation.check()
                             }
                         })
@@ -159,20 +159,20 @@ final class SharedQuery: @unchecked Sendable {
         }
     }
 
-    /// - Parameter check: called now and then; ends the run when it throws.
+    /// - Parameter check: called regularly; ends the run when it throws.
     private static func find(
-        _ live: LiveQuery, _ view: ReadView, _ memory: MemoryReservation, _ kept: MemoryReservation?,
+        _ live: LiveQuery, _ view: ReadView, _ memory: MemoryReservation, _ cacheMemory: MemoryReservation?,
         check: @escaping () throws(Status) -> Void
     ) throws(Status) -> WindowResult {
         do throws(Status) {
-            let run = try WindowRun(live, view, memory, keptMemory: kept, check: check)
+            let run = try WindowRun(live, view, memory, cacheMemory: cacheMemory, check: check)
             guard let result = try run.finish(onLoop: false) else {
                 throw .internalError("A window has ended early.")
             }
             return result
         } catch {
-            // What is found only to be kept must not take the room that the window itself would have.
-            guard kept != nil, error.code == .resourceExhausted else { throw error }
+            // The search for cached results must not use up the memory of the window itself.
+            guard cacheMemory != nil, error.code == .resourceExhausted else { throw error }
             return try find(live, view, memory, nil, check: check)
         }
     }

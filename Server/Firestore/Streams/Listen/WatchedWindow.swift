@@ -2,55 +2,56 @@ import HearthConcurrency
 import HearthModel
 import HearthDocuments
 
-/// What is known of the window of a query with a limit or an offset, for all targets of a loop that watch it.
+/// The window of a query with a limit or an offset, for all targets of a loop that watch it.
 ///
-/// It goes through all changes of documents that match the query, in order. When somebody needs the window for the first time,
-/// it is found from the index, with some results behind it, and kept (`KeptWindow`); from then on a change is worked out from
-/// what is kept, and each target asks for the documents that have come, left or changed since the version that it knows. What
-/// finds no room is found anew each time; then the end of a full window still tells which changes it does not show.
+/// It receives all changes of documents that match the query, in order. When a target needs the window for the first
+/// time, it is found from the index, with some results behind it, and cached (`CachedWindow`). From then on the effect
+/// of a change is computed from the cache, and each target asks for the documents that have entered, left or changed
+/// since the version that it knows. A window that gets no memory for its cache is found anew each time; then the end of
+/// a full window still decides which changes it does not show.
 ///
 /// Pure: no loop, no index. Belongs to the loop.
 struct WatchedWindow {
     private let live: LiveQuery
-    /// At the version up to which changes have been worked in.
-    private var kept: KeptWindow?
+    /// At the version up to which changes have been applied.
+    private var cached: CachedWindow?
     private var seen = SeenChanges(from: 0)
-    /// Of both.
+    /// Memory of `cached` and `seen`.
     private var memory: MemoryReservation?
-    /// How often the window is found before what is kept of it is tried again, after there was no room.
+    /// After a lack of memory: how many times the window is found before caching is tried again.
     private var attemptsToSkip = 0
     private var missed = MissedChanges()
-    /// Where the last result of a full window that isn't kept stands; nil when that isn't known. What lies behind it before
-    /// and after a change is not seen in the window.
+    /// The position of the last result of a full window that is not cached; nil when it is unknown. A document that is
+    /// behind it before and after a change is not in the window.
     private var edge: [UInt8]?
     /// The version of the last change that was not behind the edge.
     private var lastSeenVersion: Int64 = 0
 
     private static let attemptsSkipped = 16
-    /// How much more is reserved than is needed at the moment.
+    /// The extra memory of each reservation.
     private static let stepBytes = 4 << 10
 
     init(_ live: LiveQuery) { self.live = live }
 
-    var isKept: Bool { kept != nil }
+    var isCached: Bool { cached != nil }
     /// For tests that count work.
-    var steps: Int { kept?.steps ?? 0 }
+    var steps: Int { cached?.steps ?? 0 }
 
     // MARK: Changes
 
-    /// Works in a change of a document that matches the query, or did.
+    /// Applies a change of a document that matches the query, or matched it.
     /// - Parameters:
-    ///   - after: nil when it doesn't match any more.
+    ///   - after: nil when it no longer matches.
     ///   - version: that of the commit.
     /// - Returns: whether the change can be seen in the window.
     mutating func take(
         key: [UInt8], before: FieldTable?, after: (fields: FieldTable, updateVersion: Int64)?, _ version: Int64
     ) throws(Status) -> Bool {
-        if kept != nil || missed.isRecording {
+        if cached != nil || missed.isRecording {
             let position: [UInt8]? = if let after { try live.position(of: after.fields, key: key) } else { nil }
             let change = MissedChanges.Change(
                 key: key, position: position, updateVersion: after?.updateVersion ?? 0, version: version)
-            if kept != nil { return keepUp(change) }
+            if cached != nil { return apply(change) }
             missed.note(change)
         } else {
             missed.pass(version)
@@ -63,8 +64,8 @@ struct WatchedWindow {
         return true
     }
 
-    private mutating func keepUp(_ change: MissedChanges.Change) -> Bool {
-        if case .seen(let keys)? = kept?.change(change.key, to: change.position, change.updateVersion) {
+    private mutating func apply(_ change: MissedChanges.Change) -> Bool {
+        if case .seen(let keys)? = cached?.change(change.key, to: change.position, change.updateVersion) {
             seen.note(keys, change.version)
             if reserve() { return !keys.isEmpty }
             attemptsToSkip = Self.attemptsSkipped
@@ -73,60 +74,61 @@ struct WatchedWindow {
         return true
     }
 
-    /// Everything was deleted, or what is kept isn't enough: whoever needs the window has it found at this version or later.
+    /// Everything was deleted, or the cache is too short: the next target that needs the window has it found at this
+    /// version or later.
     mutating func forget(_ version: Int64) {
         edge = nil
-        kept = nil
+        cached = nil
         memory = nil
         missed.pass(version)
         lastSeenVersion = max(lastSeenVersion, version)
     }
 
     private func reserve() -> Bool {
-        guard let kept, let memory else { return false }
-        if kept.sizeBytes > Limits.listenKeptWindowBytesMax { return false }
-        let bytes = kept.sizeBytes + seen.sizeBytes
-        // What shrinks a little keeps what it has.
+        guard let cached, let memory else { return false }
+        if cached.sizeBytes > Limits.listenCachedWindowBytesMax { return false }
+        let bytes = cached.sizeBytes + seen.sizeBytes
+        // A cache that shrinks a little keeps its memory.
         if bytes <= memory.bytes, memory.bytes - bytes <= 4 * Self.stepBytes { return true }
         return memory.resize(to: bytes + Self.stepBytes)
     }
 
     // MARK: Finding
 
-    /// Whether somebody who finds the window now is to find what is kept, too.
-    mutating func isToBeKept() -> Bool {
-        if kept != nil { return false }
+    /// Whether the next search for the window must also fill the cache.
+    mutating func needsCache() -> Bool {
+        if cached != nil { return false }
         attemptsToSkip -= attemptsToSkip > 0 ? 1 : 0
         return attemptsToSkip == 0
     }
 
-    /// A worker begins to find the window: what changes meanwhile is noted until as many have ended.
+    /// A worker begins to find the window: changes are recorded until all searches have ended.
     mutating func beginFinding(_ memory: @autoclosure () -> MemoryReservation) { missed.begin(memory()) }
     mutating func endFinding() { missed.end() }
 
-    /// Takes what was found, before the end of the finding.
+    /// Takes the result of a search, before the search is counted as ended.
     mutating func note(found result: WindowResult) throws(Status) {
-        if kept == nil, result.isToBeKept {
-            if let (window, memory) = result.takeKept() {
-                keep(window, memory, result.version)
+        if cached == nil, result.isCaching {
+            if let (window, memory) = result.takeCache() {
+                store(window, memory, result.version)
             } else {
                 attemptsToSkip = Self.attemptsSkipped
             }
         }
-        if kept == nil { try noteEdge(of: result) }
+        if cached == nil { try noteEdge(of: result) }
     }
 
-    private mutating func keep(_ window: KeptWindow, _ memory: MemoryReservation, _ version: Int64) {
-        // Of what changed since then nothing may be missing.
+    private mutating func store(_ window: CachedWindow, _ memory: MemoryReservation, _ version: Int64) {
+        // All changes since then must be known.
         guard let later = missed.changes(after: version) else { return }
-        kept = window
+        cached = window
         self.memory = memory
         seen = SeenChanges(from: version)
         if !reserve() {
             attemptsToSkip = Self.attemptsSkipped
             return forget(version)
         }
-        for change in later where kept != nil { _ = keepUp(change) }
+        for change in later where cached != nil { _ = apply(change) }
     }
 
     private mutating func noteEdge(of result: WindowResult) throws(Status) {
@@ -138,30 +140,30 @@ struct WatchedWindow {
 
     // MARK: Asking
 
-    /// The documents that have come, left or changed in the window between two versions, each with its update version if it
-    /// stands there now; nil when the whole has to be compared.
+    /// The documents that have entered, left or changed in the window between two versions, each with its update
+    /// version if it is in the window now; nil when the whole window must be compared.
     mutating func changes(since version: Int64, at now: Int64) -> [(key: [UInt8], updateVersion: Int64?)]? {
-        guard kept != nil, seen.latest <= now, let keys = seen.keys(after: version) else { return nil }
+        guard cached != nil, seen.latest <= now, let keys = seen.keys(after: version) else { return nil }
         var changes: [(key: [UInt8], updateVersion: Int64?)] = []
-        for key in keys { changes.append((key, kept?.updateVersion(of: key))) }
+        for key in keys { changes.append((key, cached?.updateVersion(of: key))) }
         return changes
     }
 
-    /// The documents of the window, in order, with their update versions; nil when they aren't known.
+    /// The documents of the window, in order, with their update versions; nil when they are unknown.
     mutating func documents(at version: Int64) throws(Status) -> [(key: [UInt8], updateVersion: Int64)]? {
-        guard seen.latest <= version, kept != nil else { return nil }
+        guard seen.latest <= version, cached != nil else { return nil }
         var documents: [(key: [UInt8], updateVersion: Int64)] = []
-        try kept?.forEach { key, updateVersion throws(Status) in documents.append((key, updateVersion)) }
+        try cached?.forEach { key, updateVersion throws(Status) in documents.append((key, updateVersion)) }
         return documents
     }
 }
 
-/// Changes that those who find a window at an older version don't know. Bounded: what is found has to be found again when
-/// more has changed meanwhile.
+/// Changes since the version at which a search for the window began. Bounded: after more changes the search must be
+/// repeated.
 struct MissedChanges {
     struct Change {
         var key: [UInt8]
-        /// Nil when the document doesn't match any more.
+        /// Nil when the document no longer matches.
         var position: [UInt8]?
         var updateVersion: Int64
         /// That of the commit.
@@ -203,7 +205,7 @@ struct MissedChanges {
         changes.append(change)
     }
 
-    /// Changes up to a version aren't kept here.
+    /// Changes up to a version are not recorded here.
     mutating func pass(_ version: Int64) {
         from = max(from, version)
         if changes.isEmpty { return }

@@ -3,12 +3,12 @@ import HearthModel
 import HearthEngine
 import HearthDocuments
 
-/// What a query with a limit or an offset gave at a version. `@unchecked Sendable`: used by one thread at a time.
+/// The result of a query with a limit or an offset at a version. `@unchecked Sendable`: used by one thread at a time.
 final class WindowResult: @unchecked Sendable {
     struct Entry {
         var key: [UInt8]
         var updateVersion: Int64
-        /// Nil when it is read again where it is wanted.
+        /// Nil when it is read again at its use.
         var document: StoredDocument?
     }
 
@@ -17,34 +17,34 @@ final class WindowResult: @unchecked Sendable {
     /// The documents' update versions.
     let versions: [[UInt8]: Int64]
     let last: QueryResult?
-    /// What a target takes to note them.
+    /// The memory that a target needs to record them.
     let sizeBytes: Int
     let view: ReadView
-    /// Of what it holds.
+    /// Accounts for the memory of this result.
     private let meter: WorkMeter
-    /// Whether more was found, to be kept, as far as there was room for it.
-    let isToBeKept: Bool
-    private var kept: (window: KeptWindow, memory: MemoryReservation)?
+    /// Whether more results were found for the cache, as far as memory allowed.
+    let isCaching: Bool
+    private var cached: (window: CachedWindow, memory: MemoryReservation)?
     /// Results of the query that were found in the store.
     let resultsFound: Int
 
     fileprivate init(
-        _ documents: [Entry], last: QueryResult?, _ view: ReadView, _ meter: WorkMeter, isToBeKept: Bool,
-        kept: (window: KeptWindow, memory: MemoryReservation)?, resultsFound: Int
+        _ documents: [Entry], last: QueryResult?, _ view: ReadView, _ meter: WorkMeter, isCaching: Bool,
+        cached: (window: CachedWindow, memory: MemoryReservation)?, resultsFound: Int
     ) {
         version = view.version
         self.documents = documents
         self.last = last
         self.view = view
         self.meter = meter
-        self.isToBeKept = isToBeKept
-        self.kept = kept
+        self.isCaching = isCaching
+        self.cached = cached
         self.resultsFound = resultsFound
         sizeBytes = ListenWindow.sizeBytes(of: documents.lazy.map(\.key))
         versions = Dictionary(documents.map { ($0.key, $0.updateVersion) }) { $1 }
     }
 
-    /// What is known already, as of the version of a view.
+    /// A known result, at the version of a view.
     convenience init(
         _ documents: [(key: [UInt8], updateVersion: Int64)], _ view: ReadView, _ memory: MemoryReservation
     ) throws(Status) {
@@ -53,19 +53,19 @@ final class WindowResult: @unchecked Sendable {
         self.init(
             documents.map { Entry(key: $0.key, updateVersion: $0.updateVersion, document: nil) }, last: nil, view,
             meter,
-            isToBeKept: false, kept: nil, resultsFound: 0)
+            isCaching: false, cached: nil, resultsFound: 0)
     }
 
-    /// Of an entry in two tables, besides its key.
+    /// Memory of an entry in two tables, in addition to its key.
     fileprivate static let entryBytes = 192
 
-    /// Results that were looked at for it.
+    /// Results that were examined.
     var workCount: Int { max(resultsFound, documents.count) }
 
-    /// What was found besides, once; nil when there was no room for it.
-    func takeKept() -> (window: KeptWindow, memory: MemoryReservation)? {
-        defer { kept = nil }
-        return kept
+    /// The results for the cache, once; nil when there was no memory for them.
+    func takeCache() -> (window: CachedWindow, memory: MemoryReservation)? {
+        defer { cached = nil }
+        return cached
     }
 
     func document(_ entry: Entry) throws(Status) -> StoredDocument? {
@@ -74,39 +74,39 @@ final class WindowResult: @unchecked Sendable {
     }
 }
 
-/// A query with a limit or an offset that is about to be run, by one thread or another. `@unchecked Sendable`: it is handed
-/// over once.
+/// A prepared run of a query with a limit or an offset, by any one thread. `@unchecked Sendable`: it is handed over
+/// once.
 final class WindowRun: @unchecked Sendable {
     private let live: LiveQuery
     private let view: ReadView
     private let execution: QueryExecution
     private let meter: WorkMeter
-    /// Which of the execution's results are the window.
+    /// The ranks of the execution's results that form the window.
     private let ranks: Range<Int>
-    private let isToBeKept: Bool
-    private var kept: KeptWindow?
-    /// For that.
-    private let keptMemory: MemoryReservation?
+    private let isCaching: Bool
+    private var cached: CachedWindow?
+    /// Memory for `cached`.
+    private let cacheMemory: MemoryReservation?
 
-    /// Documents of so many bytes are held; of most windows all of them.
+    /// The most bytes of documents that are held; most windows fit completely.
     private static let documentBytesMax = 1 << 20
-    /// How much more is reserved at a time for what is kept.
-    private static let keptStepBytes = 16 << 10
+    /// The extra memory of each reservation for the cache.
+    private static let cacheStepBytes = 16 << 10
 
-    /// - Parameter keptMemory: nil when nothing is to be kept.
+    /// - Parameter cacheMemory: nil when the window is not cached.
     init(
-        _ live: LiveQuery, _ view: ReadView, _ memory: MemoryReservation, keptMemory: MemoryReservation?,
+        _ live: LiveQuery, _ view: ReadView, _ memory: MemoryReservation, cacheMemory: MemoryReservation?,
         check: @escaping () throws(Status) -> Void = {}
     ) throws(Status) {
         self.live = live
         self.view = view
-        self.keptMemory = keptMemory
+        self.cacheMemory = cacheMemory
         meter = WorkMeter(memory: memory, check: check)
-        isToBeKept = keptMemory != nil
-        if isToBeKept, let kept = KeptWindow(of: live.query.query) {
-            self.kept = kept
-            ranks = kept.ranks
-            execution = try QueryExecution(live.query.fromFirst(limit: kept.wantedCount), view: view, meter: meter)
+        isCaching = cacheMemory != nil
+        if isCaching, let cached = CachedWindow(of: live.query.query) {
+            self.cached = cached
+            ranks = cached.ranks
+            execution = try QueryExecution(live.query.fromFirst(limit: cached.wantedCount), view: view, meter: meter)
         } else {
             ranks = 0..<Int.max
             execution = try QueryExecution(live.query, view: view, meter: meter)
@@ -115,21 +115,21 @@ final class WindowRun: @unchecked Sendable {
 
     var isLight: Bool { execution.isLight }
 
-    /// - Returns: nil when that is too much work for a loop.
+    /// - Returns: nil when the work is too much for a loop.
     func finish(onLoop: Bool) throws(Status) -> WindowResult? {
         meter.mayPause = onLoop
-        let wanted = kept.map { $0.wantedCount ?? .max }
+        let wanted = cached.map { $0.wantedCount ?? .max }
         var documents: [WindowResult.Entry] = []
         var documentBytes = 0
         var last: QueryResult?
         var count = 0
         var bytesRead = 0
-        // Behind the window as long as there is room to keep what is found.
-        while kept != nil || count < ranks.upperBound, let result = try execution.next() {
+        // Beyond the window as long as memory for the cache is available.
+        while cached != nil || count < ranks.upperBound, let result = try execution.next() {
             let size = result.document.fields.count
             bytesRead += size
             if onLoop, bytesRead > Limits.briefBytesMax { return nil }
-            try keep(result)
+            try cache(result)
             count += 1
             guard ranks.contains(count - 1) else { continue }
             let isHeld = documentBytes + size <= Self.documentBytesMax
@@ -142,25 +142,25 @@ final class WindowRun: @unchecked Sendable {
             last = result
         }
         if meter.isPaused { return nil }
-        kept?.close(isComplete: wanted.map { count < $0 } ?? false)
-        let found = kept.flatMap { window in keptMemory.map { (window: window, memory: $0) } }
+        cached?.close(isComplete: wanted.map { count < $0 } ?? false)
+        let found = cached.flatMap { window in cacheMemory.map { (window: window, memory: $0) } }
         return WindowResult(
-            documents, last: last, view, meter, isToBeKept: isToBeKept, kept: found, resultsFound: count)
+            documents, last: last, view, meter, isCaching: isCaching, cached: found, resultsFound: count)
     }
 
-    /// Notes a result for what is kept, as long as there is room.
-    private func keep(_ result: QueryResult) throws(Status) {
-        guard let sizeBytes = kept?.sizeBytes, let keptMemory else { return }
+    /// Appends a result to the cache, as long as memory is available.
+    private func cache(_ result: QueryResult) throws(Status) {
+        guard let sizeBytes = cached?.sizeBytes, let cacheMemory else { return }
         let position = try live.query.position(of: result)
-        let size = sizeBytes + KeptWindow.size(result.key, position)
+        let size = sizeBytes + CachedWindow.size(result.key, position)
         let hasCapacity =
-            size <= Limits.listenKeptWindowBytesMax
-            && (size <= keptMemory.bytes || keptMemory.resize(to: size + Self.keptStepBytes))
+            size <= Limits.listenCachedWindowBytesMax
+            && (size <= cacheMemory.bytes || cacheMemory.resize(to: size + Self.cacheStepBytes))
         if hasCapacity {
-            kept?.append(result.key, at: position, result.document.updateVersion)
+            cached?.append(result.key, at: position, result.document.updateVersion)
         } else {
-            kept = nil
-            keptMemory.resize(to: 0)
+            cached = nil
+            cacheMemory.resize(to: 0)
         }
     }
 }

@@ -5,29 +5,31 @@ import HearthWire
 
 /// A Write stream that a client can resume on another connection, and its position.
 ///
-/// A client asks for one with the label `hearth-resumable` in its first request. The answer has an id that begins with `hearth-`.
-/// When the connection breaks, the first request on the next one carries this `stream_id` and the `stream_token` of the last
-/// answer that the client has. The server answers it without an id, and the client repeats the writes that have no answer, in
-/// their order. A write that was made is answered as the first time; any other one is made. When the server does not know the
-/// stream, because it belongs to another history or was deleted, the answer has the id of a new one.
+/// A client requests one with the label `hearth-resumable` in its first request. The response has an id that begins
+/// with `hearth-`. When the connection breaks, the first request on the next connection carries this `stream_id` and
+/// the `stream_token` of the last response that the client has. The server responds without an id, and the client
+/// repeats the writes that have no response, in their order. A write that was committed gets the same response as the
+/// first time; any other write is committed. When the server does not know the stream, because it belongs to another
+/// history or was deleted, the response has the id of a new stream.
 ///
-/// The token is the number of commits that were made. With the token of a request the client acknowledges their answers; at most
-/// `Limits.streamAnswersMax` commits may be unacknowledged. A commit that fails has no number: the next request takes it.
+/// The token is the number of commits that were made. With the token of a request the client acknowledges their
+/// responses; at most `Limits.streamAnswersMax` commits may be unacknowledged. A commit that fails has no number: the
+/// next request takes it.
 ///
-/// Source: google.firestore.v1.WriteRequest, which describes `stream_id` and `stream_token` so; Google's service resumes no
-/// streams. The label and the form of the id are ours.
+/// Source: google.firestore.v1.WriteRequest, which describes `stream_id` and `stream_token` this way. Google's service
+/// does not resume streams. The label and the form of the id are Hearth's own.
 struct ResumableStream: Sendable {
     static let label = "hearth-resumable"
     private static let prefix = "hearth-"
 
-    /// What tells it from others: nobody can take the stream of another user, or of another database.
+    /// Identifies the stream. Nobody can take over the stream of another user, or of another database.
     struct Key: Hashable, Sendable {
         var database: DatabaseName
         var owner: [UInt8]
         var name: [UInt8]
     }
 
-    /// `hearth-`, the random name, and the version at which it was opened, in hexadecimal.
+    /// `hearth-`, the random name, and the version at which the stream was opened, in hexadecimal.
     let id: String
     let key: Key
     private let name: [UInt8]
@@ -36,7 +38,7 @@ struct ResumableStream: Sendable {
     /// The number of the last commit that was made.
     private var last: UInt64
 
-    /// A new one.
+    /// A new stream.
     init(owner: Identity, in database: Database) {
         var generator = SystemRandomNumberGenerator()
         let random = [generator.next(), generator.next()].map { Self.hexadecimal($0) }.joined()
@@ -48,8 +50,8 @@ struct ResumableStream: Sendable {
         last = 0
     }
 
-    /// The one that a first request names; nil when it names none.
-    /// - Throws: INVALID_ARGUMENT for the id of no such stream, or without a token.
+    /// The stream that a first request names; nil when it names none.
+    /// - Throws: INVALID_ARGUMENT for an id that is not of such a stream, or for a missing token.
     init?(resuming request: WriteRequest, owner: Identity, in database: DatabaseName) throws(Status) {
         if request.streamId.isEmpty, request.streamToken.isEmpty { return nil }
         guard request.streamId.hasPrefix(Self.prefix) else {
@@ -76,7 +78,7 @@ struct ResumableStream: Sendable {
     var token: [UInt8] { Array(String(last).utf8) }
 
     /// The position of the next commit.
-    /// - Throws: INVALID_ARGUMENT for a token that is not of the stream, RESOURCE_EXHAUSTED when too many commits are
+    /// - Throws: INVALID_ARGUMENT for a token of another stream, RESOURCE_EXHAUSTED when too many commits are
     ///   unacknowledged.
     func position(of request: WriteRequest) throws(Status) -> StreamPosition {
         let acknowledged = try Self.number(request.streamToken)
@@ -96,7 +98,7 @@ struct ResumableStream: Sendable {
 
     mutating func advance() { last += 1 }
 
-    /// Equal for those that share their streams: a user, whatever their token says besides.
+    /// Equal for identities that share their streams: only the user counts, not the other claims of their token.
     private static func bytes(of identity: Identity) -> [UInt8] {
         switch identity {
         case .administrator: [0]
@@ -119,7 +121,7 @@ struct ResumableStream: Sendable {
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
-    /// Nothing for what is not hexadecimal, in lower case: a stream has one id.
+    /// Empty for a string that is not lower-case hexadecimal: a stream has exactly one id.
     private static func bytes(_ string: String) -> [UInt8] {
         let digits = Array(string.utf8)
         guard digits.count % 2 == 0 else { return [] }

@@ -1,10 +1,10 @@
 import HearthModel
 import Synchronization
 
-/// Which connection each stream that can be resumed is on: one at a time. A connection that resumes it waits until the commit that
-/// is under way on the former one is made or has failed, so that it is not made later.
+/// Assigns each resumable stream to one connection at a time. A connection that resumes a stream waits until the commit
+/// on the former connection is made or has failed, so that this commit is not made later.
 ///
-/// At most one waits for each stream: a client has no use for the connection before.
+/// At most one connection waits for each stream: the client no longer uses an earlier waiting one.
 final class ResumableStreams: Sendable {
     private struct Waiting {
         var stream: WriteStream
@@ -22,7 +22,7 @@ final class ResumableStreams: Sendable {
     var count: Int { held.withLock { $0.count } }
 
     /// - Parameters:
-    ///   - granted: called when no other connection has the stream; on any thread, maybe at once.
+    ///   - granted: called when no other connection has the stream; on any thread, maybe immediately.
     ///   - refused: called instead when another connection resumes the stream meanwhile.
     func hold(
         _ key: ResumableStream.Key, _ stream: WriteStream, granted: @escaping @Sendable () -> Void,
@@ -41,7 +41,7 @@ final class ResumableStreams: Sendable {
         if let holder { holder.yieldStream(key) } else { granted() }
     }
 
-    /// The connection neither has the stream any more nor waits for it. Harmless when it does neither.
+    /// The connection releases the stream, or stops waiting for it. Does nothing when it does neither.
     func release(_ key: ResumableStream.Key, _ stream: WriteStream) {
         let next: Waiting? = held.withLock { held in
             if held[key]?.next?.stream === stream { held[key]?.next = nil }

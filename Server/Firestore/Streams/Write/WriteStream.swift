@@ -3,7 +3,7 @@ import HearthModel
 import HearthDocuments
 import HearthWire
 
-/// Refuses every commit.
+/// Rejects every commit.
 private struct RefusingGuard: CommitGuard {
     var status: Status
     func check(_ commit: GuardedCommit) throws(Status) { throw status }
@@ -11,9 +11,9 @@ private struct RefusingGuard: CommitGuard {
 
 /// One Write stream: a handshake, then commits one after the other, each answered in order with a new token.
 ///
-/// A commit that fails ends the stream with its status. What came behind it is dropped; the client sends it again. A stream that
-/// can be resumed (`ResumableStream`) answers what was made before without making it again.
-/// Source: google.firestore.v1.Firestore.Write.
+/// A commit that fails ends the stream with its status. Later requests are dropped; the client sends them again. A
+/// stream that can be resumed (`ResumableStream`) repeats the response to a commit without committing it again. Source:
+/// google.firestore.v1.Firestore.Write.
 ///
 /// `@unchecked Sendable`: belongs to the call's loop.
 package final class WriteStream: @unchecked Sendable {
@@ -21,17 +21,17 @@ package final class WriteStream: @unchecked Sendable {
     private let service: FirestoreService
     private var database: Database?
     private var waiting: WaitingRequests
-    /// A request is being worked on: it is decoded by a worker, its commit is under way, or the database is being opened.
+    /// A request is in progress: a worker decodes it, its commit is under way, or the database is being opened.
     private var isBusy = false
-    /// How the stream ends when everything that came is answered; nil while more may come.
+    /// The status with which the stream ends when all requests are answered; nil while more may arrive.
     private var closing: Status?
-    /// How the stream ends when the commit that is under way is answered. What is behind that isn't begun.
+    /// The status with which the stream ends when the commit under way is answered. Later requests are not begun.
     private var ending: Status?
-    /// Answers of a stream that can't be resumed; each has one more in its token.
+    /// Responses of a stream that cannot be resumed; each token is larger by one.
     private var answers: UInt64 = 0
     private var resumable: ResumableStream?
     private var isOver = false
-    /// The stream is on another connection, and comes to this one when that has ended.
+    /// The stream is on another connection, and moves to this one when that connection has ended.
     private var isWaitingForStream = false
     private var expiry: TokenExpiry?
 
@@ -41,7 +41,7 @@ package final class WriteStream: @unchecked Sendable {
         waiting = WaitingRequests(service.memory.received, for: call.requester)
         call.onMessage = { [self] in receive($0) }
         call.onHalfClose = { [self] in close(.ok) }
-        // What was made before is answered before.
+        // Earlier requests are answered first.
         call.onFault = { [self] in close($0) }
         call.onCancel = { [self] in leave() }
         service.streams.add(call) { [weak self] status in
@@ -57,7 +57,7 @@ package final class WriteStream: @unchecked Sendable {
         }
     }
 
-    /// Nothing will be said until something happens.
+    /// Nothing will be sent until an event happens.
     package var isIdle: Bool { !isBusy && waiting.isEmpty }
 
     private func close(_ status: Status) {
@@ -73,7 +73,7 @@ package final class WriteStream: @unchecked Sendable {
         releaseStream()
     }
 
-    /// Releases the stream for the next connection, when nothing is under way on this one.
+    /// Releases the stream for the next connection, when nothing is in progress on this one.
     private func releaseStream() {
         guard isOver, !isBusy || isWaitingForStream, let resumable else { return }
         self.resumable = nil
@@ -85,7 +85,7 @@ package final class WriteStream: @unchecked Sendable {
         call.onLoop { [self] in
             guard resumable?.key == key else { return }
             if isOver { return releaseStream() }
-            // Not ABORTED, after which a client does not resume it: what was made here may have no answer.
+            // Not ABORTED, after which a client does not resume: commits of this connection may lack a response.
             ending = ending ?? Self.resumedElsewhere
             proceed()
         }
@@ -123,7 +123,7 @@ package final class WriteStream: @unchecked Sendable {
             try waiting.count()
         } catch {
             guard isBusy else { return end(error) }
-            // The commit under way may be made, and is answered first.
+            // The commit under way may still be made, and is answered first.
             waiting.removeAll()
             ending = ending ?? error
         }
@@ -161,7 +161,7 @@ package final class WriteStream: @unchecked Sendable {
         }
     }
 
-    /// Ends what the stream was busy with, and goes on with what waits.
+    /// Ends the current work, and continues with the waiting requests.
     private func goOn(_ body: @escaping @Sendable () throws(Status) -> Void) {
         call.onLoop { [self] in
             isBusy = false
@@ -191,7 +191,7 @@ package final class WriteStream: @unchecked Sendable {
         }
         let name = try DatabaseName(parsing: request.database)
         let earlier = try ResumableStream(resuming: request, owner: call.identity, in: name)
-        // What comes meanwhile waits as behind a commit.
+        // Requests wait meanwhile as behind a commit.
         guard
             let opened = try service.database(
                 name, for: call,
@@ -237,7 +237,7 @@ package final class WriteStream: @unchecked Sendable {
         }
     }
 
-    /// Begins a stream that can be resumed.
+    /// Begins a resumable stream.
     private func beginResumable(in opened: Database) {
         let new = ResumableStream(owner: call.identity, in: opened)
         resumable = new
@@ -259,7 +259,7 @@ package final class WriteStream: @unchecked Sendable {
         if !request.database.isEmpty, try DatabaseName(parsing: request.database) != database.name {
             throw .invalidArgument("A Write stream is of one database, \(database.name).")
         }
-        // Clients take every answer behind the first for that to a commit.
+        // Clients take every response after the first one for the response to a commit.
         if request.writes.isEmpty {
             let readTime = try database.view().readTime
             return goOn { [self] in answer(streamID: "", [], readTime) }
@@ -271,7 +271,7 @@ package final class WriteStream: @unchecked Sendable {
             commitGuard = try service.access.commitGuard(call.identity, database.name)
         } catch {
             if resumable == nil { throw error }
-            // What was made while it was allowed is answered as then.
+            // A commit that was made while it was allowed gets the same response.
             commitGuard = RefusingGuard(status: error)
         }
         let position = try resumable?.position(of: request)

@@ -2,46 +2,47 @@ import HearthHost
 import HearthModel
 import HearthDocuments
 
-/// The results of a query with a limit or an offset, from the first one on and some behind the last, in order: what a change
-/// does to the window is worked out from it, without a look into an index.
+/// Cached results of a query with a limit or an offset, in order: all results from the first one, and some behind the
+/// window. The effect of a change on the window is computed from them, without reading an index.
 ///
-/// The order is that of `NormalizedQuery.position`, in which no two documents stand at the same position. A change costs a
+/// The order is that of `NormalizedQuery.position`, in which no two documents have the same position. A change costs a
 /// look-up and a part of a chunk, however long the window is.
-struct KeptWindow {
+struct CachedWindow {
     private struct Entry: Sendable {
         var position: [UInt8]
         var key: [UInt8]
     }
 
-    /// What a change of a document did.
+    /// The effect of a document's change.
     enum Effect: Equatable {
-        /// Everything that came, left or changed in the window is among these keys.
+        /// Contains the key of every document that entered, left or changed in the window.
         case seen([[UInt8]])
-        /// What is kept doesn't reach to the end of the window any more.
+        /// The cached results no longer reach the end of the window.
         case exhausted
     }
 
-    /// The ranks of the window.
+    /// The ranks of the window's results.
     let ranks: Range<Int>
-    /// Nothing of the result lies behind the last entry.
+    /// The query has no results behind the last entry.
     private(set) var isComplete: Bool
-    /// Beyond it the last are let go.
+    /// Entries beyond this count are dropped from the end.
     private let countMax: Int
     private var entries = SortedChunks<Entry>([]) { UTF8Order.compare($0.position, $1.position) < 0 }
     private var known: [[UInt8]: (position: [UInt8], updateVersion: Int64)] = [:]
-    /// About what it takes.
+    /// Approximate memory.
     private(set) var sizeBytes = 0
 
-    /// Of an entry, besides the bytes of its key and its position.
+    /// Memory of an entry, in addition to the bytes of its key and its position.
     private static let entryBytes = 192
-    /// A window behind more results isn't kept: they would have to be, too.
+    /// A window with a larger offset is not cached, because the results before it would be cached too.
     static let offsetMax = 1000
 
-    /// Results behind a window that are kept, so that one that leaves seldom costs a query: in proportion to what that costs.
+    /// The number of results to cache behind a window. A document that leaves the window then seldom costs a query.
+    /// Proportional to the cost of that query.
     private static func surplus(_ limit: Int) -> Int { max(8, limit / 2) }
 
-    /// Of no results so far.
-    /// - Returns: nil when they aren't to be kept.
+    /// An empty cache.
+    /// - Returns: nil when the window must not be cached.
     init?(of query: Query) {
         guard query.offset <= Self.offsetMax else { return nil }
         isComplete = false
@@ -51,8 +52,8 @@ struct KeptWindow {
             return
         }
         let (end, overflow) = query.offset.addingReportingOverflow(limit)
-        // More than any memory has room for.
-        guard !overflow, end < Limits.listenKeptWindowBytesMax / Self.entryBytes else { return nil }
+        // More than fits in any memory.
+        guard !overflow, end < Limits.listenCachedWindowBytesMax / Self.entryBytes else { return nil }
         ranks = query.offset..<end
         countMax = end + 2 * Self.surplus(limit)
     }
@@ -61,7 +62,7 @@ struct KeptWindow {
     /// For tests that count work.
     var steps: Int { entries.steps }
 
-    /// Up to how many results are to be appended.
+    /// The number of results to append; nil for no limit.
     var wantedCount: Int? {
         ranks.upperBound == .max ? nil : ranks.upperBound + Self.surplus(ranks.count)
     }
@@ -73,17 +74,17 @@ struct KeptWindow {
         insert(key, at: position, updateVersion)
     }
 
-    /// No more are appended.
+    /// Ends the appending.
     /// - Parameter isComplete: the query has no other results.
     mutating func close(isComplete: Bool) { self.isComplete = isComplete }
 
-    /// The update version of a document that stands in the window.
+    /// The update version of a document in the window.
     mutating func updateVersion(of key: [UInt8]) -> Int64? {
         guard let (position, updateVersion) = known[key] else { return nil }
         return ranks.contains(rank(of: position)) ? updateVersion : nil
     }
 
-    /// Those in the window, in order.
+    /// Iterates over the window in order.
     mutating func forEach(_ body: ([UInt8], Int64) throws(Status) -> Void) throws(Status) {
         var keys: [[UInt8]] = []
         keys.reserveCapacity(max(0, min(ranks.upperBound, count) - ranks.lowerBound))
@@ -95,8 +96,8 @@ struct KeptWindow {
 
     // MARK: Changes
 
-    /// Works in what a commit made of a document.
-    /// - Parameter position: nil when it isn't among the results any more.
+    /// Applies a document's change.
+    /// - Parameter position: nil when the document is no longer a result.
     mutating func change(_ key: [UInt8], to position: [UInt8]?, _ updateVersion: Int64) -> Effect {
         var seen: [[UInt8]] = []
         if let old = known[key]?.position {
@@ -106,7 +107,7 @@ struct KeptWindow {
                 return .seen(ranks.contains(rank) ? [key] : [])
             }
             remove(key, at: old)
-            // Those behind it move up: one leaves at the beginning, one enters at the end.
+            // Later documents move up: one leaves the window at the start, one enters at the end.
             if rank < ranks.lowerBound {
                 see(ranks.lowerBound - 1, &seen)
             } else if rank < ranks.upperBound {
@@ -117,7 +118,7 @@ struct KeptWindow {
         if let position, isWithinReach(position) {
             let rank = rank(of: position)
             insert(key, at: position, updateVersion)
-            // Those behind it move down.
+            // Later documents move down.
             if rank < ranks.lowerBound {
                 see(ranks.lowerBound, &seen)
             } else if rank < ranks.upperBound {
@@ -132,7 +133,8 @@ struct KeptWindow {
         return count < ranks.upperBound && !isComplete ? .exhausted : .seen(seen)
     }
 
-    /// Whether what lies at a position is known: behind the last entry it is only when there is nothing else.
+    /// Whether the cache covers a position. It covers positions behind the last entry only when the query has no other
+    /// results.
     private func isWithinReach(_ position: [UInt8]) -> Bool {
         if isComplete { return true }
         guard let last = entries.last else { return false }

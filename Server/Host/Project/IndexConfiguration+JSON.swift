@@ -3,7 +3,7 @@ import HearthDocuments
 import HearthWire
 
 extension IndexConfiguration {
-    /// The file's text, in the layout of the Firebase tools.
+    /// The file's contents, in the layout of the Firebase tools.
     package func json() -> [UInt8] {
         var string = IndentedJSON()
         string.open("{")
@@ -77,7 +77,7 @@ extension IndexConfiguration {
     }
 }
 
-/// JSON for people: a member a line, two spaces a level.
+/// JSON for people: one member per line, two spaces per level.
 private struct IndentedJSON {
     var writer = JSONWriter()
     private var depth = 0

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HearthHost
 
-@Suite struct ConfigurationTextTests {
+@Suite struct ConfigurationValueTests {
     private func message(_ string: String, _ body: (ConfigurationValue) throws(Status) -> Void = { _ in }) -> String? {
         do throws(Status) {
             try body(try ConfigurationValue(parsing: Array(string.utf8), file: "f.json"))
@@ -25,8 +25,8 @@ import Testing
         #expect(try value.member("b")?.integer(0...9) == 1)
     }
 
-    @Test func brokenTextNamesLineAndColumn() {
-        let cases: [(string: String, place: String)] = [
+    @Test func invalidJSONReportsLineAndColumn() {
+        let cases: [(string: String, location: String)] = [
             ("{\"a\" 1}", "f.json:1:6"),
             ("{\n  \"a\": 1,\n  \"b\": }", "f.json:3:8"),
             ("{\"ü\": x}", "f.json:1:7"),
@@ -35,18 +35,18 @@ import Testing
             ("{} {}", "f.json:1:4"),
             ("/* never closed", "f.json:1:1"),
         ]
-        for (string, place) in cases {
+        for (string, location) in cases {
             let message = message(string)
-            #expect(message?.hasPrefix(place + ": ") == true, "\(string): \(message ?? "no complaint")")
+            #expect(message?.hasPrefix(location + ": ") == true, "\(string): \(message ?? "no error")")
         }
     }
 
-    @Test func complaintsNameTheMember() {
+    @Test func errorsNameTheMember() {
         let string = "{\n \"a\": [ {\"b\": \"x\"} ] }"
-        let complaint = message(string) { value throws(Status) in
+        let failure = message(string) { value throws(Status) in
             _ = try value.member("a")?.elements()[0].member("b")?.integer(1...2)
         }
-        #expect(complaint == "f.json:2:15: a[0].b: Expected a number, found a string.")
+        #expect(failure == "f.json:2:15: a[0].b: Expected a number, found a string.")
     }
 
     @Test func nullIsAbsent() throws {
@@ -55,7 +55,7 @@ import Testing
         #expect(member == nil)
     }
 
-    @Test func spellingFindsWhatWasMeant() {
+    @Test func spellingSuggestsTheNearestName() {
         let known = ["port", "host", "data", "tlsCert"]
         let cases: [(String, String?)] = [
             ("prot", "port"), ("hosts", "host"), ("tlscert", "tlsCert"), ("zzz", nil), ("", nil),

@@ -23,9 +23,9 @@ struct WindowRandom: RandomNumberGenerator {
     mutating func next(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 }
 
-/// What is kept of a window against an array that is sorted anew for each look.
-@Suite("A window that is kept")
-struct KeptWindowTests {
+/// Compares a cached window with an array that is sorted again for each comparison.
+@Suite("A cached window")
+struct CachedWindowTests {
     private struct Row {
         var order: UInt8
         var version: Int64
@@ -40,7 +40,7 @@ struct KeptWindowTests {
             offset: offset, limit: limit)
     }
 
-    /// Everything that matches, in order.
+    /// All matching documents, in order.
     private static func sorted(_ rows: [Int: Row]) -> [(key: [UInt8], version: Int64, position: [UInt8])] {
         rows.map { (key($0.key), $0.value.version, position($0.key, $0.value.order)) }
             .sorted { UTF8Order.compare($0.position, $1.position) < 0 }
@@ -52,8 +52,8 @@ struct KeptWindowTests {
         return Dictionary(uniqueKeysWithValues: sorted[inside].map { ($0.key, $0.version) })
     }
 
-    private static func found(_ rows: [Int: Row], limit: Int?, offset: Int) throws -> KeptWindow {
-        var window = try #require(KeptWindow(of: query(limit: limit, offset: offset)))
+    private static func found(_ rows: [Int: Row], limit: Int?, offset: Int) throws -> CachedWindow {
+        var window = try #require(CachedWindow(of: query(limit: limit, offset: offset)))
         let sorted = sorted(rows)
         let wanted = window.wantedCount ?? .max
         for row in sorted.prefix(wanted) { window.append(row.key, at: row.position, row.version) }
@@ -61,7 +61,9 @@ struct KeptWindowTests {
         return window
     }
 
-    @Test("is what sorting gives after any change, or says that it isn't", arguments: 1...40 as ClosedRange<UInt64>)
+    @Test(
+        "equals the sorted results after any change, or reports that it is exhausted",
+        arguments: 1...40 as ClosedRange<UInt64>)
     func property(seed: UInt64) throws {
         var random = WindowRandom(seed)
         // Few order values, so that many are equal.
@@ -80,7 +82,7 @@ struct KeptWindowTests {
         for step in 0..<(ids == 1000 ? 200 : 800) {
             version += 1
             let id = random.next(ids)
-            // For a while more come than leave, then the other way round.
+            // First more documents enter than leave, then more leave than enter.
             if random.next(4) < (step / 80 % 2 == 0 ? 3 : 1) {
                 rows[id] = Row(
                     order: random.next(3) == 0 ? rows[id]?.order ?? 1 : UInt8(random.next(8)), version: version)
@@ -99,7 +101,7 @@ struct KeptWindowTests {
             for key in Set(before.keys).union(after.keys) where before[key] != after[key] {
                 #expect(seen.contains(key), "seed \(seed), step \(step)")
             }
-            // No more than the document and one at each end.
+            // At most the document and one at each end.
             #expect(keys.count <= 6)
             for key in seen { #expect(window.updateVersion(of: key) == after[key], "seed \(seed), step \(step)") }
             if step % 50 == 0 {
@@ -108,13 +110,13 @@ struct KeptWindowTests {
                 #expect(found.map(\.key) == found.map(\.key).filter { after[$0] != nil })
                 #expect(Dictionary(uniqueKeysWithValues: found) == after, "seed \(seed), step \(step)")
                 let sizes = Self.sorted(rows).prefix(window.count).reduce(0) {
-                    $0 + KeptWindow.size($1.key, $1.position)
+                    $0 + CachedWindow.size($1.key, $1.position)
                 }
                 #expect(window.sizeBytes == sizes, "seed \(seed), step \(step)")
             }
             before = after
         }
-        // A window that is found again has some in reserve.
+        // A window that is found again has results behind it.
         #expect(refills < 300)
     }
 
@@ -133,14 +135,14 @@ struct KeptWindowTests {
             }
             counts.append(window.steps - before)
         }
-        // A part of a chunk of 512, a few times.
+        // A part of a chunk of 512 elements, a few times.
         #expect(counts.allSatisfy { $0 < 200 * 4 * 512 })
         #expect(counts[2] < 3 * counts[1])
     }
 
-    @Test("isn't kept where that takes too much", arguments: [(1 << 20, 0), (10, 5000), (Int.max, 1)])
+    @Test("is not cached when it needs too much memory", arguments: [(1 << 20, 0), (10, 5000), (Int.max, 1)])
     func bounds(limit: Int, offset: Int) {
-        #expect(KeptWindow(of: Self.query(limit: limit, offset: offset)) == nil)
+        #expect(CachedWindow(of: Self.query(limit: limit, offset: offset)) == nil)
     }
 }
 
@@ -170,7 +172,7 @@ struct SeenChangesTests {
             #expect(Set(found) == Set(all.filter { $0.version > since }.map(\.key)), "seed \(seed)")
             #expect(Set(found).count == found.count)
         }
-        // The latest are always known.
+        // The latest changes are always known.
         #expect(seen.keys(after: version) != nil)
     }
 }

@@ -9,12 +9,12 @@ import Testing
 
 @testable import HearthFirestoreServer
 
-/// What one turn of an event loop does, counted in work.
-@Suite("One turn of a loop")
-struct LoopTurnTests {
+/// The work of one tick of an event loop, counted in steps.
+@Suite("One tick of a loop")
+struct LoopTickTests {
     // MARK: Commits and targets
 
-    @Test("shows a change to some thousand queries and targets, however many there are")
+    @Test("matches a change with some thousand queries and targets, however many exist")
     func matching() async throws {
         let harness = try ListenHarness()
         let client = await harness.client(connection: 1)
@@ -28,7 +28,7 @@ struct LoopTurnTests {
         try await harness.database.put("c/d", ["z": .integer(1)])
         await until { client.shown.count == count }
         let (most, all) = await harness.onLoop {
-            (client.stream?.listeners?.matchingStepsOfTurnMax ?? 0, client.stream?.listeners?.matchingSteps ?? 0)
+            (client.stream?.listeners?.matchingStepsOfTickMax ?? 0, client.stream?.listeners?.matchingSteps ?? 0)
         }
         // A query, its target, and the end.
         #expect(all == 2 * count + 1)
@@ -37,7 +37,7 @@ struct LoopTurnTests {
         harness.stop()
     }
 
-    @Test("notes nothing for a target that is removed while a change is on its way")
+    @Test("notes nothing for a target that is removed while a change is being matched")
     func removedMeanwhile() async throws {
         let harness = try ListenHarness()
         let client = await harness.client(connection: 1)
@@ -83,7 +83,7 @@ struct LoopTurnTests {
         return (0..<count).map { String($0 * 7919 % 100_003) }.sorted { UTF8Order.compare($0, $1) < 0 }
     }
 
-    @Test("gathers a few documents whose order the index does not know, and leaves the others to a worker")
+    @Test("reads a few documents that the index does not order, and leaves the others to a worker")
     func groups() async throws {
         let registry = DatabaseRegistry(provider: MemoryStoreProvider())
         let database = try registry.database(Self.root.database)
@@ -111,7 +111,7 @@ struct LoopTurnTests {
         registry.close()
     }
 
-    @Test("answers the same when a query goes over to a worker")
+    @Test("returns the same results when a worker takes over a query")
     func goesOver() async throws {
         let bench = try StreamBench()
         let expected = try await alike(300, bench.database)
@@ -132,7 +132,7 @@ struct LoopTurnTests {
 
     // MARK: Messages
 
-    /// Each message takes three milliseconds of a clock of its own.
+    /// Each message takes three milliseconds of its own clock.
     private final class SlowSource: MessageSource {
         var now = MonotonicTime(nanoseconds: 0)
         var rest = 100
@@ -151,7 +151,7 @@ struct LoopTurnTests {
         }
     }
 
-    @Test("makes messages for some milliseconds, whatever each of them costs")
+    @Test("creates messages for some milliseconds, whatever each of them costs")
     func messages() async throws {
         let bench = try StreamBench()
         let call = TestCall(bench.loop, format: .protobuf)
@@ -161,7 +161,7 @@ struct LoopTurnTests {
             MessageStream(
                 source, to: call, pool: bench.service.pool, reads: bench.service.longReads, now: { source.now }
             ).start()
-            // Within one turn.
+            // Within one tick.
             most.withLock { $0 = call.messages.count }
         }
         #expect(most.withLock { $0 } == 2)
@@ -171,7 +171,7 @@ struct LoopTurnTests {
 
     // MARK: BatchGetDocuments
 
-    /// Rules ask for the time once for each document.
+    /// Rules read the time once for each document.
     private final class LoopClock: Clock {
         private let system = SystemClock()
         let loop = Mutex<EventLoop?>(nil)
@@ -187,7 +187,7 @@ struct LoopTurnTests {
         func monotonicNanoseconds() -> UInt64 { system.monotonicNanoseconds() }
     }
 
-    @Test("judges and looks up some names; more are for a worker", arguments: [10, 256, 257, 3000])
+    @Test("judges and reads some names; more are for a worker", arguments: [10, 256, 257, 3000])
     func batchGet(count: Int) async throws {
         let clock = LoopClock()
         let bench = try StreamBench(
@@ -214,7 +214,7 @@ struct LoopTurnTests {
             #expect(clock.asked.load(ordering: .relaxed) - asked == request.documents.count)
             #expect(clock.askedOnLoop.load(ordering: .relaxed) - askedOnLoop <= 257)
             if code != .ok { continue }
-            // What is found comes in the order asked for, then what is missing.
+            // Found documents come in the order of the request, then the missing ones.
             let answers = try call.messages.map { message throws(Status) in
                 try BatchGetDocumentsResponse(json: message, at: "")
             }
@@ -225,7 +225,7 @@ struct LoopTurnTests {
         }
     }
 
-    @Test("of many names in a transaction that may not read them leaves no transaction")
+    @Test("a denied read of many names leaves no transaction")
     func batchGetRefused() async throws {
         let bench = try StreamBench(
             rules: """
@@ -256,6 +256,6 @@ struct LoopTurnTests {
 }
 
 extension ListenClient {
-    /// Targets that documents were sent for.
+    /// Targets with sent documents.
     fileprivate var shown: [Int32] { responses.compactMap(\.documentChange).flatMap(\.targetIds) }
 }

@@ -64,7 +64,7 @@ extension IdentityConfiguration {
         return try value.string()
     }
 
-    /// Says where in the configuration a key is that can't be used.
+    /// Adds the location in the configuration to the error of an unusable key.
     private static func located<Result>(
         _ entry: ConfigurationValue, _ body: () throws(Status) -> Result
     ) throws(Status) -> Result {
@@ -75,13 +75,13 @@ extension IdentityConfiguration {
         }
     }
 
-    /// - Throws: FAILED_PRECONDITION when there is no such file.
+    /// - Throws: FAILED_PRECONDITION when the file does not exist.
     package static func bytes(_ path: String) throws(Status) -> [UInt8] {
         guard let bytes = try TextFile.read(path) else { throw .failedPrecondition("\(path) is not there.") }
         return bytes
     }
 
-    /// A file's content without the line's end that editors leave.
+    /// A file's content without the line end that editors add.
     package static func secret(_ path: String) throws(Status) -> [UInt8] {
         var bytes = try bytes(path)
         while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { bytes.removeLast() }

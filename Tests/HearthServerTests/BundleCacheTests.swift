@@ -9,8 +9,8 @@ import Testing
 @testable import HearthHost
 @testable import HearthFirestoreServer
 
-/// When a bundle is made anew, and when the kept one is sent.
-@Suite struct BundleKeeperTests {
+/// When a bundle is built again, and when the cached one is sent.
+@Suite struct BundleCacheTests {
     private final class MovedClock: Clock {
         private let nanoseconds = Atomic<UInt64>(1_000_000_000_000)
 
@@ -22,14 +22,14 @@ import Testing
     private final class Bench: Sendable {
         let clock = MovedClock()
         let registry = DatabaseRegistry(provider: MemoryStoreProvider())
-        let keeper: BundleCache
+        let cache: BundleCache
 
         init() {
-            keeper = BundleCache(folder: SpillFile.temporaryFolder, requireIndexes: false, clock: clock)
+            cache = BundleCache(folder: SpillFile.temporaryFolder, requireIndexes: false, clock: clock)
         }
 
         deinit {
-            keeper.stop()
+            cache.stop()
             registry.close()
         }
 
@@ -46,12 +46,12 @@ import Testing
         func bundle(_ definition: BundleDefinition) async throws -> BundleCache.Answer {
             let database = try database
             return try await withCheckedContinuation { continuation in
-                keeper.bundle(definition, database, for: .server) { continuation.resume(returning: $0) }
+                cache.bundle(definition, database, for: .server) { continuation.resume(returning: $0) }
             }.get()
         }
     }
 
-    @Test func itFollowsTheDataWhenItHasNoAge() async throws {
+    @Test func itFollowsTheDataWithoutAMaximumAge() async throws {
         let bench = Bench()
         let definition = try bench.definition()
         try await bench.database.put("c/a", ["n": .integer(1)])
@@ -67,7 +67,7 @@ import Testing
         #expect(changed.made.digest != first.made.digest)
     }
 
-    @Test func withinItsAgeItIsKeptWhateverHappens() async throws {
+    @Test func withinItsMaximumAgeTheCachedBundleIsSent() async throws {
         let bench = Bench()
         let definition = try bench.definition(#","maxAge":60"#)
         try await bench.database.put("c/a", ["n": .integer(1)])
@@ -76,19 +76,19 @@ import Testing
         _ = try await bench.bundle(definition)
         try await bench.database.put("c/b", ["n": .integer(1)])
         bench.clock.pass(seconds: 30)
-        let kept = try await bench.bundle(definition)
-        #expect(kept.made.plain === first.made.plain)
-        // It was seen to be up to date thirty seconds ago.
-        #expect(kept.ageSeconds == 30)
+        let cached = try await bench.bundle(definition)
+        #expect(cached.made.plain === first.made.plain)
+        // It was found to be up to date thirty seconds ago.
+        #expect(cached.ageSeconds == 30)
         bench.clock.pass(seconds: 10)
         #expect(try await bench.bundle(definition).made.metadata.totalDocuments == 2)
     }
 
-    @Test func itIsMadeAnewBeforeItsReadTimeIsTooOld() async throws {
+    @Test func itIsBuiltAgainBeforeItsReadTimeIsTooOld() async throws {
         let bench = Bench()
         let definition = try bench.definition()
         let first = try await bench.bundle(definition)
-        bench.clock.pass(seconds: UInt64(Limits.bundleKeptSecondsMax) - 1)
+        bench.clock.pass(seconds: UInt64(Limits.bundleCacheSecondsMax) - 1)
         #expect(try await bench.bundle(definition).made.plain === first.made.plain)
         bench.clock.pass(seconds: 1)
         #expect(try await bench.bundle(definition).made.plain !== first.made.plain)
@@ -104,16 +104,16 @@ import Testing
         #expect(three.made.metadata.id == "y")
     }
 
-    @Test func onlySoManyAreKept() async throws {
+    @Test func theCacheIsBounded() async throws {
         let bench = Bench()
         let first = try await bench.bundle(try bench.definition(id: "0"))
         bench.clock.pass(seconds: 1)
-        for number in 1...Limits.bundlesKeptMax { _ = try await bench.bundle(try bench.definition(id: "\(number)")) }
-        // The first one had not been asked for again.
+        for number in 1...Limits.bundlesCachedMax { _ = try await bench.bundle(try bench.definition(id: "\(number)")) }
+        // The first one was not requested again.
         #expect(try await bench.bundle(try bench.definition(id: "0")).made.plain !== first.made.plain)
     }
 
-    @Test func manyAtATimeWaitForTheirTurn() async throws {
+    @Test func concurrentBuildsWait() async throws {
         let bench = Bench()
         try await bench.database.put("c/a", ["n": .integer(1)])
         let answers = try await withThrowingTaskGroup(of: BundleCache.Answer.self) { group in
@@ -129,7 +129,7 @@ import Testing
         #expect(Set(answers.map { ObjectIdentifier($0.made.plain) }).count == 20)
     }
 
-    @Test func whoAsksAfterACommitSeesItAlsoWhileAnEarlierStateIsMade() async throws {
+    @Test func aRequestAfterACommitSeesItAlsoDuringAnEarlierBuild() async throws {
         let bench = Bench()
         let definition = try bench.definition()
         for number in 1...100 {
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func failuresAreNotKept() async throws {
+    @Test func failuresAreNotCached() async throws {
         let bench = Bench()
         let foreign = "projects/other/databases/(default)/documents/a/b"
         try await bench.database.put("c/a", ["r": .reference(foreign)])

@@ -4,12 +4,12 @@ import HearthEngine
 import HearthDocuments
 import HearthWire
 
-/// Makes bundles from databases.
-package enum BundleMaking {
-    /// Reads everything that a definition names in one view and adds it to a builder.
+/// Builds bundles from databases.
+package enum BundleBuilding {
+    /// Reads all documents of a definition in one view and adds them to a builder.
     /// - Parameters:
-    ///   - requireIndexes: refuse queries whose index isn't defined.
-    ///   - check: asked now and then; throws to end the work.
+    ///   - requireIndexes: fail for queries whose index is not defined.
+    ///   - check: called regularly; throws to end the work.
     package static func collect<Spool: BundleSpool>(
         _ definition: BundleDefinition, from view: ReadView, into builder: inout BundleBuilder<Spool>,
         requireIndexes: Bool = false, check: @escaping () throws(Status) -> Void = {}
@@ -31,7 +31,7 @@ package enum BundleMaking {
             let execution = try QueryExecution(
                 normalized, view: view, meter: WorkMeter(check: check), requireIndexes: requireIndexes)
             var names = DocumentNames(query.parent.database)
-            // The last results come in reverse; a limit bounds them.
+            // The last results arrive in reverse order; their number is limited.
             var reversed: [EncodedDocument] = []
             while let result = try execution.next() {
                 try check()
@@ -49,21 +49,21 @@ package enum BundleMaking {
     }
 }
 
-/// Bundles made in a data folder that no server uses.
+/// Builds a bundle from a data folder that no server uses.
 extension BundleDefinition {
-    /// - Throws: NOT_FOUND when there is no such database; as the service for queries.
+    /// - Throws: NOT_FOUND when the database does not exist; for queries the same errors as the service.
     package func collect<Spool: BundleSpool>(
         from store: any Store, into builder: inout BundleBuilder<Spool>
     ) throws(Status) {
         let database = try Database(name: database, store: store)
         defer { database.close() }
-        // The view goes before the database does.
+        // The view must end before the database does.
         try collect(in: database, into: &builder)
     }
 
     private func collect<Spool: BundleSpool>(
         in database: Database, into builder: inout BundleBuilder<Spool>
     ) throws(Status) {
-        try BundleMaking.collect(self, from: try database.view(), into: &builder)
+        try BundleBuilding.collect(self, from: try database.view(), into: &builder)
     }
 }

@@ -1,10 +1,10 @@
 import HearthModel
 import HearthWire
 
-/// A JSON text that a person wrote: `hearth.json`, `firebase.json`, `firestore.indexes.json`.
+/// A JSON file written by a person: `hearth.json`, `firebase.json`, `firestore.indexes.json`.
 ///
-/// Each value knows where it stands, so that a complaint names the file, the line and the member. Comments (`//` and
-/// `/* */`) are allowed, because the Firebase tools write them into the files that they make.
+/// Each value knows its position, so that an error names the file, the line and the member. Comments (`//` and `/* */`)
+/// are allowed, because the Firebase tools write them into the files that they create.
 package struct ConfigurationValue: Sendable {
     package struct Member: Sendable {
         package var name: String
@@ -33,14 +33,14 @@ package struct ConfigurationValue: Sendable {
     }
 
     package var content: Content
-    /// The file's name as it was given.
+    /// The file's name as passed by the caller.
     let file: String
-    /// `indexes[0].fields[1].order`; empty for the whole text.
+    /// `indexes[0].fields[1].order`; empty for the root.
     let path: String
     let line: Int
     let column: Int
 
-    /// - Throws: INVALID_ARGUMENT with file, line and column where the text isn't JSON.
+    /// - Throws: INVALID_ARGUMENT with file, line and column where the file is not JSON.
     package init(parsing string: [UInt8], file: String) throws(Status) {
         let bytes = Self.withoutComments(string)
         var result: Result<ConfigurationValue, Status>?
@@ -64,7 +64,7 @@ package struct ConfigurationValue: Sendable {
         self.column = column
     }
 
-    /// Comments become spaces, so that positions stay what they are.
+    /// Comments become spaces, so that positions do not change.
     private static func withoutComments(_ string: [UInt8]) -> [UInt8] {
         let slash = UInt8(ascii: "/")
         let star = UInt8(ascii: "*")
@@ -85,10 +85,10 @@ package struct ConfigurationValue: Sendable {
             } else if byte == slash, index + 1 < result.count, result[index + 1] == star {
                 var end = index + 2
                 while end + 1 < result.count, !(result[end] == star && result[end + 1] == slash) { end += 1 }
-                // One that is never closed is left for the parser to complain about.
+                // The parser reports a comment that is never closed.
                 guard end + 1 < result.count else { return result }
-                for place in index...(end + 1) where result[place] != UInt8(ascii: "\n") {
-                    result[place] = UInt8(ascii: " ")
+                for offset in index...(end + 1) where result[offset] != UInt8(ascii: "\n") {
+                    result[offset] = UInt8(ascii: " ")
                 }
                 index = end + 1
             }
@@ -99,7 +99,7 @@ package struct ConfigurationValue: Sendable {
 
     // MARK: Taking values
 
-    /// A complaint about this value.
+    /// An error about this value.
     package func failure(_ reason: String) -> Status {
         .invalidArgument("\(file):\(line):\(column): \(path.isEmpty ? "" : path + ": ")\(reason)")
     }
@@ -142,7 +142,7 @@ package struct ConfigurationValue: Sendable {
     }
 }
 
-/// Builds the tree, and keeps the path to where it is.
+/// Builds the tree, and tracks the path to the current value.
 private struct ConfigurationParser {
     private var reader: JSONReader
     private let file: String
@@ -152,7 +152,7 @@ private struct ConfigurationParser {
         do throws(Status) {
             reader = try JSONReader(bytes)
         } catch {
-            throw .invalidArgument("\(file): The text is not valid UTF-8.")
+            throw .invalidArgument("\(file): The file is not valid UTF-8.")
         }
     }
 
@@ -162,7 +162,7 @@ private struct ConfigurationParser {
             try reader.endDocument()
             return value
         } catch {
-            let (line, column) = place(reader.position)
+            let (line, column) = location(of: reader.position)
             let isEnd = reader.position >= reader.bytes.count
             throw .invalidArgument(
                 "\(file):\(line):\(column): This is not valid JSON: \(isEnd ? "the string ends too early" : "unexpected string here")."
@@ -170,7 +170,7 @@ private struct ConfigurationParser {
         }
     }
 
-    private func place(_ position: Int) -> (line: Int, column: Int) {
+    private func location(of position: Int) -> (line: Int, column: Int) {
         let before = reader.bytes[..<min(position, reader.bytes.count)]
         let line = before.reduce(1) { $1 == UInt8(ascii: "\n") ? $0 + 1 : $0 }
         let start = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
@@ -180,7 +180,7 @@ private struct ConfigurationParser {
 
     private mutating func value(_ path: String) throws(Status) -> ConfigurationValue {
         let byte = reader.peek()
-        let (line, column) = place(reader.position)
+        let (line, column) = location(of: reader.position)
         return ConfigurationValue(
             content: try content(byte, path), file: file, path: path, line: line, column: column)
     }
