@@ -2,18 +2,18 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// Looks whether everything that is stored agrees: for tools, and after crashes. Reads everything once.
+/// Checks whether all stored data is consistent: for tools, and after crashes. Reads everything once.
 package struct TreeIntegrityCheck {
     private let view: TreeView
     private let max: Int
     private var findings: [String] = []
 
-    /// The last leaf and the last priority of an inner node that the walk came to.
+    /// The last leaf and the last priority of an inner node in the walk.
     private var leaf: [UInt8] = []
     private var inner: [UInt8] = []
     private var priorities = 0
     private var strings = 0
-    /// By the index's position: the last child, and how many there were.
+    /// By the index's position: the last child, and the number of children.
     private var children: [(last: [UInt8], count: Int)]
     private let indexes: [TreeIndex]
 
@@ -24,7 +24,7 @@ package struct TreeIntegrityCheck {
         children = Array(repeating: ([], 0), count: indexes.count)
     }
 
-    /// - Returns: what is wrong, at most `max` sentences; empty when all is well.
+    /// - Returns: the errors, at most `max` sentences; empty when there are none.
     package static func run(_ view: TreeView, max: Int) throws(Status) -> [String] {
         var check = TreeIntegrityCheck(view, max: max)
         try check.walk()
@@ -47,7 +47,7 @@ package struct TreeIntegrityCheck {
         if !inner.isEmpty { find("A node without children has a priority", inner) }
     }
 
-    /// Where the keys of a place end; nil when it is none.
+    /// The ends of a location's keys; nil when the bytes are no location.
     private func ends(of place: [UInt8]) -> [Int]? {
         var ends: [Int] = []
         var position = 1
@@ -92,7 +92,7 @@ package struct TreeIntegrityCheck {
         if try view.snapshot.get(.entries, entry) == nil { find("A priority has no entry", place) }
     }
 
-    /// At the first record of each child that an index has.
+    /// Is called at the first record of each child that an index has.
     private mutating func checkIndex(
         _ position: Int, _ index: TreeIndex, _ place: [UInt8], _ ends: [Int]
     ) throws(Status) {
@@ -114,7 +114,7 @@ package struct TreeIntegrityCheck {
         }
     }
 
-    /// Everything that has to be there was found; what shouldn't be there shows in the numbers.
+    /// All expected records were found; the numbers show the unexpected ones.
     private mutating func compareCounts() throws(Status) {
         var expected: [(String, Keyspace, KeyRange, Int)] = [
             (

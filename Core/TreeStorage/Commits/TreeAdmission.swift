@@ -1,10 +1,10 @@
 import HearthModel
 
-/// How much each client may have waiting for the writer of a tree.
+/// The share of each client in the waiting writes of a tree.
 ///
 /// The shares are those of commits (`CommitAdmission` of `Core/Storage`): clients together leave a part of the queue to
-/// administrators, an account has half of it, and a connection that has nothing waiting is not refused for what the account's
-/// other connections have. When an account has its half, those of its connections are refused that hold more than their part.
+/// administrators. An account may use half of it. A connection without a waiting write is always admitted, whatever the
+/// account's other connections use. When an account uses its half, its connections with more than their part fail.
 struct TreeAdmission: Sendable {
     private struct Load {
         var count = 0
@@ -19,7 +19,7 @@ struct TreeAdmission: Sendable {
     private let countMax: Int
     private let bytesMax: Int
     private var total = Load()
-    /// Of those who aren't administrators.
+    /// Of requesters that are not administrators.
     private var clients = Load()
     private var accounts: [UInt64: Account] = [:]
 
@@ -37,8 +37,8 @@ struct TreeAdmission: Sendable {
 
     var queued: (count: Int, bytes: Int) { (total.count, total.bytes) }
 
-    /// Counts a write in, until `leave`.
-    /// - Returns: why it may not wait; nothing is counted then.
+    /// Counts a write, until `leave`.
+    /// - Returns: the reason why it may not wait; nothing is counted then.
     mutating func enter(_ requester: Requester, bytes: Int) -> Status? {
         if let refusal = refusal(of: requester, bytes) { return refusal }
         change(requester, count: 1, bytes: bytes)

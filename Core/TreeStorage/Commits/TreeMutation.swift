@@ -4,12 +4,12 @@ import HearthTree
 
 /// Makes the changes of a write in a transaction: records, long strings, entries of priorities and of indexes.
 ///
-/// Nothing is refused here any more: an error is the store's, and ends the transaction.
+/// The write is valid at this point: an error comes from the store, and ends the transaction.
 struct TreeMutation {
     private let transaction: any StoreTransaction
     private let view: TreeView
     private let indexes: TreeIndexes
-    /// Old records that are compared with new ones.
+    /// The number of old records that are compared with new ones.
     private let comparedMax: Int
     private let comparedStringsMax: Int
 
@@ -22,7 +22,7 @@ struct TreeMutation {
         comparedStringsMax = RangeReplacement.comparedMax
     }
 
-    /// In a shadow of the tree, where it costs nothing to delete a range, however much is in it.
+    /// In a shadow of the tree, where deleting a range costs nothing, whatever its size is.
     init(_ transaction: ShadowTransaction, version: Int64, _ indexes: TreeIndexes) {
         self.transaction = transaction
         view = TreeView(transaction, version: version, indexes: indexes, isOwner: false)
@@ -32,12 +32,12 @@ struct TreeMutation {
     }
 
     /// Makes changes at once, as `TreeOverlay` shows them.
-    /// - Returns: whether the tree is another than before.
+    /// - Returns: whether the tree is different from before.
     func apply(_ changes: [TreeChange]) throws(Status) -> Bool {
         try apply(oneByOne: TreeChange.oneByOne(changes))
     }
 
-    /// - Parameter changes: as `TreeChange.oneByOne` has them.
+    /// - Parameter changes: as `TreeChange.oneByOne` returns them.
     func apply(oneByOne changes: [TreeChange]) throws(Status) -> Bool {
         var isChanged = false
         for change in changes where try apply(change) { isChanged = true }
@@ -57,7 +57,8 @@ struct TreeMutation {
 
     // MARK: Large replacements
 
-    /// Whether so many nodes or bytes, or more, lie at the locations of changes. Of long strings only the sizes are read.
+    /// Whether the locations of changes have at least this number of nodes or bytes. Of long strings only the sizes are
+    /// read.
     func hasMany(at changes: [TreeChange], nodes: Int, bytes: Int) throws(Status) -> Bool {
         var nodesLeft = nodes
         var bytesLeft = bytes
@@ -95,8 +96,8 @@ struct TreeMutation {
 
     // MARK: Wide updates
 
-    /// Takes away what is at a location, where records of a large node will be put piece by piece; at least one of them is to be
-    /// put in the same transaction.
+    /// Deletes the data of a location whose new records, of a large node, will be put piece by piece. At least one of
+    /// them must be put in the same transaction.
     func makeSpace(for node: Node, at path: TreePath) throws(Status) {
         let place = PathCode.place(path)
         let old = try PresentRecords(place, in: transaction)
@@ -109,16 +110,16 @@ struct TreeMutation {
         try setPriorityEntry(path, from: old.priority, to: node.priority)
     }
 
-    /// Changes records at or below a location, and then the entries of what lies above.
+    /// Changes records at or below a location, and then the entries of the locations above.
     func touching(_ path: TreePath, _ body: () throws(Status) -> Void) throws(Status) {
         let touched = try indexedChildren(above: path)
         try body()
         for child in touched { try update(child) }
     }
 
-    /// The same tree has a write more below, at these locations; nodes on the way to them that are in both have got the
-    /// priorities that they have with it.
-    /// - Parameter tree: what this one has more than the tree below.
+    /// The same tree receives a write below it at these locations. Nodes on the paths to them that are in both trees
+    /// have received the priorities that they have with that write.
+    /// - Parameter tree: the data of this tree that is not in the tree below.
     func mendPriorities(above changes: [TreeChange], _ tree: ChangeTree, below: TreeView) throws(Status) {
         var mended: Set<TreePath> = []
         for change in changes {
@@ -149,7 +150,7 @@ struct TreeMutation {
         if old.isEmpty { try openParents(of: path) }
         let new = NewRecords(node, at: place)
         var isChanged = try old.replace(by: new.records, in: transaction, comparedMax: comparedMax)
-        // Records say nothing of what a long string is.
+        // Records do not contain a long string's value.
         if old.hasStringsElsewhere || !new.strings.isEmpty {
             let strings = RangeReplacement(
                 .documents, KeyRange(prefix: place), by: new.strings, in: transaction, comparedMax: comparedStringsMax)
@@ -174,7 +175,7 @@ struct TreeMutation {
         try transaction.delete(.entries, KeyRange(prefix: Self.priorityPrefix(place)), limit: .max)
     }
 
-    /// A leaf above a node that will be new becomes an inner node; its priority stays. Above an inner node there is none.
+    /// A leaf above a new node becomes an inner node and keeps its priority. Above an inner node there is no leaf.
     private func openParents(of path: TreePath) throws(Status) {
         var parent = path.parent
         while let ancestor = parent {
@@ -194,14 +195,14 @@ struct TreeMutation {
         }
     }
 
-    /// An inner node whose last child is gone is gone, too, with its priority.
+    /// An inner node without children is deleted with its priority.
     private func removeEmptyParents(of path: TreePath) throws(Status) {
         var parent = path.parent
         while let ancestor = parent {
             let place = PathCode.place(ancestor)
             if try transaction.count(.entries, PathCode.below(place), limit: 1) > 0 { return }
             if let record = try view.record(place) {
-                // Something was to be deleted below a leaf, which stays.
+                // A location below a leaf was to be deleted; the leaf remains.
                 guard record.isInner else { return }
                 try transaction.delete(.entries, place)
                 try setPriorityEntry(ancestor, from: try record.priority, to: nil)
@@ -221,7 +222,7 @@ struct TreeMutation {
             let value = try view.value(record, place)
             try transaction.put(.entries, place, TreeRecord(value, priority: priority).bytes)
         } else {
-            // An empty node takes none.
+            // An empty node has no priority.
             if record == nil, try !view.exists(place) { return false }
             if let priority {
                 try transaction.put(.entries, place, TreeRecord(nil, priority: priority).bytes)
@@ -240,7 +241,7 @@ struct TreeMutation {
         if let new { try transaction.put(.entries, Self.priorityEntry(parentPlace, new, key), []) }
     }
 
-    /// All entries of children with a priority at or below a place.
+    /// All entries of children with a priority at or below a location.
     static func priorityPrefix(_ place: [UInt8]) -> [UInt8] { [PathCode.Space.priorities] + place.dropFirst() }
 
     static func priorityEntry(_ parent: [UInt8], _ priority: Scalar, _ key: TreeKey) -> [UInt8] {
@@ -253,7 +254,7 @@ struct TreeMutation {
 
     // MARK: Indexes
 
-    /// A child that an index orders and that a change lies at or inside of.
+    /// A child that an index orders and that contains a change.
     private struct IndexedChild {
         var index: TreeIndex
         var parent: [UInt8]
@@ -286,7 +287,7 @@ struct TreeMutation {
         if let new { try transaction.put(.entries, new, []) }
     }
 
-    /// The entries of places at and below a changed one.
+    /// The entries of the locations at and below a changed one.
     private func setIndexes(below path: TreePath, _ node: Node) throws(Status) {
         let place = PathCode.place(path)
         for index in indexes.belowOrAt(path) {
@@ -320,7 +321,7 @@ extension TreeIndex {
 
     /// The entries of all children that this index orders in a node.
     /// - Parameters:
-    ///   - place: the node's; its path fits the pattern so far.
+    ///   - location: the node's; its path matches the pattern so far.
     ///   - depth: of the node.
     fileprivate func collect(from node: Node, at place: [UInt8], depth: Int, into entries: inout [StoreRecord]) {
         guard depth < pattern.count else {

@@ -1,36 +1,37 @@
 import HearthModel
 import HearthTree
 
-/// What has been asked of a tree and what it has answered, so that one can tell later whether it would answer the same.
+/// The reads of a tree and their results. They show later whether another tree would give the same results.
 ///
-/// Filled by one thread, and then handed to another.
+/// Filled by one thread, and then passed to another.
 final class TreeReads: @unchecked Sendable {
     private final class Place {
         var children: [TreeKey: Place] = [:]
-        // Nil for what was not asked.
+        // Nil for properties that were not read.
         var value: Scalar??
         var priority: Scalar??
         var hasChildren: Bool?
         var exists: Bool?
-        /// Whether all that is here and below counts, whatever was asked.
+        /// Whether the whole subtree counts as read.
         var isWhole = false
 
         var count: Int { children.values.reduce(1) { $0 + $1.count } }
     }
 
     private let root = Place()
-    /// Places that are remembered; of more of them only the place above.
+    /// The number of locations that are stored; above it only their parents are stored.
     private(set) var count = 1
     private let countMax: Int
 
-    /// Places that are asked again; when more of them have been touched the answer is that something is different.
+    /// The number of locations that are read again. When more have been touched, the result is that the tree is
+    /// different.
     private static let checkedMax = 256
 
     init(countMax: Int = Limits.treeReadsMax) { self.countMax = countMax }
 
-    // MARK: Asking
+    // MARK: Recording
 
-    /// Where what is asked of a place is kept; nil when all there counts anyway.
+    /// The entry of a location; nil when its whole subtree counts as read.
     private func place(_ path: TreePath) -> Place? {
         var place = root
         for key in path.keys {
@@ -50,7 +51,7 @@ final class TreeReads: @unchecked Sendable {
         return nil
     }
 
-    /// Gives up what is known of single places near a path, from the one above it on, until there is room.
+    /// Merges the entries of single locations near a path, from its parent on, until there is capacity.
     private func gather(around path: TreePath) {
         for depth in (0..<max(1, path.count)).reversed() where count > countMax {
             var place = root
@@ -76,9 +77,9 @@ final class TreeReads: @unchecked Sendable {
     fileprivate func note(hasChildren: Bool, at path: TreePath) { place(path)?.hasChildren = hasChildren }
     fileprivate func note(exists: Bool, at path: TreePath) { place(path)?.exists = exists }
 
-    // MARK: Asking again
+    // MARK: Comparing
 
-    /// Whether a tree answers the same that is another one at some places at most.
+    /// Whether a tree that differs at most at some locations gives the same results.
     func areSame(in view: TreeView, changedAt changes: [TreePath]) throws(Status) -> Bool {
         var checked: Set<ObjectIdentifier> = []
         for change in changes {
@@ -119,7 +120,7 @@ final class TreeReads: @unchecked Sendable {
     }
 }
 
-/// A tree that notes what it is asked.
+/// A tree that records its reads.
 struct ObservedTree: TreeData {
     let view: TreeView
     let looks: TreeReads
@@ -181,15 +182,15 @@ struct ObservedTree: TreeData {
     }
 }
 
-/// A write was judged beside the writer, and may be made.
+/// The guard of a write was evaluated beside the writer, and the write may be made.
 struct TreeJudgement: Sendable {
-    /// Of the tree that the guard was shown.
+    /// Of the tree that the guard has read.
     var version: Int64
-    /// What the guard decided by.
+    /// The data, besides the tree, that the decision depends on.
     var basis: (any AnyObject & Sendable)?
     var looks: TreeReads
 
-    /// - Throws: why the write may not be made.
+    /// - Throws: the reason why the write may not be made.
     init(of write: TreeWrite, by treeGuard: any TreeGuard, on view: TreeView) throws(Status) {
         version = view.version
         basis = treeGuard.basis
@@ -200,7 +201,7 @@ struct TreeJudgement: Sendable {
         try treeGuard.judge(changes, before: observed, after: after, now: write.nowMilliseconds, stepsMax: nil)
     }
 
-    /// Whether the guard would say the same of the tree that is there now.
+    /// Whether the guard would decide the same on the present tree.
     /// - Parameter recent: the changes of this tree.
     func holds(for treeGuard: any TreeGuard, on view: TreeView, _ recent: RecentTreeChanges) throws(Status) -> Bool {
         guard basis === treeGuard.basis, let changed = recent.paths(since: version) else { return false }

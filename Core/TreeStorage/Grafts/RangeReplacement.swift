@@ -7,7 +7,7 @@ struct StoreRecord {
     var value: [UInt8]
 }
 
-/// Puts records in the place of all those of a range, and leaves those alone that are the same.
+/// Replaces the records of a range, and does not write those that are the same.
 struct RangeReplacement {
     private let keyspace: Keyspace
     private let range: KeyRange
@@ -15,7 +15,7 @@ struct RangeReplacement {
     private let transaction: any StoreTransaction
     private let comparedMax: Int
 
-    /// Old records that are compared one by one; beyond them everything is deleted and put.
+    /// The number of old records that are compared one by one; above it all records are deleted and put.
     static let comparedMax = 20_000
 
     /// - Parameter new: in the order of keys.
@@ -51,7 +51,7 @@ struct RangeReplacement {
         return !steps.isEmpty
     }
 
-    /// What is to be done; nil when there are too many old records. Nothing is changed under the cursor.
+    /// The changes to make; nil when there are too many old records. Nothing is changed under the cursor.
     private func compare() throws(Status) -> [Step]? {
         var steps: [Step] = []
         var index = 0
@@ -84,14 +84,14 @@ struct RangeReplacement {
     }
 }
 
-/// What is stored at and below a place before it is changed, as far as it takes to change it.
+/// The stored state at and below a location before a change, as far as the change needs it.
 struct PresentRecords {
     private let place: [UInt8]
-    /// The place's own, when nothing lies below it.
+    /// The location's own record, when nothing is below it.
     private let only: TreeRecord?
     let isEmpty: Bool
     let hasChildren: Bool
-    /// Of the place.
+    /// Of the location.
     let priority: Scalar?
     /// Whether there may be any.
     let hasStringsElsewhere: Bool
@@ -127,14 +127,14 @@ struct PresentRecords {
             ).run()
         }
         if let only, new.count == 1, new[0].key == place, new[0].value == only.bytes { return false }
-        // Only the first can be the place's own.
+        // Only the first can be the location's own.
         if only != nil, new.first?.key != place { try transaction.delete(.entries, place) }
         for record in new { try transaction.put(.entries, record.key, record.value) }
         return true
     }
 }
 
-/// What a node becomes in the store, each list in the order of keys.
+/// The stored form of a node, each list in the order of keys.
 struct NewRecords {
     private(set) var records: [StoreRecord] = []
     /// Long strings.

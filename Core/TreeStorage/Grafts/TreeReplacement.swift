@@ -2,22 +2,23 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// A large write on its way into the tree: its records are staged in slices, and become the tree's by a graft.
+/// A large write before it is in the tree: its records are staged in slices, and are added to the tree by a graft.
 ///
 /// Belongs to the writer's thread once it is made.
 final class TreeReplacement: @unchecked Sendable {
     let id: UInt32
-    /// With everything worked out.
+    /// With all deferred values computed.
     let changes: [TreeChange]
-    /// The version whose tree the values were worked out on; nil when they say nothing of it, or can be worked out again.
+    /// The version of the tree on which the values were computed; nil when they do not depend on it, or can be computed
+    /// again.
     let basedOn: Int64?
-    /// Which changes are worked out again on the tree that the write finds in the end.
+    /// The changes that are computed again on the tree that the write finds in the end.
     private let updating: [Int]
     /// Those whose entries are staged.
     let indexIDs: [UInt32]
     let graft: TreeGraft
     private var walks: [ReplacementWalk]
-    /// What makes it, when its locations are too many or meet each other.
+    /// The alternative, when its locations are too many or one contains another.
     let wide: WideUpdate?
 
     /// - Parameter changes: none of which contains another's location; no priorities.
@@ -45,7 +46,7 @@ final class TreeReplacement: @unchecked Sendable {
 
     /// - Parameters:
     ///   - changes: any.
-    ///   - updating: positions of those that are worked out again in the end.
+    ///   - updating: positions of those that are computed again in the end.
     init(
         wide id: UInt32, _ changes: [TreeChange], basedOn: Int64?, updating: [Int] = [], _ indexes: TreeIndexes
     ) {
@@ -59,8 +60,8 @@ final class TreeReplacement: @unchecked Sendable {
         graft = TreeGraft(deltaOf: id)
     }
 
-    /// Whether what such changes say of the tree is so little that it is worked out again with the rest made already.
-    /// A counter that others write all the time must not keep a large write from being made.
+    /// Whether the values of such changes depend on so little of the tree that they are computed again after the rest
+    /// is made. A counter that other clients write all the time must not block a large write.
     static func isUpdatable(_ changes: [TreeChange]) -> Bool {
         var left = nodesUpdatedMax
         for change in changes {
@@ -73,7 +74,7 @@ final class TreeReplacement: @unchecked Sendable {
     private static let nodesUpdatedMax = 256
 
     /// Its changes on the tree that the write finds.
-    /// - Parameter write: that it makes.
+    /// - Parameter write: the write that it makes.
     func changes(of write: TreeWrite, on view: TreeView) throws(Status) -> [TreeChange] {
         if updating.isEmpty { return changes }
         var changes = changes
@@ -83,7 +84,7 @@ final class TreeReplacement: @unchecked Sendable {
         return changes
     }
 
-    /// Whether its values may be worked out on something that has changed.
+    /// Whether its values may be computed on a tree that has changed.
     func isOutdated(_ recent: RecentTreeChanges) -> Bool {
         guard let version = basedOn else { return false }
         guard let wide else { return changes.contains { recent.since(version, at: $0.path) != .untouched } }
@@ -91,7 +92,7 @@ final class TreeReplacement: @unchecked Sendable {
         return changed.contains { wide.concerns($0) }
     }
 
-    /// The next record that is to be staged.
+    /// The next record to be staged.
     func next() -> (keyspace: Keyspace, record: StoreRecord)? {
         while let last = walks.indices.last {
             if let record = walks[last].next() { return record }
@@ -110,12 +111,12 @@ final class TreeReplacement: @unchecked Sendable {
     }
 }
 
-/// Makes the records of a node one after the other, so that they never are all in memory.
+/// Makes the records of a node one after the other, so that they are never all in memory.
 struct ReplacementWalk {
     private struct Level {
         var children: Children.Iterator
         let place: [UInt8]
-        /// Those whose patterns the path of the level fits so far.
+        /// The indexes whose patterns match the path of the level so far.
         let indexes: [TreeIndex]
         let depth: Int
     }

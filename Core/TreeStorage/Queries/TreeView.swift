@@ -2,19 +2,19 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// The tree at one moment, whatever is written meanwhile.
+/// The tree at one version, independent of later writes.
 ///
-/// Used by one thread at a time, but may be handed from one to another. Close it soon: it holds old pages alive.
+/// Used by one thread at a time, but may be passed from one to another. Close it soon: it retains old pages.
 package final class TreeView: TreeData, @unchecked Sendable {
-    // The snapshot's contract and the rule above: whoever holds the view owns it.
+    // The snapshot's contract and the rule above: the owner of the view owns it.
     let snapshot: any Snapshot
     let indexes: TreeIndexes
-    /// That of the last commit that is seen; 0 before the first.
+    /// The version of the last commit that is visible; 0 before the first.
     package let version: Int64
     private let isOwner: Bool
     private var longRead: LongRead?
     private(set) var check: ReadCheck?
-    /// Steps that rules may take for a judgement about the view; nil for what they may take at all.
+    /// The number of steps that rules may take for a decision on the view; nil for their general limit.
     package var judgeStepsMax: Int?
 
     /// - Parameter isOwner: whether the snapshot is closed with the view.
@@ -27,22 +27,22 @@ package final class TreeView: TreeData, @unchecked Sendable {
 
     deinit { close() }
 
-    /// Frees the view; calls after it are a programmer's error. A second `close` does nothing.
+    /// Frees the view; a later call is a programmer's error. A second `close` does nothing.
     package func close() {
         if isOwner { snapshot.close() }
         longRead?.end()
         longRead = nil
     }
 
-    /// The view is kept for a long read from now on, which ends with the view.
+    /// The view is used for a long read from now on, which ends with the view.
     package func hold(_ read: LongRead) {
         if longRead == nil { snapshot.becomeLong() }
         longRead = read
     }
 
-    /// Has every read of more than a few records ask whether it is still wanted, and let others go on. To be called once for each
-    /// question.
-    /// - Parameter body: what it throws ends the read.
+    /// Every read of more than a few records calls `body` regularly, which can end the read or yield to others. Must be
+    /// called once for each `body`.
+    /// - Parameter body: an error that it throws ends the read.
     package func askWhileReading(_ body: @escaping () throws(Status) -> Void) {
         let earlier = check
         check = ReadCheck { () throws(Status) in
@@ -51,7 +51,7 @@ package final class TreeView: TreeData, @unchecked Sendable {
         }
     }
 
-    /// What a read fails with that finds more than it may.
+    /// The error of a read that exceeds its limit.
     package static let isTooLarge = SubtreeWalk.tooLarge
 
     // MARK: TreeData
@@ -61,7 +61,7 @@ package final class TreeView: TreeData, @unchecked Sendable {
         return try TreeRecord(stored: bytes)
     }
 
-    /// The value of the leaf whose record is given.
+    /// The value of the leaf with the given record.
     func value(_ record: TreeRecord, _ place: [UInt8]) throws(Status) -> Scalar? {
         try record.value { () throws(Status) in
             guard let string = try snapshot.get(.documents, place) else { throw TreeRecord.damaged }
@@ -111,10 +111,10 @@ package final class TreeView: TreeData, @unchecked Sendable {
         try children(of: path, after: key, limit: limit)
     }
 
-    // MARK: More than the tree's own
+    // MARK: Additional reads
 
-    /// The hash of all that is at a place, as clients compute it; "" of nothing.
-    /// - Throws: RESOURCE_EXHAUSTED when that is more than `Limits.treeReadSizeBytesMax`.
+    /// The hash of all data at a location, as clients compute it; "" when there is none.
+    /// - Throws: RESOURCE_EXHAUSTED when the data is more than `Limits.treeReadSizeBytesMax`.
     package func hash(at path: TreePath) throws(Status) -> String {
         try hash(at: path, sizeBytesMax: Limits.treeReadSizeBytesMax)
     }
@@ -126,8 +126,8 @@ package final class TreeView: TreeData, @unchecked Sendable {
         return builder.hash
     }
 
-    /// The keys of children, in order, without a look at what is below them.
-    /// - Parameter key: those behind it; nil from the first on.
+    /// The keys of children, in order, without reading the data below them.
+    /// - Parameter key: returns those behind it; nil from the first on.
     package func children(of path: TreePath, after key: TreeKey? = nil, limit: Int) throws(Status) -> [TreeKey] {
         let place = PathCode.place(path)
         var range = PathCode.below(place)
@@ -139,8 +139,8 @@ package final class TreeView: TreeData, @unchecked Sendable {
         return keys
     }
 
-    /// Bytes of what is at a place: keys, values and a little for each leaf, about that of its text. Counting stops beyond
-    /// `limit`.
+    /// The approximate size of the data at a location: its keys, its values as strings, and a little for each leaf.
+    /// Counting stops above `limit`.
     package func sizeEstimate(at path: TreePath, upTo limit: Int) throws(Status) -> Int {
         let place = PathCode.place(path)
         let cursor = try snapshot.scan(
@@ -156,8 +156,8 @@ package final class TreeView: TreeData, @unchecked Sendable {
 
     // MARK: Indexes
 
-    /// What a child is ordered by in an index; nil when there is no such child.
-    /// - Parameter place: the child's.
+    /// The order value of a child in an index; nil when there is no such child.
+    /// - Parameter location: the child's.
     func indexed(_ place: [UInt8], by index: TreeIndex) throws(Status) -> TreeIndexValue? {
         guard let inside = index.inside else { return try content(place) }
         var target = place
@@ -166,7 +166,7 @@ package final class TreeView: TreeData, @unchecked Sendable {
         return try exists(place) ? TreeIndexValue.null : nil
     }
 
-    /// What is at a place, as an order sees it; nil for nothing.
+    /// The order value of a location; nil when there is no data.
     private func content(_ place: [UInt8]) throws(Status) -> TreeIndexValue? {
         if let record = try record(place) {
             guard let value = try value(record, place) else { return .inner }

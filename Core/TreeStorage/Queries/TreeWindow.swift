@@ -5,20 +5,20 @@ import HearthTree
 /// The children of a query's window, in the order of its index.
 package struct TreeWindow: Sendable {
     package var children: [(key: TreeKey, node: Node)]
-    /// Whether an index served it: by key and by priority always; else all children were read and sorted.
+    /// Whether an index was used: always for keys and priorities; else all children were read and sorted.
     package var isIndexed: Bool
 }
 
-/// The same without what is in the children.
+/// The same without the values of the children.
 package struct TreeWindowKeys: Sendable {
-    /// Values are nothing on the key index. A number may come back as a double.
+    /// The key index has no values. A number may be returned as a double.
     package var children: [(key: TreeKey, value: TreeIndexValue)]
     package var isIndexed: Bool
 }
 
 extension TreeView {
-    /// The children that a query asks for. With an index it costs what the window has; without one, all children.
-    /// - Throws: RESOURCE_EXHAUSTED when more would have to be read than `Limits.treeReadSizeBytesMax`.
+    /// The children that match a query. With an index the cost depends on the window; without one, on all children.
+    /// - Throws: RESOURCE_EXHAUSTED when more than `Limits.treeReadSizeBytesMax` would have to be read.
     package func result(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindow {
         let place = PathCode.place(path)
         switch try source(of: query, path, place) {
@@ -35,15 +35,15 @@ extension TreeView {
         }
     }
 
-    /// Whether a window is found without a look at all children.
+    /// Whether a window is found without a scan of all children.
     package func isIndexed(_ query: TreeQuery, at path: TreePath) throws(Status) -> Bool {
         if case .everything = try source(of: query, path, PathCode.place(path)) { false } else { true }
     }
 
-    /// Whether all that is at a place, or what a query finds there, is little; finding out costs little as well.
+    /// Whether the data at a location, or the result of a query there, is small. The check costs little as well.
     /// - Parameters:
-    ///   - sizeBytesMax: of what is little.
-    ///   - looksMax: children and entries that are looked at.
+    ///   - sizeBytesMax: the limit of small data.
+    ///   - readsMax: the number of children and entries that may be read.
     package func isSmall(
         _ query: TreeQuery?, at path: TreePath, sizeBytesMax: Int, readsMax: Int
     ) throws(Status) -> Bool {
@@ -57,7 +57,7 @@ extension TreeView {
         return try isWindowSmall(query, path, sizeBytesMax, readsMax) ?? false
     }
 
-    /// - Returns: nil when it isn't found with so many looks.
+    /// - Returns: nil when it isn't found with this number of reads.
     private func isWindowSmall(
         _ query: TreeQuery, _ path: TreePath, _ sizeBytesMax: Int, _ readsMax: Int
     ) throws(Status) -> Bool? {
@@ -76,16 +76,16 @@ extension TreeView {
         return true
     }
 
-    /// Their keys and what they are ordered by.
+    /// Their keys and order values.
     package func keys(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindowKeys {
         try keys(of: query, at: path, readsMax: .max)
     }
 
     /// - Parameters:
-    ///   - looksMax: children and entries that are looked at.
-    ///   - keysMax: keys that may be found.
-    /// - Throws: RESOURCE_EXHAUSTED when more would have to be, and always when no index serves the query but `readsMax` is
-    ///   given.
+    ///   - readsMax: the number of children and entries that may be read.
+    ///   - keysMax: the number of keys that may be found.
+    /// - Throws: RESOURCE_EXHAUSTED when a limit is exceeded, and always when no index serves the query but `readsMax`
+    ///   is given.
     package func keys(
         of query: TreeQuery, at path: TreePath, readsMax: Int, keysMax: Int = Limits.treeWindowKeysMax
     ) throws(Status) -> TreeWindowKeys {
@@ -106,7 +106,7 @@ extension TreeView {
         return TreeWindowKeys(children: found, isIndexed: true)
     }
 
-    /// How a window is found.
+    /// The method by which a window is found.
     private enum Source {
         case keys(KeyBounds)
         case priorities
@@ -128,7 +128,7 @@ extension TreeView {
             if query.isUnfiltered { return .everything(isIndexed: true) }
             let entries = KeyRange(prefix: TreeMutation.priorityPrefix(place) + [PathCode.pathEnd])
             if try snapshot.count(.entries, entries, limit: 1) > 0 { return .priorities }
-            // Nobody has a priority: all have the place of none, and the keys decide.
+            // No child has a priority: all have the same position, and the keys decide.
             let start = query.start.map { $0.value == nil ? $0.key : .max }
             let end = query.end.map { $0.value == nil ? $0.key : .max }
             return .keys(bounds(query, place, start: start, end: end))
@@ -177,7 +177,7 @@ extension TreeView {
     private func nodes(_ place: [UInt8], _ bounds: KeyBounds) throws(Status) -> [(key: TreeKey, node: Node)] {
         var bounds = bounds
         if bounds.isReverse, bounds.limit < .max {
-            // Where the last of them begin; then one walk over them.
+            // The keys where the last of them begin; then one walk over them.
             guard let first = try keys(place, bounds, WindowReads(check: check)).first else { return [] }
             bounds.range.lower = PathCode.bound(place, first)
         }
@@ -224,9 +224,9 @@ extension TreeView {
         return query.isLimitedToLast ? found.reversed() : found
     }
 
-    /// First those without a priority, by key, then the others by their entries. Those without are found by passing over
-    /// those that have one: the first few of very many children that all have one cost a look at each, unless a bound leaves
-    /// out those without; the last few don't.
+    /// The order is: children without a priority, by key, then the others by their entries. Those without are found by
+    /// skipping those that have one. The first few of very many children that all have a priority cost one step for
+    /// each child, unless a bound excludes those without; the last few do not.
     private func byPriority(
         _ query: TreeQuery, _ place: [UInt8], _ looks: WindowReads
     ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
@@ -261,7 +261,7 @@ extension TreeView {
         var found: [(key: TreeKey, value: TreeIndexValue)] = []
         while found.count < limit, try walk.next() {
             try looks.look()
-            // Downwards a walk comes to an inner node from below, and hasn't seen its own record.
+            // Downwards a walk reaches an inner node from below, before its own record.
             let own = walk.isOwnRecord || !query.isLimitedToLast ? try walk.record : try record(walk.place)
             if own?.hasPriority == true { continue }
             if found.count >= looks.keysMax { throw SubtreeWalk.tooLarge }
@@ -271,10 +271,10 @@ extension TreeView {
     }
 }
 
-/// Counts what is looked at for a window.
+/// Counts the reads for a window.
 final class WindowReads {
     private var left: Int
-    /// Keys that may be found.
+    /// The number of keys that may be found.
     let keysMax: Int
     private let check: ReadCheck?
 
@@ -284,7 +284,7 @@ final class WindowReads {
         self.check = check
     }
 
-    /// - Throws: RESOURCE_EXHAUSTED when it was too much.
+    /// - Throws: RESOURCE_EXHAUSTED when a limit was exceeded.
     func look() throws(Status) {
         if left == 0 { throw SubtreeWalk.tooLarge }
         left -= 1

@@ -2,7 +2,7 @@ import HearthModel
 import HearthTree
 import HearthTreeStorage
 
-/// Finds the places of the trie that a commit's changes concern.
+/// Finds the locations of the trie that a commit's changes affect.
 struct HubRoutes {
     private let root: HubLocation
     private let changes: [TreeChange]
@@ -10,7 +10,7 @@ struct HubRoutes {
     private let looks: HubReads
     private(set) var all: [HubRoute] = []
     private var positions: [ObjectIdentifier: Int] = [:]
-    /// Nil until somebody listens below a change.
+    /// Nil unless there is a listener below a change.
     private var areApart: Bool?
 
     /// - Parameter before: the tree without the changes.
@@ -22,7 +22,7 @@ struct HubRoutes {
         for index in changes.indices { add(index) }
     }
 
-    /// So many changes are compared with each other; of more it counts as possible that one is inside of another.
+    /// The maximum number of changes that are compared with each other. With more, a change may be inside of another.
     private static let comparedMax = 2_000
 
     /// Whether no change is inside of another.
@@ -42,7 +42,7 @@ struct HubRoutes {
             place = next
             if place.isListened { all[position(of: place)].inside.append(index) }
         }
-        // A priority is nothing to those below.
+        // Listeners below do not see a priority.
         if change.isPriority || place.childCount == 0 { return }
         let areApart = self.areApart ?? Self.areApart(changes)
         self.areApart = areApart
@@ -70,37 +70,37 @@ struct HubRoutes {
     }
 }
 
-/// What a group of commits may still read of the store to find out who need not be told of it. Belongs to the writer's
-/// thread.
+/// The remaining reads of the store that a group of commits may use to find the listeners that need no event. Belongs
+/// to the writer's thread.
 final class HubReads {
     private static let countMax = 1024
-    /// Of what was there before and may be compared.
+    /// The bytes of earlier data that may be compared.
     private static let bytesMax = 2 * Limits.realtimeCompareBytesMax
-    /// What a comparison costs at least.
+    /// The minimum cost of a comparison.
     private static let comparisonBytesMin = 1024
 
     private var countLeft = HubReads.countMax
     private var bytesLeft = HubReads.bytesMax
 
-    /// Places of the trie that were looked at, for tests that count work.
+    /// The number of trie locations that were visited; for tests that count work.
     private(set) var visits = 0
 
     func visit() { visits += 1 }
 
-    /// A new group.
+    /// Begins a new group.
     func reset() {
         countLeft = Self.countMax
         bytesLeft = Self.bytesMax
     }
 
-    /// - Returns: false when there is no look left.
+    /// - Returns: false when no read is left.
     func take(_ count: Int = 1) -> Bool {
         if countLeft < count { return false }
         countLeft -= count
         return true
     }
 
-    /// What is at a place; nil when that is too much.
+    /// The node at a location; nil when it is too large.
     func node(at path: TreePath, _ view: TreeView) throws(Status) -> Node? {
         let limit = min(bytesLeft, Limits.realtimeCompareBytesMax)
         if limit <= 0 { return nil }
@@ -110,16 +110,16 @@ final class HubReads {
     }
 }
 
-/// Finds the listened places below a change where something is another than before: the trie and the data are walked
-/// together, so that it costs what both have, and not what one of them has.
+/// Finds the locations with listeners below a change whose value is different. The trie and the data are walked
+/// together: the cost depends on their intersection, not on the size of one of them.
 ///
-/// Where finding out would cost much, a place counts as changed: to tell what a listener knows already does no harm.
+/// Where the comparison would cost much, a location counts as changed: an event without a difference does no harm.
 struct PlacesBelow {
     struct Found {
         var place: HubLocation
-        /// What is there after the change.
+        /// The value after the change.
         var part: Node
-        /// Whether that is known to be another than before.
+        /// Whether the value is known to be different.
         var isChanged: Bool
     }
 
@@ -127,7 +127,7 @@ struct PlacesBelow {
     private let looks: HubReads
     private(set) var found: [Found] = []
 
-    /// More children than these are asked for one by one.
+    /// Above this number of children, each is read individually.
     private static let keysMax = 256
 
     init(_ before: TreeView, _ looks: HubReads) {
@@ -139,12 +139,12 @@ struct PlacesBelow {
         do throws(Status) {
             if let old = try looks.node(at: change.path, before) { return compare(place, old, change.node) }
         } catch {
-            // The tree can't be read there: who listens is told what the write says.
+            // The tree cannot be read there: the listeners receive the event of the write.
         }
         search(place, change.node)
     }
 
-    // MARK: What was there is in memory
+    // MARK: The earlier value is in memory
 
     private mutating func compare(_ place: HubLocation, _ old: Node, _ new: Node) {
         if place.childCount > old.childCount + new.childCount {
@@ -171,7 +171,7 @@ struct PlacesBelow {
         compare(place, old, new)
     }
 
-    // MARK: What was there is asked for
+    // MARK: The earlier value is read
 
     private mutating func search(_ place: HubLocation, _ new: Node) {
         var children: [(TreeKey, HubLocation)] = []
@@ -193,7 +193,7 @@ struct PlacesBelow {
         }
     }
 
-    /// The names of what was there, when they are few and the places many.
+    /// The names of the earlier children, when they are few and the trie locations many.
     private func oldKeys(_ place: HubLocation) -> [TreeKey]? {
         guard place.childCount > Self.keysMax, looks.take(Self.keysMax) else { return nil }
         do throws(Status) {
