@@ -1,16 +1,17 @@
-/// The hash by which client and server find out whether they hold the same data: the SHA-1 of a text that says the node, in
-/// base64. Source: rtdb-protocol §5.1, after the SDKs.
+/// The hash by which client and server compare their data: the SHA-1 of a string that encodes the node, in base64.
+/// Source: the public SDKs.
 extension Node {
-    /// Of what is in it, priorities too. Empty for an empty node.
+    /// Of all data in the node, priorities too. Empty for an empty node.
     package var hash: String {
         var hasher = NodeHasher()
         return hasher.hash(self)
     }
 }
 
-/// Hashes nodes depth-first. Its text is a stack: a child's text stands behind its parent's until its hash takes its place.
+/// Hashes nodes depth-first. Its string is a stack: a child's string is behind its parent's until its hash replaces it.
 struct NodeHasher {
-    /// Of so many leaves and more the hash is kept, and of all nodes with inner nodes below: what is less is soon done again.
+    /// The hash is stored of nodes with at least this number of leaves, and of all nodes with inner nodes below:
+    /// smaller ones are computed again quickly.
     private static let leavesKeptMin = 8
 
     private let sha1 = SHA1()
@@ -60,7 +61,7 @@ extension Children {
     }
 }
 
-/// How hashed texts say values.
+/// The encoding of values in hashed strings.
 enum NodeText {
     static func append(priority: Scalar?, to string: inout [UInt8]) {
         guard let priority else { return }
@@ -69,7 +70,7 @@ enum NodeText {
         string.append(UInt8(ascii: ":"))
     }
 
-    /// - Parameter isQuoted: whether a string stands in quotes, with `\` before `\` and `"`.
+    /// - Parameter isQuoted: whether a string is in quotes, with `\` before `\` and `"`.
     static func append(_ value: Scalar, to string: inout [UInt8], isQuoted: Bool) {
         switch value {
         case .bool(let value): string.append(contentsOf: (value ? "boolean:true" : "boolean:false").utf8)
@@ -78,7 +79,7 @@ enum NodeText {
         case .string(let value):
             string.append(contentsOf: "string:".utf8)
             if isQuoted { appendQuoted(value, to: &string) } else { string.append(contentsOf: value.utf8) }
-        case .deferred: preconditionFailure("a value that the server hasn't worked out has no hash")
+        case .deferred: preconditionFailure("a deferred value has no hash")
         }
     }
 

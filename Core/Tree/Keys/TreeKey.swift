@@ -2,9 +2,9 @@ import HearthModel
 
 /// The name of a child.
 ///
-/// Two names are equal when their bytes are: to Swift's `String`, two spellings of "é" are one. The order is the database's
-/// own: names that look like 32-bit integers come first, by number, and of one number the shorter spelling ("-0" before "00"); all others
-/// follow by UTF-16 code units.
+/// Two names are equal when their bytes are: to Swift's `String`, two spellings of "é" are one. The order is the
+/// database's own: names that have the form of 32-bit integers come first, by number, and of one number the shorter
+/// spelling ("-0" before "00"); all others follow by UTF-16 code units.
 package struct TreeKey: Sendable {
     package let string: String
 
@@ -12,7 +12,7 @@ package struct TreeKey: Sendable {
 
     package init(_ number: Int) { string = String(number) }
 
-    /// Its number when it looks like a 32-bit integer: `-`, zeros, then at most ten digits.
+    /// Its number when it has the form of a 32-bit integer: `-`, zeros, then at most ten digits.
     package var integer: Int32? { Self.withBytes(string) { Self.integer($0) } }
 
     private static func integer(_ bytes: UnsafeBufferPointer<UInt8>) -> Int32? {
@@ -35,7 +35,7 @@ package struct TreeKey: Sendable {
         return Int32(exactly: isNegative ? -magnitude : magnitude)
     }
 
-    /// Its UTF-8, without a copy for the strings that Swift makes itself.
+    /// Its UTF-8, without a copy for Swift's native strings.
     static func withBytes<Result>(_ string: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         if let result = string.utf8.withContiguousStorageIfAvailable(body) { return result }
         var string = string
