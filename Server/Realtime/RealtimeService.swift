@@ -140,8 +140,8 @@ package final class RealtimeService: Sendable {
         _ kind: WorkerPool.Kind, _ call: RealtimeCall, _ body: @escaping @Sendable (WorkerSlice) throws(Status) -> Void
     ) {
         let refused: @Sendable (Status) -> Void = { status in call.onLoop { call.fail(status) } }
-        pool.runInSlices(kind, for: call.requester, cancellation: call.cancellation, refused: refused) { turn in
-            do throws(Status) { try body(turn) } catch { call.onLoop { call.fail(error) } }
+        pool.runInSlices(kind, for: call.requester, cancellation: call.cancellation, refused: refused) { slice in
+            do throws(Status) { try body(slice) } catch { call.onLoop { call.fail(error) } }
         }
     }
 

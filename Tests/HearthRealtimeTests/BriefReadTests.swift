@@ -7,7 +7,7 @@ import Testing
 
 @testable import HearthHost
 
-/// What is small is read beside whatever long reads and decoding there are, and what is kept for listeners is counted.
+/// Small reads do not wait for long reads and decoding, and the memory for listeners' queries is counted.
 @Suite struct BriefReadTests {
     private func children(_ count: Int) -> Node {
         Node(
@@ -20,7 +20,7 @@ import Testing
         answers.filter { $0.contains(string) }.count
     }
 
-    /// Before, queries and listens to them waited for the threads of long reads.
+    /// Queries and their listens must not wait for the threads of long reads.
     @Test(.timeLimit(.minutes(1))) func smallReadsDontWaitForLongOnes() throws {
         let site = try Site()
         defer { site.close() }
@@ -58,7 +58,7 @@ import Testing
         #expect(site.pool.statistics.long.waits.reduce(0, +) >= 3)
     }
 
-    /// Before, they were asked on loops and on the threads of small reads, whatever they looked at.
+    /// Rules that read much must not run on loops or on the threads of small reads.
     @Test(.timeLimit(.minutes(1))) func rulesThatLookAtMuchAreAskedByLongReads() throws {
         let site = try Site()
         defer { site.close() }
@@ -105,7 +105,7 @@ import Testing
         #expect(number(of: client.take(2), containing: #""s":"ok""#) == 1)
         // Without an index the keys of all children are kept.
         #expect(windows.usedBytes > 20_000 * 90)
-        // There is no room for a second one: its client is disconnected, and comes again.
+        // There is no memory for a second one: its client is disconnected, and reconnects.
         client.request(2, "q", #"{"p":"large","q":{"i":"n","l":2,"vf":"l"},"t":2,"h":""}"#)
         while client.fault == nil { site.settle() }
         client.end()
@@ -144,7 +144,7 @@ import Testing
                 answers += client.take(1)
             }
         }
-        // More than two nodes of fifty thousand children take more than the account's share.
+        // More than two nodes of fifty thousand children exceed the account's share.
         #expect(number(of: answers, containing: #""s":"ok""#) == 2, "\(answers)")
         #expect(number(of: answers, containing: #""s":"too_big""#) == 2)
         #expect(received.usedBytes > 100_000 * 90 && received.usedBytes <= 12 << 20)

@@ -26,7 +26,7 @@ import Testing
         #expect(show(writes) == ["a": inner(["y": inner(["z": 6])], priority: 3)])
     }
 
-    /// A peer's test: sets `{bar, baz}`, merges `{bam}`, removes `baz`.
+    /// A test of a public SDK: sets `{bar, baz}`, merges `{bam}`, removes `baz`.
     @Test func setMergeAndRemoveAreOneChange() {
         var writes = DisconnectWrites()
         writes.put("foo", inner(["bar": "a", "baz": "b"]))
@@ -51,7 +51,7 @@ import Testing
         #expect(show(writes) == ["a/b/e": 2, "a/d": 3, "z": .empty])
     }
 
-    /// On an empty tree the kept writes do what the wishes do one after the other.
+    /// On an empty tree the stored writes have the same result as the requested writes one after the other.
     @Test func keptWritesDoWhatTheWishesDo() {
         for seed in 1...300 as ClosedRange<UInt64> {
             var random = Seeded(seed)
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    /// Whoever takes in each time what has changed has what is wished.
+    /// A receiver that applies each set of changes has all disconnect writes.
     @Test func changesLeadFromOneStateToTheNext() throws {
         for seed in 1...300 as ClosedRange<UInt64> {
             var random = Seeded(seed)
@@ -153,7 +153,7 @@ import Testing
                 if isKept != nil { continue }
                 let after = (show(writes), writes.sizeBytes, writes.partCount)
                 #expect(before.0 == after.0 && before.1 == after.1 && before.2 == after.2, "seed \(seed)")
-                // The journal is told nothing else than before.
+                // The journal receives only changes.
                 #expect(
                     writes.takeChanges().allSatisfy { change in
                         writes.parts.first { $0.path == change.path }?.node == change.node
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    /// Counted by the text that goes to the journal: a part costs what it says, not what it belongs to.
+    /// Counted by the bytes in the journal: the cost of an entry depends on its own size, not on the entry above it.
     @Test func wishesBelowOneAnotherCostWhatTheySay() {
         func journalBytes(_ count: Int) -> Int {
             var writes = DisconnectWrites()
@@ -181,7 +181,7 @@ import Testing
         #expect(journalBytes(900) == 100 * journalBytes(9))
     }
 
-    /// Each wish notes itself, however many there are; one that is taken back takes nothing else with it.
+    /// Each write is recorded individually, however many there are; undoing one removes nothing else.
     @Test(arguments: [9, 90, 900]) func wishesBesideOneAnotherCostThemselves(count: Int) {
         var writes = DisconnectWrites()
         for number in 0..<count {
@@ -190,12 +190,12 @@ import Testing
         }
         #expect(writes.attemptSteps == count)
         #expect(writes.attempt(mayTake: { _ in false }) { $0.put(TreePath(keys: ["x"]), 1) } == nil)
-        // There and back.
+        // Changed and changed back.
         #expect(writes.attemptSteps == count + 2)
         #expect(writes.partCount == count)
     }
 
-    /// Many below one location are one write in the end, however many there are.
+    /// Many writes below one location are one write in the end, however many there are.
     @Test func moreThanAreKeptApartAreFoldedIn() {
         var writes = DisconnectWrites()
         writes.put("a", inner(["x": 1]))

@@ -69,7 +69,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         }
     }
 
-    /// All who listen share one file, and none of them holds the text in memory.
+    /// All listeners share one file, and none of them holds the JSON in memory.
     @Test func aLargeChangeIsWrittenOnceForAll() throws {
         let site = try AnswerSite()
         defer { site.close() }
@@ -89,7 +89,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         #expect(site.service.large.memory.unread.usedBytes == 0)
     }
 
-    /// What comes after a large change waits for it, in order; and so does what it was sent with.
+    /// Later changes wait for a large one, in order; and so do the messages that were sent with it.
     @Test func aLargeChangeKeepsItsPlace() throws {
         let site = try AnswerSite()
         defer { site.close() }
@@ -115,7 +115,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         #expect(site.service.large.memory.unread.usedBytes == 0)
     }
 
-    /// Without room for its file the client is sent the whole later: no change that waited reaches it, every answer does.
+    /// Without space for its file, all data is sent later: no change that waited reaches the client, every answer does.
     @Test func aChangeThatCannotBeWrittenIsLostWithThoseAfterIt() throws {
         let site = try AnswerSite()
         defer { site.close() }
@@ -138,7 +138,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         #expect(left == ["answer"])
     }
 
-    /// An account's connections that take nothing leave room for those that hold little.
+    /// Connections of an account that do not read leave capacity for those that hold little.
     @Test func whatWaitsIsOnTheAccountOfItsClient() throws {
         let site = try AnswerSite()
         defer { site.close() }
@@ -199,8 +199,8 @@ private final class AnswerSite: @unchecked Sendable {
         }
     }
 
-    /// Outboxes of clients each on a connection of its own.
-    /// - Parameter each: asked again and again until it says something.
+    /// Outboxes of clients, each on a separate connection.
+    /// - Parameter each: is called repeatedly until it returns a string.
     func outboxes<Value: Sendable>(
         _ count: Int, _ begin: @escaping @Sendable ([RealtimeOutbox]) -> Void,
         each: @escaping @Sendable (RealtimeOutbox) -> Value?

@@ -7,9 +7,9 @@ import Testing
 
 @testable import HearthRealtimeServer
 
-/// What a loop hears of a namespace, when it takes many turns to tell it to all listeners.
+/// The events of a namespace on a loop that needs many ticks to notify all listeners.
 @Suite struct LoopOrderTests {
-    /// A listener that takes long, and notes what it hears.
+    /// A slow listener that records its events.
     private final class Slow: ListenReceiver, @unchecked Sendable {
         // Belongs to the loop.
         private(set) var heard: [[UInt8]] = []
@@ -34,7 +34,7 @@ import Testing
     private static let target = RealtimeTarget(path: "a", query: nil)
 
     private final class Rounds: @unchecked Sendable {
-        // Belongs to the loop: listeners told before each of its turns.
+        // Belongs to the loop: the number of listeners that were notified before each of its ticks.
         var told = 0
         var turns: [Int] = []
         var isOver = false
@@ -69,7 +69,7 @@ import Testing
         rounds.turn(bench.loops[0])
         bench.write([TreeChange(path: "a", node: Node(.integer(1)))])
         let latch = Latch(1)
-        // What comes behind a commit comes when all have heard of it.
+        // Jobs behind a commit run when all listeners have received it.
         bench.hub.execute(on: bench.loops[0]) {
             #expect(rounds.told == Self.count)
             rounds.isOver = true
@@ -78,7 +78,7 @@ import Testing
         latch.wait()
         bench.settle()
         let counts = bench.on(bench.loops[0]) { rounds.turns }
-        // At most some ten milliseconds of listeners in one piece.
+        // At most some ten milliseconds of listeners in one tick.
         #expect(zip(counts, counts.dropFirst()).allSatisfy { $1 - $0 <= 32 })
         #expect(bench.on(bench.loops[0]) { slow.allSatisfy { $0.heard.count == 1 } })
     }
@@ -95,7 +95,7 @@ import Testing
         @Sendable func watch() {
             loop.execute {
                 guard rounds.told > 0 else { return watch() }
-                // Some have heard of it: every second one goes, and one more comes.
+                // Some have received it: every second one is cancelled, and one more is added.
                 for one in slow.enumerated() where one.offset % 2 == 1 { one.element.handle.cancel() }
                 late.begin(hub, on: loop)
                 isLate.store(true, ordering: .releasing)

@@ -10,7 +10,7 @@ import Glibc
 @testable import HearthServer
 @testable import HearthTreeStorage
 
-/// Windows that are written piece by piece are what they are as nodes.
+/// Windows that are written piece by piece equal their nodes.
 @Suite struct WindowTextTests {
     @Test(arguments: [UInt64](1...60)) func aWindowIsWrittenAsItsNode(seed: UInt64) throws {
         var random = Seeded(seed)

@@ -31,7 +31,7 @@ import Testing
         for _ in 0..<2000 {
             let key = trees.key()
             if key == bound { continue }
-            let below = PathCode.place(TreePath(keys: [key, trees.key()]))
+            let below = PathCode.location(TreePath(keys: [key, trees.key()]))
             let order = UTF8Order.compare(below, bytes).signum()
             #expect(order == TreeKey.compare(key, bound).signum(), "seed \(seed), \(key)")
         }

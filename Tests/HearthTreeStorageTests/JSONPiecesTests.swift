@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthTreeStorage
 
-/// JSON that is written piece by piece is the JSON that is written at once.
+/// JSON that is written piece by piece equals the JSON that is written at once.
 @Suite struct JSONPiecesTests {
     private func database() throws -> TreeDatabase {
         try TreeDatabase(name: "pieces", store: try LastingStore(.memory), clock: StoppedClock())

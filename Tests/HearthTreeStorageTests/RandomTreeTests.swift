@@ -57,7 +57,7 @@ import Testing
             model = model.applying(resolved)
             let commit = try database.write(TreeWrite(changes: changes, nowMilliseconds: testNow))
             #expect(commit.changes == resolved, note)
-            // Of what is replaced in slices nobody looks whether it is the same.
+            // Data that is replaced in slices is not compared.
             #expect(!commit.isNoChange || model == before, note)
             #expect(commit.isNoChange || model != before || options.replacementNodesMin < 10, note)
             #expect(commit.version > version, note)
@@ -67,7 +67,7 @@ import Testing
                 try compare(view, model, &trees, note)
             }
             if step % 10 == 9, trees.random.chance(20) {
-                // Whatever is left of a large write is done by the next start.
+                // The rest of a large write is made by the next start.
                 database.close()
                 database = try TreeDatabase(name: "test", store: store, clock: SystemClock(), options: options)
             }
@@ -141,7 +141,7 @@ import Testing
         #expect(found.isIndexed == (isNative || isDefined && !view.indexes.all.isEmpty), says)
     }
 
-    /// Every record and entry is that of a database to which the tree was written at once: nothing is left behind.
+    /// Every record and entry equals that of a database to which the tree was written at once: no other record is left.
     private func compareAll(_ store: any Store, _ model: Node, _ isIndexed: Bool, _ note: Comment) throws {
         let other = MemoryStore()
         let database = try TreeDatabase(name: "other", store: other, clock: SystemClock())

@@ -9,7 +9,7 @@ import Testing
 
 @testable import HearthTreeStorage
 
-/// How much each client may have waiting for the writer of a tree.
+/// The share of each client in the waiting writes of a tree.
 @Suite struct TreeAdmissionTests {
     private func client(_ account: UInt64, _ connection: UInt64) -> Requester {
         Requester(account: account, connection: connection, isAdministrator: false)
@@ -49,7 +49,7 @@ import Testing
         #expect(admission.enter(client(1, 1), bytes: 1) == nil)
     }
 
-    /// One connection sends as many writes as are taken, while the writer is stuck.
+    /// One connection sends as many writes as are accepted, while the writer is blocked.
     @Test(.timeLimit(.minutes(1))) func aClientThatFillsItsShareShutsNobodyOut() throws {
         let store = FaultyStore()
         let database = try TreeDatabase(name: "test", store: store, clock: SystemClock())

@@ -13,7 +13,7 @@ import Testing
         TreeIndexDefinition(pattern: ["$any"], index: .value),
     ]
 
-    /// Rooms with messages, more of them than a slice has.
+    /// Groups with messages, more of them than a slice has.
     private static func rooms(_ count: Int) -> Node {
         Node(
             children: (0..<count).map { room in
@@ -28,7 +28,7 @@ import Testing
         try contents(store)
     }
 
-    /// What a database has that had the indexes from the beginning.
+    /// The entries of a database that had the indexes from the beginning.
     private func wanted(_ root: Node, _ definitions: [TreeIndexDefinition]) throws -> [[UInt8]: [UInt8]] {
         let store = MemoryStore()
         let database = try TreeDatabase(name: "other", store: store, clock: SystemClock())
@@ -126,7 +126,7 @@ import Testing
         #expect(!database.isBuilding)
         #expect(database.readyIndexes.count == 3)
         #expect(try contents(store) == before)
-        // One that comes again after it went is another.
+        // A definition that is added again after its deletion makes another index.
         try database.define([])
         try database.define(Self.definitions)
         database.finishBuilding()
@@ -135,7 +135,7 @@ import Testing
         #expect(try contents(store) != before)
     }
 
-    /// A list of all indexes is made anew a few times only while they are filled, however many there are.
+    /// A list of all indexes is made only a few times while they are filled, however many there are.
     @Test(arguments: [10, 100, 1000]) func manyEmptyIndexesMakeFewLists(count: Int) throws {
         let store = MemoryStore()
         let builder = TreeIndexBuilder(store: store)
@@ -154,7 +154,7 @@ import Testing
         let (built, lists) = try finish(try builder.change(TreeIndexes([]), to: definitions(0..<count)))
         #expect(lists <= 12)
         #expect(built.all.count == count)
-        // Others are wanted while some are complete that the list doesn't know to be.
+        // The definitions change while some indexes are complete but not yet changed in the list.
         var half = try builder.slice(of: try builder.change(built, to: definitions(count..<3 * count)))
         half = try builder.change(half, to: definitions(0..<count))
         let (again, more) = try finish(half)
@@ -170,7 +170,7 @@ import Testing
         #expect(stored == count)
     }
 
-    /// A write asks for the indexes above its location.
+    /// A write reads the indexes above its location.
     @Test func indexesOfALocationAreFoundWithoutALookAtOthers() throws {
         var steps: [Int] = []
         for count in [100, 1000, 10_000] {

@@ -14,7 +14,7 @@ import Testing
 
     init() throws {
         var options = TreeWriterOptions()
-        // However long it takes on a machine that is busy.
+        // However long it takes on a busy machine.
         options.groupMilliseconds = 600_000
         database = try TreeDatabase(name: "test", store: store, clock: SystemClock(), options: options)
     }
@@ -24,7 +24,7 @@ import Testing
     /// Runs writes that share a group.
     private func group(_ writes: [TreeWrite]) -> [TreeOutcome] {
         store.hold()
-        // The first is taken alone and waits at the gate; the others gather behind it.
+        // The first is taken alone and waits at the gate; the others collect behind it.
         let first = database.begin(TreeWrite(changes: [], nowMilliseconds: testNow))
         store.waitForWriter()
         let rest = writes.map { database.begin($0) }
@@ -302,13 +302,13 @@ import Testing
         try database.read { view in
             for (path, size) in [("a", 100 * (7 + 11 + 32)), ("b", 5 + 5000 + 32)] as [(TreePath, Int)] {
                 var assembler = NodeAssembler()
-                var walk = try SubtreeWalk(PathCode.place(path), in: view.snapshot, sizeBytesMax: size)
+                var walk = try SubtreeWalk(PathCode.location(path), in: view.snapshot, sizeBytesMax: size)
                 try walk.run(&assembler)
                 #expect(assembler.result == (try view.node(at: path)))
                 #expect(walk.sizeBytes <= size && walk.sizeBytes > size - 200)
                 let bound = walk.sizeBytes - 1
                 #expect(throws: Status.self) {
-                    var walk = try SubtreeWalk(PathCode.place(path), in: view.snapshot, sizeBytesMax: bound)
+                    var walk = try SubtreeWalk(PathCode.location(path), in: view.snapshot, sizeBytesMax: bound)
                     var assembler = NodeAssembler()
                     try walk.run(&assembler)
                 }
@@ -329,8 +329,8 @@ import Testing
         let (short, long) = (String(repeating: "a", count: size), String(repeating: "a", count: size + 1))
         try database.write(
             TreeWrite(("short", Node(.string(short))), ("long", Node(.string(long))), ("n", 7), ("inner/x", 1)))
-        // A leaf's large string lies elsewhere, and isn't looked for.
-        try store.write { transaction throws(Status) in try transaction.delete(.documents, PathCode.place("long")) }
+        // A leaf's large string is stored elsewhere, and isn't read.
+        try store.write { transaction throws(Status) in try transaction.delete(.documents, PathCode.location("long")) }
         let view = try database.view()
         defer { view.close() }
         #expect(try view.leaf(at: "short") == .value(.string(short)))

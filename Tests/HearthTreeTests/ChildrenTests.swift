@@ -4,7 +4,7 @@ import Testing
 @testable import HearthTree
 
 @Suite struct ChildrenTests {
-    /// A node that grows and shrinks is at each step what a dictionary says it is.
+    /// A node that grows and shrinks agrees with a dictionary at each step.
     @Test func childrenAreThoseOfADictionary() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
@@ -24,7 +24,7 @@ import Testing
             }
             for (key, _) in model { node = node.setting(key, to: .empty) }
             #expect(node.isEmpty)
-            // What was there before has not changed.
+            // The earlier value has not changed.
             for (node, model) in earlier { try expect(node, model, "seed \(seed), \(span)") }
         }
     }
@@ -45,7 +45,7 @@ import Testing
         #expect(children == Node(children: keys.shuffled().map { ($0, node.child($0)) }).children, "\(say)")
     }
 
-    /// Texts of any order and length become what their members are, whether they are put together on the way or not.
+    /// JSON of any order and length is read correctly, whether it is put into chunks during the read or not.
     @Test func textsBecomeWhatTheirMembersAre() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    /// The hash that is kept is that of the content, whatever happens around it.
+    /// The stored hash is that of the content, whatever changes around it.
     @Test func keptHashesAreThoseOfTheContent() {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
@@ -102,17 +102,17 @@ import Testing
             #expect(node.hash == node.hash)
         }
         let list = Node(children: (0..<20).map { (TreeKey($0), Node(true)) })
-        #expect(list.children.storage?.keptHash == nil)
+        #expect(list.children.storage?.cachedHash == nil)
         node = node.setting(TreeKey("list"), to: list)
         #expect(node.hash == node.copied.hash)
-        #expect(list.children.storage?.keptHash != nil)
+        #expect(list.children.storage?.cachedHash != nil)
         #expect(list.with(priority: 1).hash == list.copied.with(priority: 1).hash)
         #expect(list.with(priority: 1).hash != list.hash)
     }
 }
 
 extension Node {
-    /// The same that shares nothing.
+    /// An equal node that shares nothing.
     fileprivate var copied: Node {
         if let value { return Node(value, priority: priority) }
         return Node(children: children.map { ($0.key, $0.node.copied) }, priority: priority)

@@ -5,7 +5,7 @@ import Testing
 @testable import HearthTree
 
 @Suite struct NodeHashTests {
-    /// Source: rtdb-protocol §5.1.
+    /// Source: the public SDKs.
     @Test(arguments: [
         ("true", "E5z61QM0lN/U2WsOnusszCTkR8M="),
         ("500", "Ajg9bohDwTVmqR14o1bVJnneryM="),
@@ -37,7 +37,7 @@ import Testing
         #expect(try tree(data).hash == hash)
     }
 
-    /// Told bit by bit, in the order of keys, a node has the same hash; also a long one, which is digested in parts.
+    /// Received in events, in the order of keys, a node has the same hash; also a long one, which is digested in parts.
     @Test func aNodeThatIsToldOfHasItsHash() throws {
         func tell(_ node: Node, _ key: TreeKey?, to builder: inout NodeHashBuilder) {
             if let value = node.value { return builder.leaf(key, value, priority: node.priority) }
@@ -95,7 +95,7 @@ import Testing
         let hashes: [String]
     }
 
-    /// Source: rtdb-protocol §5.2.
+    /// Source: the public SDKs for Apple and Android.
     static let samples = [
         Sample(
             data: "{\"a\":1,\"b\":\"x\\\"y\",\"c\":{\"d\":true}}", length: .max, paths: ["c/d"],
@@ -158,7 +158,7 @@ import Testing
         #expect(throws: TreeDataError.self) { try CompoundHash(wire: wire) }
     }
 
-    /// Whatever a client holds: the ranges that it is sent make it the server's data.
+    /// Whatever data a client has: applying the received ranges results in the server's data.
     @Test func rangesLeadFromTheClientsDataToTheServers() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
@@ -184,7 +184,7 @@ import Testing
     @Test("A node of many children costs the ranges that are named of it, not their product")
     func manyRanges() throws {
         let node = Node(children: (0..<20_000).map { (TreeKey("key\($0)"), Node(.integer($0))) })
-        /// Seconds of the processor for this thread.
+        /// The CPU time of this thread in seconds.
         func seconds(_ length: Int) throws -> (ranges: Int, seconds: Double) {
             func now() -> Double {
                 var time = timespec()
@@ -192,7 +192,7 @@ import Testing
                 return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
             }
             let known = CompoundHash(of: node, splittingOver: length)
-            // Every second range is another than the server's.
+            // Every second range differs from the server's.
             let hashes = known.hashes.enumerated().map { $0 % 2 == 0 ? .string("x") : JSONValue.string($1) }
             let told = try CompoundHash(wire: [
                 "ps": .array(known.paths.map { .string($0.description) }), "hs": .array(hashes),

@@ -3,7 +3,7 @@ import HearthTree
 import Testing
 
 @Suite struct TreeJSONTests {
-    /// The table of rtdb-protocol §1.4.
+    /// JSON and its plain form.
     @Test(arguments: [
         ("{\"0\":1,\"1\":2,\"2\":3}", "[1,2,3]"),
         ("{\"0\":1,\"2\":3}", "[1,null,3]"),
@@ -93,7 +93,7 @@ import Testing
         #expect(error?.message == "Invalid data; couldn't parse JSON object, array, or value.")
         #expect(throws: TreeDataError.self) { try json(data) }
         if data.contains("1e400") { return }
-        // The step over values refuses the same, but doesn't work out numbers.
+        // Skipping values rejects the same input, but doesn't compute numbers.
         #expect(throws: TreeDataError.self) { try TreeJSON.members(Array("{\"x\":\(data)}".utf8)) }
     }
 

@@ -42,7 +42,7 @@ import Testing
         for (key, index) in cases { #expect(key.arrayIndex == index, "\(key)") }
     }
 
-    /// Source: rtdb-protocol §10.1.
+    /// Source: the public SDKs for Apple.
     @Test func neighboursAreThoseOfTheSDKsForApple() {
         let longest = String(repeating: "k", count: 767)
         let successors: [(TreeKey, TreeQuery.BoundKey)] = [
@@ -109,7 +109,7 @@ import Testing
 }
 
 @Suite struct PushIDTests {
-    /// Source: rtdb-protocol §3.
+    /// Source: the public SDKs.
     @Test func theTimeStandsInFront() {
         var generator = PushID.Generator()
         #expect(generator.next(nowMilliseconds: 1).string.hasPrefix("-------0"))

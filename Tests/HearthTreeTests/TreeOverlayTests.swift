@@ -2,7 +2,7 @@ import HearthModel
 import HearthTree
 import Testing
 
-/// A tree that only answers by the ways of the protocol, and notes when all of a place is read.
+/// A tree that only answers by the protocol's functions, and records when a whole subtree is read.
 private final class CountingTree: TreeData {
     let root: Node
     var nodesRead = 0
@@ -52,7 +52,7 @@ private final class CountingTree: TreeData {
         #expect(try after(data, [("a/b", "null")]) == "{\"a\":{\"c\":2,\".priority\":\"p\"},\".priority\":3}")
         #expect(try after(data, [("a/b", "null"), ("a/c", "{}")]) == "null")
         #expect(try after(data, [("a", "null"), ("x", "1")]) == "{\"x\":1,\".priority\":3}")
-        // At once: the node is never without children, whatever the order.
+        // At once: the node always has a child, whatever the order.
         #expect(
             try after(data, [("a/b", "null"), ("a/c", "null"), ("a/d", "1")])
                 == "{\"a\":{\"d\":1,\".priority\":\"p\"},\".priority\":3}")
@@ -77,7 +77,7 @@ private final class CountingTree: TreeData {
         #expect(try after("null", [("a", "1"), ("a/.priority", "2")]) == "{\"a\":{\".value\":1,\".priority\":2}}")
     }
 
-    /// Every way to read shows what the changed node shows.
+    /// Every function shows the data of the changed node.
     @Test func anOverlayIsTheChangedTree() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
@@ -110,7 +110,7 @@ private final class CountingTree: TreeData {
         }
     }
 
-    /// Changes that don't meet have one meaning: that of a node set after another, as long as none takes away.
+    /// Non-overlapping changes have the same result as nodes that are set one after another, as long as none removes.
     @Test func changesOneAfterAnotherAreTheSame() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)

@@ -2,7 +2,7 @@ import HearthModel
 import HearthTree
 import Testing
 
-/// What a query has to answer, worked out the long way: every child looked at, orders said by arrays of numbers.
+/// The expected answer of a query, computed in a simple way: every child is visited, and orders are arrays of numbers.
 private enum QueryModel {
     static func window(_ query: TreeQuery, _ node: Node) -> [TreeKey] {
         var children = node.children.map { (key: $0.key, place: place($0.key, $0.node, query.index)) }
@@ -138,7 +138,7 @@ extension Chance {
         #expect(TreeQuery().result(of: Node(5)) == Node(5))
     }
 
-    /// Large integers are compared as doubles, by which the order is one.
+    /// Large integers are compared as doubles, so that the order is consistent.
     @Test func integersBeyondTheDoublesAreTied() throws {
         let node = try tree("{\"c\":9007199254740992,\"a\":9007199254740993,\"b\":9007199254740992.0}")
         var query = TreeQuery()
@@ -150,7 +150,7 @@ extension Chance {
 @Suite struct TreeQueryWireTests {
     private let people = "{\"a\":{\"n\":1},\"b\":{\"n\":2},\"c\":{\"n\":2},\"d\":{\"n\":3},\"e\":{}, \"f\":true}"
 
-    /// The forms in which the SDKs send bounds: rtdb-protocol §10.1.
+    /// The forms in which the SDKs send bounds. Source: the public SDKs.
     @Test(arguments: [
         ("{}", "abcdf"),
         ("{\"i\":\"n\",\"sp\":2}", "bcd"),
@@ -268,7 +268,7 @@ extension Chance {
         #expect(try TreeQuery(rest: parameters("shallow=true&auth=x&print=pretty")) == nil)
     }
 
-    /// The texts of rtdb-protocol §7.6.
+    /// The error messages of the service.
     @Test(arguments: [
         ("startAt=1", "orderBy must be defined when other query parameters are defined"),
         ("limitToFirst=1", "orderBy must be defined when other query parameters are defined"),

@@ -23,7 +23,7 @@ package struct CompoundHash: Hashable, Sendable {
         var paths: [TreePath] = []
         var hashes: [String] = []
         let sha1 = SHA1()
-        var range = RangeText()
+        var range = RangeString()
         LeafWalk.visit(node) { keys, leaf in
             range.add(leaf, at: keys)
             guard range.utf16Count > length, keys.last != .priority else { return }
@@ -100,7 +100,7 @@ extension CompoundHash {
     package func differences(from node: Node) -> [TreeRange] {
         let sha1 = SHA1()
         var own: [String] = []
-        var range = RangeText()
+        var range = RangeString()
         LeafWalk.visit(node) { keys, leaf in
             while own.count < paths.count, TreePath.compare(keys[...], paths[own.count].keys[...]) > 0 {
                 own.append(range.end(sha1))
@@ -154,7 +154,7 @@ enum LeafWalk {
 }
 
 /// The string of a range of leaves: `("a":("b":(number:…),"c":(…)))`.
-private struct RangeText {
+private struct RangeString {
     private var string: [UInt8] = []
     /// The keys of the leaf that was added last, which are still open.
     private(set) var last: [TreeKey]?
@@ -172,17 +172,17 @@ private struct RangeText {
         }
         for key in keys[shared...] {
             let start = string.count
-            NodeText.appendQuoted(key.string, to: &string)
+            NodeEncoding.appendQuoted(key.string, to: &string)
             string.append(contentsOf: ":(".utf8)
             count(from: start)
         }
         let start = string.count
         if let priority = leaf.priority {
             string.append(contentsOf: "priority:".utf8)
-            NodeText.append(priority, to: &string, isQuoted: true)
+            NodeEncoding.append(priority, to: &string, isQuoted: true)
             string.append(UInt8(ascii: ":"))
         }
-        if let value = leaf.value { NodeText.append(value, to: &string, isQuoted: true) }
+        if let value = leaf.value { NodeEncoding.append(value, to: &string, isQuoted: true) }
         count(from: start)
         last = keys
     }
@@ -193,7 +193,7 @@ private struct RangeText {
         close(last.count + 1)
         var hash: [UInt8] = []
         sha1.digest(of: string[...]).appendBase64(to: &hash)
-        self = RangeText()
+        self = RangeString()
         return String(decoding: hash, as: UTF8.self)
     }
 

@@ -12,7 +12,7 @@ extension Node {
 struct NodeHasher {
     /// The hash is stored of nodes with at least this number of leaves, and of all nodes with inner nodes below:
     /// smaller ones are computed again quickly.
-    private static let leavesKeptMin = 8
+    private static let cachedLeavesMin = 8
 
     private let sha1 = SHA1()
     private var string: [UInt8] = []
@@ -28,12 +28,12 @@ struct NodeHasher {
     private mutating func appendHash(_ node: Node) {
         // A node without children has no storage; with a priority it has another hash than its children alone.
         let storage = node.priority == nil ? node.inner?.storage : nil
-        if let kept = storage?.keptHash { return kept.digest.appendBase64(to: &string) }
+        if let cached = storage?.cachedHash { return cached.digest.appendBase64(to: &string) }
         let start = string.count
-        NodeText.append(priority: node.priority, to: &string)
+        NodeEncoding.append(priority: node.priority, to: &string)
         var hasInner = false
         if let value = node.value {
-            NodeText.append(value, to: &string, isQuoted: false)
+            NodeEncoding.append(value, to: &string, isQuoted: false)
         } else {
             node.children.visitInOrderOfPriority { key, child in
                 string.append(UInt8(ascii: ":"))
@@ -46,7 +46,7 @@ struct NodeHasher {
         let digest = sha1.digest(of: string[start...])
         string.removeSubrange(start...)
         digest.appendBase64(to: &string)
-        if let storage, hasInner || storage.count >= Self.leavesKeptMin { storage.keep(KeptHash(digest)) }
+        if let storage, hasInner || storage.count >= Self.cachedLeavesMin { storage.store(CachedHash(digest)) }
     }
 }
 
@@ -62,7 +62,7 @@ extension Children {
 }
 
 /// The encoding of values in hashed strings.
-enum NodeText {
+enum NodeEncoding {
     static func append(priority: Scalar?, to string: inout [UInt8]) {
         guard let priority else { return }
         string.append(contentsOf: "priority:".utf8)

@@ -28,13 +28,13 @@ package struct NodeHashBuilder {
     /// - Parameter key: nil for the node whose hash is computed.
     package mutating func open(_ key: TreeKey?, priority: Scalar?) {
         levels.append(Level(key: key, priority: priority, start: string.count))
-        NodeText.append(priority: priority, to: &string)
+        NodeEncoding.append(priority: priority, to: &string)
     }
 
     package mutating func leaf(_ key: TreeKey?, _ value: Scalar, priority: Scalar?) {
         let start = string.count
-        NodeText.append(priority: priority, to: &string)
-        NodeText.append(value, to: &string, isQuoted: false)
+        NodeEncoding.append(priority: priority, to: &string)
+        NodeEncoding.append(value, to: &string, isQuoted: false)
         let digest = sha1.digest(of: string[start...])
         string.removeSubrange(start...)
         add(key, priority, digest)

@@ -31,7 +31,7 @@ struct JSONCursor {
     /// Zero at the end: no token begins with it.
     var byte: UInt8 { index < end ? bytes[index] : 0 }
 
-    func position(of index: Int) -> TextPosition { TextPosition(of: index, in: bytes, from: start) }
+    func position(of index: Int) -> JSONPosition { JSONPosition(of: index, in: bytes, from: start) }
 
     mutating func skipSpace() {
         while index < end {

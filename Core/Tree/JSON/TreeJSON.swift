@@ -178,11 +178,11 @@ extension JSONCursor {
         try object { (cursor, name, nameIndex) throws(TreeDataError) in
             try limits.checkSize(of: name)
             let path = TreePath(name)
-            let place = path.last == .priority ? TreePath(keys: path.keys.dropLast()) : path
-            guard !path.isRoot, place.keys.allSatisfy(limits.isValid) else {
+            let location = path.last == .priority ? TreePath(keys: path.keys.dropLast()) : path
+            guard !path.isRoot, location.keys.allSatisfy(limits.isValid) else {
                 throw .invalidKey(cursor.position(of: nameIndex))
             }
-            try cursor.checkDepth(place.count, limits)
+            try cursor.checkDepth(location.count, limits)
             if path.last == .priority {
                 changes.append(TreeChange(path: path, node: Node(scalar: try cursor.priority(limits))))
             } else {

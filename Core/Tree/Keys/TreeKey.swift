@@ -63,7 +63,7 @@ extension TreeKey: Hashable {
 extension TreeKey: Comparable {
     package static func < (lhs: TreeKey, rhs: TreeKey) -> Bool { compare(lhs, rhs) < 0 }
 
-    /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
+    /// Negative, zero or positive, as `lhs` is before, at or after `rhs`.
     package static func compare(_ lhs: TreeKey, _ rhs: TreeKey) -> Int {
         withBytes(lhs.string) { left in withBytes(rhs.string) { right in compare(left, right) } }
     }
@@ -87,9 +87,9 @@ extension TreeKey: ExpressibleByStringLiteral, CustomStringConvertible {
     package var description: String { string }
 }
 
-/// Comparison of texts by UTF-16 code units, in which characters beyond U+FFFF stand before U+E000 to U+FFFF.
+/// Comparison of strings by UTF-16 code units, in which characters beyond U+FFFF are before U+E000 to U+FFFF.
 package enum UTF16Order {
-    /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
+    /// Negative, zero or positive, as `lhs` is before, at or after `rhs`.
     package static func compare(_ lhs: String, _ rhs: String) -> Int {
         TreeKey.withBytes(lhs) { left in TreeKey.withBytes(rhs) { right in compare(left, right) } }
     }

@@ -48,8 +48,8 @@ extension TreeQuery {
     }
 
     private func window(inOrderOfKeys children: Children) -> [(key: TreeKey, node: Node)] {
-        var low = start.map { place(of: $0, in: children, isEnd: false) } ?? 0
-        var high = max(end.map { place(of: $0, in: children, isEnd: true) } ?? children.count, low)
+        var low = start.map { position(of: $0, in: children, isEnd: false) } ?? 0
+        var high = max(end.map { position(of: $0, in: children, isEnd: true) } ?? children.count, low)
         if let limit, high - low > limit {
             if isLimitedToLast { low = high - limit } else { high = low + limit }
         }
@@ -57,14 +57,14 @@ extension TreeQuery {
     }
 
     /// The index of the first child within the start, or of the first beyond the end.
-    private func place(of bound: Bound, in children: Children, isEnd: Bool) -> Int {
+    private func position(of bound: Bound, in children: Children, isEnd: Bool) -> Int {
         switch bound.key {
         case .min: return 0
         case .max: return children.count
         case .key(let key):
-            let place = children.place(of: key)
-            let isThere = place < children.count && children[place].key == key
-            return isThere && bound.isInclusive == isEnd ? place + 1 : place
+            let position = children.place(of: key)
+            let isThere = position < children.count && children[position].key == key
+            return isThere && bound.isInclusive == isEnd ? position + 1 : position
         }
     }
 

@@ -20,7 +20,7 @@ final class ChildStorage: Sendable {
     let content: Content
     let count: Int
     /// Of an inner node with these children and without a priority.
-    private let hash = AtomicLazyReference<KeptHash>()
+    private let hash = AtomicLazyReference<CachedHash>()
 
     /// Nil for no elements.
     convenience init?(inOrder elements: [Element]) {
@@ -70,7 +70,7 @@ final class ChildStorage: Sendable {
         }
     }
 
-    func place(of key: TreeKey) -> Int {
+    func position(of key: TreeKey) -> Int {
         switch content {
         case .one(let elements): return Self.offset(of: key, in: elements)
         case .many(let chunks, let starts):
@@ -166,13 +166,13 @@ final class ChildStorage: Sendable {
 
     // MARK: The hash
 
-    var keptHash: KeptHash? { hash.load() }
+    var cachedHash: CachedHash? { hash.load() }
 
-    func keep(_ hash: KeptHash) { _ = self.hash.storeIfNil(hash) }
+    func store(_ hash: CachedHash) { _ = self.hash.storeIfNil(hash) }
 }
 
 /// A SHA-1 that is stored.
-final class KeptHash: Sendable {
+final class CachedHash: Sendable {
     let digest: SHA1Digest
 
     init(_ digest: SHA1Digest) { self.digest = digest }

@@ -60,7 +60,7 @@ extension Node {
 }
 
 extension TreeChange {
-    /// The update with values in place of deferred ones.
+    /// The change with values in place of deferred ones.
     package func resolved(nowMilliseconds: Int64, old: any TreeData) throws(Status) -> TreeChange {
         guard isPriority else {
             return TreeChange(

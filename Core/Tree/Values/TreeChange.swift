@@ -80,9 +80,9 @@ extension Node {
     /// The node after a change, whose path is relative to it.
     package func applying(_ change: TreeChange) -> Node {
         guard change.isPriority else { return setting(change.path, to: change.node) }
-        let place = change.place
-        let node = node(at: place)
-        return node.isEmpty ? self : setting(place, to: node.with(priority: change.node.value))
+        let location = change.place
+        let node = node(at: location)
+        return node.isEmpty ? self : setting(location, to: node.with(priority: change.node.value))
     }
 
     /// The node after changes that are made at once: see `TreeOverlay`.

@@ -15,7 +15,7 @@ extension TreeDataError {
         "Invalid data; couldn't parse JSON object. Are you sending a JSON object with valid key names?")
     package static let invalidPath = TreeDataError("Invalid path: Invalid token in path")
 
-    static func invalidKey(_ position: TextPosition) -> TreeDataError {
+    static func invalidKey(_ position: JSONPosition) -> TreeDataError {
         TreeDataError(
             "Invalid data; couldn't parse key beginning at \(position). "
                 + "Key value can't be empty or contain $ # [ ] / or .")
@@ -23,7 +23,7 @@ extension TreeDataError {
 }
 
 /// A position in a JSON string, line and column from 1; columns count characters.
-struct TextPosition: CustomStringConvertible {
+struct JSONPosition: CustomStringConvertible {
     let line: Int
     let column: Int
 

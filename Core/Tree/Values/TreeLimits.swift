@@ -48,12 +48,12 @@ package struct TreeLimits: Sendable {
     /// Rejects a path with an invalid key, and one that is too deep or too long.
     /// - Parameter allowingPriority: whether its last key may be `.priority`.
     package func check(_ path: TreePath, allowingPriority: Bool = false) throws(TreeDataError) {
-        let place = allowingPriority && path.last == .priority ? path.keys.dropLast() : path.keys[...]
-        guard place.allSatisfy(isValid) else { throw .invalidPath }
-        guard place.count <= depthMax else {
+        let location = allowingPriority && path.last == .priority ? path.keys.dropLast() : path.keys[...]
+        guard location.allSatisfy(isValid) else { throw .invalidPath }
+        guard location.count <= depthMax else {
             throw TreeDataError("Invalid path: Deeper than \(Limits.treeDepthMax) levels")
         }
-        guard place.reduce(place.count - 1, { $0 + $1.string.utf8.count }) <= pathSizeBytesMax else {
+        guard location.reduce(location.count - 1, { $0 + $1.string.utf8.count }) <= pathSizeBytesMax else {
             throw TreeDataError("Invalid path: Longer than \(pathSizeBytesMax) bytes")
         }
     }

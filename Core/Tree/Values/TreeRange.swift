@@ -119,9 +119,9 @@ private struct Bounds {
         }
         if let end, hasEnd(below: keys), end.count > keys.count {
             let key = end.keys[keys.count]
-            let place = children.place(of: key)
-            let isThere = place < children.count && children[place].key == key
-            positions = positions.clamped(to: 0..<(isThere ? place + 1 : place))
+            let index = children.place(of: key)
+            let isThere = index < children.count && children[index].key == key
+            positions = positions.clamped(to: 0..<(isThere ? index + 1 : index))
         }
         return positions
     }

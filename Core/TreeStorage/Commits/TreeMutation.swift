@@ -63,9 +63,9 @@ struct TreeMutation {
         var nodesLeft = nodes
         var bytesLeft = bytes
         for change in changes {
-            let place = PathCode.place(change.path)
+            let location = PathCode.location(change.path)
             let cursor = try transaction.scan(
-                .entries, KeyRange(prefix: place), reverse: false, values: true, dropping: place.count)
+                .entries, KeyRange(prefix: location), reverse: false, values: true, dropping: location.count)
             defer { cursor.close() }
             while try cursor.next() {
                 // The location's own record is one of those that every write has.
@@ -82,7 +82,7 @@ struct TreeMutation {
         if replacement.wide != nil { return try transaction.begin(replacement.graft) }
         var before: [(touched: [IndexedChild], isEmpty: Bool, priority: Scalar?)] = []
         for change in replacement.changes {
-            let old = try PresentRecords(PathCode.place(change.path), in: transaction)
+            let old = try PresentRecords(PathCode.location(change.path), in: transaction)
             before.append((try indexedChildren(above: change.path), old.isEmpty, old.priority))
             if old.isEmpty, !change.node.isEmpty { try openParents(of: change.path) }
         }
@@ -99,13 +99,15 @@ struct TreeMutation {
     /// Deletes the data of a location whose new records, of a large node, will be put piece by piece. At least one of
     /// them must be put in the same transaction.
     func makeSpace(for node: Node, at path: TreePath) throws(Status) {
-        let place = PathCode.place(path)
-        let old = try PresentRecords(place, in: transaction)
+        let location = PathCode.location(path)
+        let old = try PresentRecords(location, in: transaction)
         if old.isEmpty { try openParents(of: path) }
-        for keyspace in TreeDelta.keyspaces { try transaction.delete(keyspace, KeyRange(prefix: place), limit: .max) }
-        try transaction.delete(.entries, KeyRange(prefix: Self.priorityPrefix(place)), limit: .max)
+        for keyspace in TreeDelta.keyspaces {
+            try transaction.delete(keyspace, KeyRange(prefix: location), limit: .max)
+        }
+        try transaction.delete(.entries, KeyRange(prefix: Self.priorityPrefix(location)), limit: .max)
         for index in indexes.belowOrAt(path) {
-            try transaction.delete(.entries, KeyRange(prefix: index.prefix(place)), limit: .max)
+            try transaction.delete(.entries, KeyRange(prefix: index.prefix(location)), limit: .max)
         }
         try setPriorityEntry(path, from: old.priority, to: node.priority)
     }
@@ -123,9 +125,9 @@ struct TreeMutation {
     func mendPriorities(above changes: [TreeChange], _ tree: ChangeTree, below: TreeView) throws(Status) {
         var mended: Set<TreePath> = []
         for change in changes {
-            let place = change.place
-            for depth in 0...place.count {
-                let path = TreePath(keys: Array(place.keys[..<depth]))
+            let location = change.place
+            for depth in 0...location.count {
+                let path = TreePath(keys: Array(location.keys[..<depth]))
                 guard case .changed(let here) = tree.descend(path) else { break }
                 if !mended.insert(path).inserted { continue }
                 guard try view.exists(at: path) else { break }
@@ -138,59 +140,60 @@ struct TreeMutation {
     // MARK: A node
 
     private func set(_ path: TreePath, _ node: Node) throws(Status) -> Bool {
-        let place = PathCode.place(path)
-        let old = try PresentRecords(place, in: transaction)
+        let location = PathCode.location(path)
+        let old = try PresentRecords(location, in: transaction)
         if node.isEmpty {
             if old.isEmpty { return false }
-            try remove(old, place)
+            try remove(old, location)
             try setPriorityEntry(path, from: old.priority, to: nil)
             try removeEmptyParents(of: path)
             return true
         }
         if old.isEmpty { try openParents(of: path) }
-        let new = NewRecords(node, at: place)
+        let new = NewRecords(node, at: location)
         var isChanged = try old.replace(by: new.records, in: transaction, comparedMax: comparedMax)
         // Records do not contain a long string's value.
         if old.hasStringsElsewhere || !new.strings.isEmpty {
             let strings = RangeReplacement(
-                .documents, KeyRange(prefix: place), by: new.strings, in: transaction, comparedMax: comparedStringsMax)
+                .documents, KeyRange(prefix: location), by: new.strings, in: transaction,
+                comparedMax: comparedStringsMax)
             if try strings.run() { isChanged = true }
         }
         if !isChanged { return false }
         if old.hasChildren || !new.priorities.isEmpty {
-            try replaceEntries(Self.priorityPrefix(place), by: new.priorities)
+            try replaceEntries(Self.priorityPrefix(location), by: new.priorities)
         }
         try setPriorityEntry(path, from: old.priority, to: node.priority)
         return true
     }
 
-    private func remove(_ old: PresentRecords, _ place: [UInt8]) throws(Status) {
+    private func remove(_ old: PresentRecords, _ location: [UInt8]) throws(Status) {
         if !old.hasChildren {
-            try transaction.delete(.entries, place)
-            if old.hasStringsElsewhere { try transaction.delete(.documents, place) }
+            try transaction.delete(.entries, location)
+            if old.hasStringsElsewhere { try transaction.delete(.documents, location) }
             return
         }
-        try transaction.delete(.entries, KeyRange(prefix: place), limit: .max)
-        try transaction.delete(.documents, KeyRange(prefix: place), limit: .max)
-        try transaction.delete(.entries, KeyRange(prefix: Self.priorityPrefix(place)), limit: .max)
+        try transaction.delete(.entries, KeyRange(prefix: location), limit: .max)
+        try transaction.delete(.documents, KeyRange(prefix: location), limit: .max)
+        try transaction.delete(.entries, KeyRange(prefix: Self.priorityPrefix(location)), limit: .max)
     }
 
     /// A leaf above a new node becomes an inner node and keeps its priority. Above an inner node there is no leaf.
     private func openParents(of path: TreePath) throws(Status) {
         var parent = path.parent
         while let ancestor = parent {
-            let place = PathCode.place(ancestor)
-            if let record = try view.record(place) {
+            let location = PathCode.location(ancestor)
+            if let record = try view.record(location) {
                 if record.isInner { return }
-                if record.isKeptElsewhere { try transaction.delete(.documents, place) }
+                if record.isStoredElsewhere { try transaction.delete(.documents, location) }
                 if let priority = try record.priority {
-                    try transaction.put(.entries, place, TreeRecord(nil, priority: priority).bytes)
+                    try transaction.put(.entries, location, TreeRecord(nil, priority: priority).bytes)
                 } else {
-                    try transaction.delete(.entries, place)
+                    try transaction.delete(.entries, location)
                 }
                 return
             }
-            if try transaction.count(.entries, PathCode.below(place), limit: 1) > 0 { return }
+            if try transaction.count(.entries, PathCode.below(location), limit: 1) > 0 { return }
             parent = ancestor.parent
         }
     }
@@ -199,12 +202,12 @@ struct TreeMutation {
     private func removeEmptyParents(of path: TreePath) throws(Status) {
         var parent = path.parent
         while let ancestor = parent {
-            let place = PathCode.place(ancestor)
-            if try transaction.count(.entries, PathCode.below(place), limit: 1) > 0 { return }
-            if let record = try view.record(place) {
+            let location = PathCode.location(ancestor)
+            if try transaction.count(.entries, PathCode.below(location), limit: 1) > 0 { return }
+            if let record = try view.record(location) {
                 // A location below a leaf was to be deleted; the leaf remains.
                 guard record.isInner else { return }
-                try transaction.delete(.entries, place)
+                try transaction.delete(.entries, location)
                 try setPriorityEntry(ancestor, from: try record.priority, to: nil)
             }
             parent = ancestor.parent
@@ -214,20 +217,20 @@ struct TreeMutation {
     // MARK: Priorities
 
     private func setPriority(_ path: TreePath, _ priority: Scalar?) throws(Status) -> Bool {
-        let place = PathCode.place(path)
-        let record = try view.record(place)
+        let location = PathCode.location(path)
+        let record = try view.record(location)
         let old = try record?.priority
         if old == priority { return false }
         if let record, !record.isInner {
-            let value = try view.value(record, place)
-            try transaction.put(.entries, place, TreeRecord(value, priority: priority).bytes)
+            let value = try view.value(record, location)
+            try transaction.put(.entries, location, TreeRecord(value, priority: priority).bytes)
         } else {
             // An empty node has no priority.
-            if record == nil, try !view.exists(place) { return false }
+            if record == nil, try !view.exists(location) { return false }
             if let priority {
-                try transaction.put(.entries, place, TreeRecord(nil, priority: priority).bytes)
+                try transaction.put(.entries, location, TreeRecord(nil, priority: priority).bytes)
             } else {
-                try transaction.delete(.entries, place)
+                try transaction.delete(.entries, location)
             }
         }
         try setPriorityEntry(path, from: old, to: priority)
@@ -236,13 +239,13 @@ struct TreeMutation {
 
     private func setPriorityEntry(_ path: TreePath, from old: Scalar?, to new: Scalar?) throws(Status) {
         guard let key = path.last, let parent = path.parent, old != new else { return }
-        let parentPlace = PathCode.place(parent)
-        if let old { try transaction.delete(.entries, Self.priorityEntry(parentPlace, old, key)) }
-        if let new { try transaction.put(.entries, Self.priorityEntry(parentPlace, new, key), []) }
+        let parentLocation = PathCode.location(parent)
+        if let old { try transaction.delete(.entries, Self.priorityEntry(parentLocation, old, key)) }
+        if let new { try transaction.put(.entries, Self.priorityEntry(parentLocation, new, key), []) }
     }
 
     /// All entries of children with a priority at or below a location.
-    static func priorityPrefix(_ place: [UInt8]) -> [UInt8] { [PathCode.Space.priorities] + place.dropFirst() }
+    static func priorityPrefix(_ location: [UInt8]) -> [UInt8] { [PathCode.Space.priorities] + location.dropFirst() }
 
     static func priorityEntry(_ parent: [UInt8], _ priority: Scalar, _ key: TreeKey) -> [UInt8] {
         var bytes = priorityPrefix(parent)
@@ -259,26 +262,27 @@ struct TreeMutation {
         var index: TreeIndex
         var parent: [UInt8]
         var key: TreeKey
-        var place: [UInt8]
+        var location: [UInt8]
         var before: TreeIndexValue?
     }
 
     private func indexedChildren(above path: TreePath) throws(Status) -> [IndexedChild] {
         var found: [IndexedChild] = []
         for index in indexes.above(path) {
-            let parent = PathCode.place(TreePath(keys: Array(path.keys[..<index.pattern.count])))
+            let parent = PathCode.location(TreePath(keys: Array(path.keys[..<index.pattern.count])))
             let key = path.keys[index.pattern.count]
-            var place = parent
-            PathCode.append(key, to: &place)
+            var location = parent
+            PathCode.append(key, to: &location)
             found.append(
                 IndexedChild(
-                    index: index, parent: parent, key: key, place: place, before: try view.indexed(place, by: index)))
+                    index: index, parent: parent, key: key, location: location,
+                    before: try view.indexed(location, by: index)))
         }
         return found
     }
 
     private func update(_ child: IndexedChild) throws(Status) {
-        let after = try view.indexed(child.place, by: child.index)
+        let after = try view.indexed(child.location, by: child.index)
         if after == child.before { return }
         let old = child.before.map { child.index.entry(child.parent, $0, child.key) }
         let new = after.map { child.index.entry(child.parent, $0, child.key) }
@@ -289,12 +293,12 @@ struct TreeMutation {
 
     /// The entries of the locations at and below a changed one.
     private func setIndexes(below path: TreePath, _ node: Node) throws(Status) {
-        let place = PathCode.place(path)
+        let location = PathCode.location(path)
         for index in indexes.belowOrAt(path) {
             var entries: [StoreRecord] = []
-            index.collect(from: node, at: place, depth: path.count, into: &entries)
+            index.collect(from: node, at: location, depth: path.count, into: &entries)
             entries.sort { UTF8Order.compare($0.key, $1.key) < 0 }
-            try replaceEntries(index.prefix(place), by: entries)
+            try replaceEntries(index.prefix(location), by: entries)
         }
     }
 
@@ -323,17 +327,17 @@ extension TreeIndex {
     /// - Parameters:
     ///   - location: the node's; its path matches the pattern so far.
     ///   - depth: of the node.
-    fileprivate func collect(from node: Node, at place: [UInt8], depth: Int, into entries: inout [StoreRecord]) {
+    fileprivate func collect(from node: Node, at location: [UInt8], depth: Int, into entries: inout [StoreRecord]) {
         guard depth < pattern.count else {
             for (key, child) in node.children {
-                entries.append(StoreRecord(key: entry(place, definition.index.value(of: child), key), value: []))
+                entries.append(StoreRecord(key: entry(location, definition.index.value(of: child), key), value: []))
             }
             return
         }
         func descend(_ key: TreeKey, _ child: Node) {
-            var place = place
-            PathCode.append(key, to: &place)
-            collect(from: child, at: place, depth: depth + 1, into: &entries)
+            var location = location
+            PathCode.append(key, to: &location)
+            collect(from: child, at: location, depth: depth + 1, into: &entries)
         }
         if let key = pattern[depth] {
             descend(key, node.child(key))

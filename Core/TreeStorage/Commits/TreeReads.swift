@@ -32,21 +32,21 @@ final class TreeReads: @unchecked Sendable {
     // MARK: Recording
 
     /// The entry of a location; nil when its whole subtree counts as read.
-    private func place(_ path: TreePath) -> Place? {
-        var place = root
+    private func location(_ path: TreePath) -> Place? {
+        var location = root
         for key in path.keys {
-            if place.isWhole { return nil }
-            if let known = place.children[key] {
-                place = known
+            if location.isWhole { return nil }
+            if let known = location.children[key] {
+                location = known
                 continue
             }
             let made = Place()
-            place.children[key] = made
-            place = made
+            location.children[key] = made
+            location = made
             count += 1
         }
-        if place.isWhole { return nil }
-        if count <= countMax { return place }
+        if location.isWhole { return nil }
+        if count <= countMax { return location }
         gather(around: path)
         return nil
     }
@@ -54,28 +54,28 @@ final class TreeReads: @unchecked Sendable {
     /// Merges the entries of single locations near a path, from its parent on, until there is capacity.
     private func gather(around path: TreePath) {
         for depth in (0..<max(1, path.count)).reversed() where count > countMax {
-            var place = root
+            var location = root
             for key in path.keys[..<depth] {
-                guard let next = place.children[key] else { break }
-                place = next
+                guard let next = location.children[key] else { break }
+                location = next
             }
-            count -= place.count - 1
-            place.children = [:]
-            place.isWhole = true
+            count -= location.count - 1
+            location.children = [:]
+            location.isWhole = true
         }
     }
 
     fileprivate func noteAll(at path: TreePath) {
-        guard let place = place(path) else { return }
-        count -= place.count - 1
-        place.children = [:]
-        place.isWhole = true
+        guard let location = location(path) else { return }
+        count -= location.count - 1
+        location.children = [:]
+        location.isWhole = true
     }
 
-    fileprivate func note(value: Scalar?, at path: TreePath) { place(path)?.value = .some(value) }
-    fileprivate func note(priority: Scalar?, at path: TreePath) { place(path)?.priority = .some(priority) }
-    fileprivate func note(hasChildren: Bool, at path: TreePath) { place(path)?.hasChildren = hasChildren }
-    fileprivate func note(exists: Bool, at path: TreePath) { place(path)?.exists = exists }
+    fileprivate func note(value: Scalar?, at path: TreePath) { location(path)?.value = .some(value) }
+    fileprivate func note(priority: Scalar?, at path: TreePath) { location(path)?.priority = .some(priority) }
+    fileprivate func note(hasChildren: Bool, at path: TreePath) { location(path)?.hasChildren = hasChildren }
+    fileprivate func note(exists: Bool, at path: TreePath) { location(path)?.exists = exists }
 
     // MARK: Comparing
 
@@ -83,39 +83,39 @@ final class TreeReads: @unchecked Sendable {
     func areSame(in view: TreeView, changedAt changes: [TreePath]) throws(Status) -> Bool {
         var checked: Set<ObjectIdentifier> = []
         for change in changes {
-            var place: Place? = root
+            var location: Place? = root
             var path = TreePath.root
             for key in change.keys {
-                guard let here = place else { break }
+                guard let here = location else { break }
                 if try !isSame(here, path, view, &checked) { return false }
-                place = here.children[key]
+                location = here.children[key]
                 path = path.child(key)
             }
-            if let place, try !areSame(below: place, path, view, &checked) { return false }
+            if let location, try !areSame(below: location, path, view, &checked) { return false }
         }
         return true
     }
 
     private func areSame(
-        below place: Place, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
+        below location: Place, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
     ) throws(Status) -> Bool {
-        if try !isSame(place, path, view, &checked) { return false }
-        for (key, child) in place.children where try !areSame(below: child, path.child(key), view, &checked) {
+        if try !isSame(location, path, view, &checked) { return false }
+        for (key, child) in location.children where try !areSame(below: child, path.child(key), view, &checked) {
             return false
         }
         return true
     }
 
     private func isSame(
-        _ place: Place, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
+        _ location: Place, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
     ) throws(Status) -> Bool {
-        if place.isWhole { return false }
-        if !checked.insert(ObjectIdentifier(place)).inserted { return true }
+        if location.isWhole { return false }
+        if !checked.insert(ObjectIdentifier(location)).inserted { return true }
         if checked.count > Self.checkedMax { return false }
-        if let value = place.value, try view.value(at: path) != value { return false }
-        if let priority = place.priority, try view.priority(at: path) != priority { return false }
-        if let exists = place.exists, try view.exists(at: path) != exists { return false }
-        if let hasChildren = place.hasChildren, try view.hasChildren(at: path) != hasChildren { return false }
+        if let value = location.value, try view.value(at: path) != value { return false }
+        if let priority = location.priority, try view.priority(at: path) != priority { return false }
+        if let exists = location.exists, try view.exists(at: path) != exists { return false }
+        if let hasChildren = location.hasChildren, try view.hasChildren(at: path) != hasChildren { return false }
         return true
     }
 }
@@ -123,15 +123,15 @@ final class TreeReads: @unchecked Sendable {
 /// A tree that records its reads.
 struct ObservedTree: TreeData {
     let view: TreeView
-    let looks: TreeReads
+    let reads: TreeReads
 
     func value(at path: TreePath) throws(Status) -> Scalar? {
         let value = try view.value(at: path)
         // Its bytes are not kept for it.
         if let string = value?.string, string.utf8.count > Self.stringBytesMax {
-            looks.noteAll(at: path)
+            reads.noteAll(at: path)
         } else {
-            looks.note(value: value, at: path)
+            reads.note(value: value, at: path)
         }
         return value
     }
@@ -141,10 +141,10 @@ struct ObservedTree: TreeData {
     func leaf(at path: TreePath) throws(Status) -> Leaf? {
         let leaf = try view.leaf(at: path)
         switch leaf {
-        case nil: looks.note(value: nil, at: path)
-        case .value(.string(let string)) where string.utf8.count > Self.stringBytesMax: looks.noteAll(at: path)
-        case .value(let value): looks.note(value: value, at: path)
-        case .largeString: looks.noteAll(at: path)
+        case nil: reads.note(value: nil, at: path)
+        case .value(.string(let string)) where string.utf8.count > Self.stringBytesMax: reads.noteAll(at: path)
+        case .value(let value): reads.note(value: value, at: path)
+        case .largeString: reads.noteAll(at: path)
         }
         return leaf
     }
@@ -152,32 +152,32 @@ struct ObservedTree: TreeData {
     func priority(at path: TreePath) throws(Status) -> Scalar? {
         let priority = try view.priority(at: path)
         if let string = priority?.string, string.utf8.count > Self.stringBytesMax {
-            looks.noteAll(at: path)
+            reads.noteAll(at: path)
         } else {
-            looks.note(priority: priority, at: path)
+            reads.note(priority: priority, at: path)
         }
         return priority
     }
 
     func hasChildren(at path: TreePath) throws(Status) -> Bool {
         let hasChildren = try view.hasChildren(at: path)
-        looks.note(hasChildren: hasChildren, at: path)
+        reads.note(hasChildren: hasChildren, at: path)
         return hasChildren
     }
 
     func exists(at path: TreePath) throws(Status) -> Bool {
         let exists = try view.exists(at: path)
-        looks.note(exists: exists, at: path)
+        reads.note(exists: exists, at: path)
         return exists
     }
 
     func node(at path: TreePath) throws(Status) -> Node {
-        looks.noteAll(at: path)
+        reads.noteAll(at: path)
         return try view.node(at: path)
     }
 
     func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
-        looks.noteAll(at: path)
+        reads.noteAll(at: path)
         return try view.keys(at: path, after: key, limit: limit)
     }
 }
@@ -188,14 +188,14 @@ struct TreeJudgement: Sendable {
     var version: Int64
     /// The data, besides the tree, that the decision depends on.
     var basis: (any AnyObject & Sendable)?
-    var looks: TreeReads
+    var reads: TreeReads
 
     /// - Throws: the reason why the write may not be made.
     init(of write: TreeWrite, by treeGuard: any TreeGuard, on view: TreeView) throws(Status) {
         version = view.version
         basis = treeGuard.basis
-        looks = TreeReads()
-        let observed = ObservedTree(view: view, looks: looks)
+        reads = TreeReads()
+        let observed = ObservedTree(view: view, reads: reads)
         let changes = try write.resolvedChanges(on: observed)
         let after = TreeOverlay(base: observed, changes: changes)
         try treeGuard.judge(changes, before: observed, after: after, now: write.nowMilliseconds, stepsMax: nil)
@@ -205,6 +205,6 @@ struct TreeJudgement: Sendable {
     /// - Parameter recent: the changes of this tree.
     func holds(for treeGuard: any TreeGuard, on view: TreeView, _ recent: RecentTreeChanges) throws(Status) -> Bool {
         guard basis === treeGuard.basis, let changed = recent.paths(since: version) else { return false }
-        return try looks.areSame(in: view, changedAt: changed)
+        return try reads.areSame(in: view, changedAt: changed)
     }
 }

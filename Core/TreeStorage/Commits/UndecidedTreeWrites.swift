@@ -218,7 +218,7 @@ extension TreeWriter {
         let version = isUpdatable ? nil : view.version
         let isOfRanges =
             (based.isEmpty || !isUpdatable)
-            && TreeReplacement.hasFewPlaces(changes, countMax: options.replacementLocationsMax)
+            && TreeReplacement.hasFewLocations(changes, countMax: options.replacementLocationsMax)
         request.replacement =
             isOfRanges
             ? TreeReplacement(id: id, changes, basedOn: version, view.indexes)

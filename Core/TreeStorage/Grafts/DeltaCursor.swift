@@ -65,13 +65,13 @@ final class DeltaCursor: KeyCursor {
 
     /// The record at the walk's position has been used.
     private func leave() {
-        if !isStanding { return }
-        isStanding = false
+        if !isPositioned { return }
+        isPositioned = false
         if let head = over.head, head == key { over.head = nil }
         if let head = under.head, head == key { under.head = nil }
     }
 
-    private var isStanding = false
+    private var isPositioned = false
 
     func next() throws(Status) -> Bool {
         leave()
@@ -91,7 +91,7 @@ final class DeltaCursor: KeyCursor {
     private func stand(at key: [UInt8], isBelow: Bool) {
         self.key = key
         self.isBelow = isBelow
-        isStanding = true
+        isPositioned = true
     }
 
     /// Moves to the next record of the tree that isn't hidden.
@@ -179,6 +179,6 @@ final class DeltaCursor: KeyCursor {
         under.head = nil
         over.isEnded = true
         under.isEnded = true
-        isStanding = false
+        isPositioned = false
     }
 }

@@ -231,7 +231,7 @@ package struct Slice {
     var recordsLeft: Int { max(0, bounds.recordsMax - records) }
 
     /// Whether the time is over, too.
-    mutating func look() {
+    mutating func readClock() {
         if MonotonicTime.now >= end { isFull = true }
     }
 
@@ -414,7 +414,7 @@ final class GraftTransaction: StoreTransaction {
             var count = 0
             for segment in map.segments(keyspace, range) {
                 if count >= limit { break }
-                count += try inner.delete(keyspace, map.place(segment), limit: limit == .max ? .max : limit - count)
+                count += try inner.delete(keyspace, map.location(segment), limit: limit == .max ? .max : limit - count)
             }
             return count
         case .delta: return try deleteEach(keyspace, range, limit: limit)

@@ -86,7 +86,7 @@ struct RangeReplacement {
 
 /// The stored state at and below a location before a change, as far as the change needs it.
 struct PresentRecords {
-    private let place: [UInt8]
+    private let location: [UInt8]
     /// The location's own record, when nothing is below it.
     private let only: TreeRecord?
     let isEmpty: Bool
@@ -96,10 +96,10 @@ struct PresentRecords {
     /// Whether there may be any.
     let hasStringsElsewhere: Bool
 
-    init(_ place: [UInt8], in transaction: any StoreTransaction) throws(Status) {
-        self.place = place
+    init(_ location: [UInt8], in transaction: any StoreTransaction) throws(Status) {
+        self.location = location
         let cursor = try transaction.scan(
-            .entries, KeyRange(prefix: place), reverse: false, values: true, dropping: place.count)
+            .entries, KeyRange(prefix: location), reverse: false, values: true, dropping: location.count)
         defer { cursor.close() }
         guard try cursor.next() else {
             only = nil
@@ -114,7 +114,7 @@ struct PresentRecords {
         hasChildren = own?.isInner ?? true
         only = hasChildren ? nil : own
         priority = try own?.priority
-        hasStringsElsewhere = own?.isKeptElsewhere == true || hasChildren
+        hasStringsElsewhere = own?.isStoredElsewhere == true || hasChildren
     }
 
     /// - Returns: whether anything was different.
@@ -123,12 +123,12 @@ struct PresentRecords {
     ) throws(Status) -> Bool {
         if hasChildren {
             return try RangeReplacement(
-                .entries, KeyRange(prefix: place), by: new, in: transaction, comparedMax: comparedMax
+                .entries, KeyRange(prefix: location), by: new, in: transaction, comparedMax: comparedMax
             ).run()
         }
-        if let only, new.count == 1, new[0].key == place, new[0].value == only.bytes { return false }
+        if let only, new.count == 1, new[0].key == location, new[0].value == only.bytes { return false }
         // Only the first can be the location's own.
-        if only != nil, new.first?.key != place { try transaction.delete(.entries, place) }
+        if only != nil, new.first?.key != location { try transaction.delete(.entries, location) }
         for record in new { try transaction.put(.entries, record.key, record.value) }
         return true
     }
@@ -142,30 +142,30 @@ struct NewRecords {
     /// Entries of children that have a priority; not of the node itself.
     private(set) var priorities: [StoreRecord] = []
 
-    init(_ node: Node, at place: [UInt8]) {
-        add(node, place)
+    init(_ node: Node, at location: [UInt8]) {
+        add(node, location)
         priorities.sort { UTF8Order.compare($0.key, $1.key) < 0 }
     }
 
-    private mutating func add(_ node: Node, _ place: [UInt8]) {
+    private mutating func add(_ node: Node, _ location: [UInt8]) {
         if let value = node.value {
             let record = TreeRecord(value, priority: node.priority)
-            records.append(StoreRecord(key: place, value: record.bytes))
-            if record.isKeptElsewhere, case .string(let string) = value {
-                strings.append(StoreRecord(key: place, value: Array(string.utf8)))
+            records.append(StoreRecord(key: location, value: record.bytes))
+            if record.isStoredElsewhere, case .string(let string) = value {
+                strings.append(StoreRecord(key: location, value: Array(string.utf8)))
             }
             return
         }
         if let priority = node.priority {
-            records.append(StoreRecord(key: place, value: TreeRecord(nil, priority: priority).bytes))
+            records.append(StoreRecord(key: location, value: TreeRecord(nil, priority: priority).bytes))
         }
         for (key, child) in node.children {
             if let priority = child.priority {
-                priorities.append(StoreRecord(key: TreeMutation.priorityEntry(place, priority, key), value: []))
+                priorities.append(StoreRecord(key: TreeMutation.priorityEntry(location, priority, key), value: []))
             }
-            var childPlace = place
-            PathCode.append(key, to: &childPlace)
-            add(child, childPlace)
+            var childLocation = location
+            PathCode.append(key, to: &childLocation)
+            add(child, childLocation)
         }
     }
 }

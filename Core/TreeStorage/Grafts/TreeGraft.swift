@@ -160,7 +160,7 @@ struct GraftMap: StoredTreeMap, Sendable {
     func staged(_ key: [UInt8]) -> [UInt8] { graft.prefix + key }
 
     /// The location of a segment in the store.
-    func place(_ segment: Segment) -> KeyRange {
+    func location(_ segment: Segment) -> KeyRange {
         guard segment.isStaged else { return segment.range }
         return KeyRange(lower: staged(segment.range.lower), upper: segment.range.upper.map { staged($0) })
     }
@@ -206,7 +206,7 @@ struct GraftMap: StoredTreeMap, Sendable {
         var count = 0
         for segment in segments(keyspace, range) {
             if count >= limit { break }
-            count += try snapshot.count(keyspace, place(segment), limit: limit - count)
+            count += try snapshot.count(keyspace, location(segment), limit: limit - count)
         }
         return count
     }
@@ -256,7 +256,7 @@ private final class GraftCursor: KeyCursor {
         if let current { return current }
         guard let segment = segments.last else { return nil }
         current = try snapshot.scan(
-            keyspace, map.place(segment), reverse: isReverse, values: hasValues,
+            keyspace, map.location(segment), reverse: isReverse, values: hasValues,
             dropping: segment.isStaged ? dropping + map.graft.prefix.count : dropping)
         return current
     }

@@ -32,13 +32,13 @@ final class TreeReplacement: @unchecked Sendable {
         var ranges: [TreeGraft.Range] = []
         walks = []
         for change in changes {
-            let place = PathCode.place(change.path)
+            let location = PathCode.location(change.path)
             let below = indexes.belowOrAt(change.path)
-            ranges.append(TreeGraft.Range(keyspace: .documents, prefix: place))
-            ranges.append(TreeGraft.Range(keyspace: .entries, prefix: place))
-            ranges.append(TreeGraft.Range(keyspace: .entries, prefix: TreeMutation.priorityPrefix(place)))
-            for index in below { ranges.append(TreeGraft.Range(keyspace: .entries, prefix: index.prefix(place))) }
-            if !change.node.isEmpty { walks.append(ReplacementWalk(change, place, below)) }
+            ranges.append(TreeGraft.Range(keyspace: .documents, prefix: location))
+            ranges.append(TreeGraft.Range(keyspace: .entries, prefix: location))
+            ranges.append(TreeGraft.Range(keyspace: .entries, prefix: TreeMutation.priorityPrefix(location)))
+            for index in below { ranges.append(TreeGraft.Range(keyspace: .entries, prefix: index.prefix(location))) }
+            if !change.node.isEmpty { walks.append(ReplacementWalk(change, location, below)) }
         }
         walks.reverse()
         graft = TreeGraft(id: id, ranges: ranges)
@@ -102,7 +102,7 @@ final class TreeReplacement: @unchecked Sendable {
     }
 
     /// Whether a write can be made by ranges, of which there are some for each location.
-    static func hasFewPlaces(_ changes: [TreeChange], countMax: Int) -> Bool {
+    static func hasFewLocations(_ changes: [TreeChange], countMax: Int) -> Bool {
         if changes.count > countMax { return false }
         if changes.contains(where: \.isPriority) { return false }
         if changes.count == 1 { return true }
@@ -115,7 +115,7 @@ final class TreeReplacement: @unchecked Sendable {
 struct ReplacementWalk {
     private struct Level {
         var children: Children.Iterator
-        let place: [UInt8]
+        let location: [UInt8]
         /// The indexes whose patterns match the path of the level so far.
         let indexes: [TreeIndex]
         let depth: Int
@@ -124,8 +124,8 @@ struct ReplacementWalk {
     private var levels: [Level] = []
     private var ready: [(keyspace: Keyspace, record: StoreRecord)] = []
 
-    init(_ change: TreeChange, _ place: [UInt8], _ indexes: [TreeIndex]) {
-        enter(change.node, place, indexes, depth: change.path.count)
+    init(_ change: TreeChange, _ location: [UInt8], _ indexes: [TreeIndex]) {
+        enter(change.node, location, indexes, depth: change.path.count)
         ready.reverse()
     }
 
@@ -136,7 +136,7 @@ struct ReplacementWalk {
                 levels.removeLast()
                 continue
             }
-            add(key, child, levels[last].place, levels[last].indexes, levels[last].depth)
+            add(key, child, levels[last].location, levels[last].indexes, levels[last].depth)
             ready.reverse()
         }
         return ready.removeLast()
@@ -156,21 +156,23 @@ struct ReplacementWalk {
                 below.append(index)
             }
         }
-        var place = parent
-        PathCode.append(key, to: &place)
-        enter(child, place, below, depth: depth + 1)
+        var location = parent
+        PathCode.append(key, to: &location)
+        enter(child, location, below, depth: depth + 1)
     }
 
-    private mutating func enter(_ node: Node, _ place: [UInt8], _ indexes: [TreeIndex], depth: Int) {
+    private mutating func enter(_ node: Node, _ location: [UInt8], _ indexes: [TreeIndex], depth: Int) {
         if let value = node.value {
             let record = TreeRecord(value, priority: node.priority)
-            put(.entries, place, record.bytes)
-            if record.isKeptElsewhere, case .string(let string) = value { put(.documents, place, Array(string.utf8)) }
+            put(.entries, location, record.bytes)
+            if record.isStoredElsewhere, case .string(let string) = value {
+                put(.documents, location, Array(string.utf8))
+            }
             return
         }
-        if let priority = node.priority { put(.entries, place, TreeRecord(nil, priority: priority).bytes) }
+        if let priority = node.priority { put(.entries, location, TreeRecord(nil, priority: priority).bytes) }
         levels.append(
-            Level(children: node.children.makeIterator(), place: place, indexes: indexes, depth: depth))
+            Level(children: node.children.makeIterator(), location: location, indexes: indexes, depth: depth))
     }
 
     private mutating func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) {

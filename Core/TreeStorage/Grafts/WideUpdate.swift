@@ -63,7 +63,7 @@ final class WideUpdate: @unchecked Sendable {
                 _ = try mutation.apply(step.change)
                 slice.add(step.change.node.value?.string?.utf8.count ?? 0)
                 slice.add(records: step.count)
-                slice.look()
+                slice.readClock()
             }
             position += 1
         }
@@ -79,7 +79,7 @@ final class WideUpdate: @unchecked Sendable {
         try mutation.touching(change.path) { () throws(Status) in
             if walk == nil {
                 try mutation.makeSpace(for: change.node, at: change.path)
-                walk = ReplacementWalk(change, PathCode.place(change.path), indexes.belowOrAt(change.path))
+                walk = ReplacementWalk(change, PathCode.location(change.path), indexes.belowOrAt(change.path))
             }
             repeat {
                 guard let (keyspace, record) = walk?.next() else {

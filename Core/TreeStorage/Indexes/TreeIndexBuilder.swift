@@ -10,7 +10,7 @@ import HearthTree
 final class TreeIndexBuilder: @unchecked Sendable {
     private let store: any Store
     /// The position of the walk for the index that is being filled.
-    private var position: (index: UInt32, place: [UInt8])?
+    private var position: (index: UInt32, location: [UInt8])?
     /// Indexes that are complete or deleted, but not yet changed in the list: making a new list costs as much as there
     /// are indexes.
     private var finished: Set<UInt32> = []
@@ -93,7 +93,7 @@ final class TreeIndexBuilder: @unchecked Sendable {
     private struct Progress {
         /// Indexes that are complete or deleted.
         var done: Set<UInt32> = []
-        var position: (index: UInt32, place: [UInt8])?
+        var position: (index: UInt32, location: [UInt8])?
     }
 
     private func work(
@@ -105,8 +105,8 @@ final class TreeIndexBuilder: @unchecked Sendable {
             if index.state == .going {
                 guard try delete(index, &left, transaction) else { break }
             } else {
-                let place = position.flatMap { $0.index == index.id ? $0.place : nil } ?? [PathCode.Space.records]
-                if let next = try build(index, from: place, &left, view, transaction) {
+                let location = position.flatMap { $0.index == index.id ? $0.location : nil } ?? [PathCode.Space.records]
+                if let next = try build(index, from: location, &left, view, transaction) {
                     progress.position = (index.id, next)
                     break
                 }
@@ -121,10 +121,10 @@ final class TreeIndexBuilder: @unchecked Sendable {
 
     /// - Returns: the position to continue at; nil when the index is complete.
     private func build(
-        _ index: TreeIndex, from place: [UInt8], _ left: inout Int, _ view: TreeView,
+        _ index: TreeIndex, from location: [UInt8], _ left: inout Int, _ view: TreeView,
         _ transaction: any StoreTransaction
     ) throws(Status) -> [UInt8]? {
-        let (found, next) = try index.children(from: place, max: left, in: view)
+        let (found, next) = try index.children(from: location, max: left, in: view)
         for (parent, child, key) in found {
             guard let value = try view.indexed(child, by: index) else { continue }
             try transaction.put(.entries, index.entry(parent, value, key), [])
@@ -156,10 +156,10 @@ extension TreeIndex {
     /// - Parameter location: the position at which the walk begins or continues.
     /// - Returns: at most `max` children, and the position to continue at; nil at the end.
     fileprivate func children(
-        from place: [UInt8], max: Int, in view: TreeView
+        from location: [UInt8], max: Int, in view: TreeView
     ) throws(Status) -> (found: [(parent: [UInt8], child: [UInt8], key: TreeKey)], next: [UInt8]?) {
         var found: [(parent: [UInt8], child: [UInt8], key: TreeKey)] = []
-        let range = KeyRange(lower: place, upper: PathCode.after([PathCode.Space.records]))
+        let range = KeyRange(lower: location, upper: PathCode.after([PathCode.Space.records]))
         let cursor = try view.snapshot.scan(.entries, range, reverse: false, values: false)
         defer { cursor.close() }
         var steps = 0

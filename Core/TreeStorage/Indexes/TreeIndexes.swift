@@ -66,10 +66,10 @@ struct TreeIndex: Sendable {
     // MARK: Entries
 
     /// All entries below a location: with the path's end behind it, only those of its own children.
-    func prefix(_ place: [UInt8]) -> [UInt8] {
+    func prefix(_ location: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = [PathCode.Space.index]
         bytes.append(contentsOf: TreeMeta.encode(id))
-        bytes.append(contentsOf: place.dropFirst())
+        bytes.append(contentsOf: location.dropFirst())
         return bytes
     }
 

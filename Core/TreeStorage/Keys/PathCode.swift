@@ -25,13 +25,13 @@ enum PathCode {
     }
 
     static let integerTag: UInt8 = 0x01
-    static let textTag: UInt8 = 0x02
+    static let stringTag: UInt8 = 0x02
     static let stringEnd: UInt8 = 0x00
     /// Below every key's first byte: ends a path that is followed by other data.
     static let pathEnd: UInt8 = 0x00
 
     /// The prefix of the records of a location.
-    static func place(_ path: TreePath) -> [UInt8] {
+    static func location(_ path: TreePath) -> [UInt8] {
         var bytes: [UInt8] = [Space.records]
         bytes.reserveCapacity(1 + path.keys.count * 24)
         append(path, to: &bytes)
@@ -44,7 +44,7 @@ enum PathCode {
 
     static func append(_ key: TreeKey, to bytes: inout [UInt8]) {
         if let number = key.integer { return append(number, spelling: key.string, to: &bytes) }
-        bytes.append(textTag)
+        bytes.append(stringTag)
         appendString(key.string, to: &bytes)
         bytes.append(stringEnd)
     }
@@ -52,10 +52,10 @@ enum PathCode {
     /// The position of a child whose key only bounds a query. The key may contain characters that no child's key has.
     /// All child keys that begin with the part before such a character are longer, and sort behind it; only that part
     /// itself sorts before it.
-    static func bound(_ place: [UInt8], _ key: TreeKey) -> [UInt8] {
-        var bytes = place
+    static func bound(_ location: [UInt8], _ key: TreeKey) -> [UInt8] {
+        var bytes = location
         if key.integer == nil, let control = key.string.utf8.firstIndex(where: { $0 < 0x20 }) {
-            bytes.append(textTag)
+            bytes.append(stringTag)
             appendString(String(key.string[..<control]), to: &bytes)
             bytes.append(stringEnd + 1)
         } else {
@@ -112,7 +112,7 @@ enum PathCode {
             guard end <= bytes.count else { throw damaged }
             return end
         }
-        guard bytes[start] == textTag else { throw damaged }
+        guard bytes[start] == stringTag else { throw damaged }
         var position = start + 1
         while position < bytes.count {
             if bytes[position] == stringEnd { return position + 1 }
@@ -146,15 +146,15 @@ enum PathCode {
     }
 
     /// The first position behind a location and its subtree.
-    static func after(_ place: [UInt8]) -> [UInt8] {
-        guard let bound = KeyRange.successor(ofPrefix: place) else {
-            preconditionFailure("a place begins with its space, which is not FF")
+    static func after(_ location: [UInt8]) -> [UInt8] {
+        guard let bound = KeyRange.successor(ofPrefix: location) else {
+            preconditionFailure("a location begins with its space, which is not FF")
         }
         return bound
     }
 
     /// The range of everything below a location, without the location's own record.
-    static func below(_ place: [UInt8]) -> KeyRange {
-        KeyRange(lower: place + [integerTag], upper: after(place))
+    static func below(_ location: [UInt8]) -> KeyRange {
+        KeyRange(lower: location + [integerTag], upper: after(location))
     }
 }

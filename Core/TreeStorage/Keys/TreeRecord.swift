@@ -100,14 +100,14 @@ struct TreeRecord: Equatable {
     private var priorityKind: UInt8 { bytes[0] >> 4 }
 
     var isInner: Bool { kind == Kind.inner }
-    var isKeptElsewhere: Bool { kind == Kind.stringElsewhere }
+    var isStoredElsewhere: Bool { kind == Kind.stringElsewhere }
     var hasPriority: Bool { priorityKind != 0 }
 
     /// The stored bytes of the value, in either keyspace.
     var valueSizeBytes: Int {
         get throws(Status) {
             let start = try valueStart
-            return isKeptElsewhere ? Int(try number(at: start, count: 4)) : bytes.count - start
+            return isStoredElsewhere ? Int(try number(at: start, count: 4)) : bytes.count - start
         }
     }
 
@@ -144,7 +144,7 @@ struct TreeRecord: Equatable {
     /// - Parameter elsewhere: reads a string that isn't in the record.
     func value(_ elsewhere: () throws(Status) -> [UInt8]) throws(Status) -> Scalar? {
         if isInner { return nil }
-        if isKeptElsewhere { return .string(String(decoding: try elsewhere(), as: UTF8.self)) }
+        if isStoredElsewhere { return .string(String(decoding: try elsewhere(), as: UTF8.self)) }
         return try Self.scalar(kind, bytes, from: try valueStart, to: bytes.count)
     }
 

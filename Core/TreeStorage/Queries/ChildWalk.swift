@@ -35,7 +35,7 @@ final class ChildWalk {
     var key: TreeKey { PathCode.key(child[...]) }
 
     /// The range of the child's records.
-    var place: [UInt8] { base + child }
+    var location: [UInt8] { base + child }
 
     func next() throws(Status) -> Bool {
         guard try cursor.next() else { return false }

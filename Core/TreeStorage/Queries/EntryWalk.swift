@@ -12,7 +12,7 @@ struct EntryWalk {
     /// Reads the order value of a child from the tree: for entries that only contain its beginning.
     let lookUp: (TreeKey) throws(Status) -> TreeIndexValue
     /// The number of entries that may be read.
-    let looks: WindowReads
+    let reads: WindowReads
 
     typealias Found = (key: TreeKey, value: TreeIndexValue)
 
@@ -36,7 +36,7 @@ struct EntryWalk {
             run = []
         }
         while found.count < limit, try cursor.next() {
-            try looks.look()
+            try reads.count()
             let bytes = cursor.key
             let (end, isCut) = try IndexCode.end(of: bytes, from: 0)
             if !run.isEmpty, bytes[..<end] != runValue {
@@ -46,7 +46,7 @@ struct EntryWalk {
             let key = PathCode.key(bytes[end...])
             let value = isCut ? try lookUp(key) : try IndexCode.value(bytes[..<end])
             guard query.contains(key, value: value) else { continue }
-            if found.count + run.count >= looks.keysMax { throw SubtreeWalk.tooLarge }
+            if found.count + run.count >= reads.keysMax { throw SubtreeWalk.tooLarge }
             if isCut {
                 runValue = bytes[..<end]
                 run.append((key, value))

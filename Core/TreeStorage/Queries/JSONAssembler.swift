@@ -175,7 +175,7 @@ extension TreeView {
         defer { string = assembler.string }
         do throws(Status) {
             var walk = try SubtreeWalk(
-                PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
+                PathCode.location(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
             try walk.run(&assembler)
         } catch {
             assembler.cut(to: start)

@@ -88,7 +88,7 @@ extension TreeView {
                 try sink(&piece)
             })
         var walk = try SubtreeWalk(
-            PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
+            PathCode.location(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
         try walk.run(&pieces)
         if isEmpty, pieces.assembler.string.isEmpty { pieces.assembler.appendNull() }
         if !pieces.assembler.string.isEmpty { try pieces.assembler.pour(sink) }
@@ -99,16 +99,16 @@ extension TreeView {
     /// Reads all keys unless the last one or one of them shows that it isn't an array: a number with leading zeros,
     /// which is no index, sorts among the indexes.
     func isArray(at path: TreePath) throws(Status) -> Bool {
-        let place = PathCode.place(path)
-        let back = try ChildWalk(place, in: snapshot, reverse: true)
+        let location = PathCode.location(path)
+        let back = try ChildWalk(location, in: snapshot, reverse: true)
         defer { back.close() }
         // Most keys that are no indexes come last.
         guard try back.next(), let last = back.key.arrayIndex else { return false }
-        let walk = try ChildWalk(place, in: snapshot)
+        let walk = try ChildWalk(location, in: snapshot)
         defer { walk.close() }
         var count = 0
         while try walk.next() {
-            try check?.look()
+            try check?.ask()
             if walk.key.arrayIndex == nil { return false }
             count += 1
         }

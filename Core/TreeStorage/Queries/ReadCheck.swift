@@ -14,7 +14,7 @@ final class ReadCheck {
         self.body = body
     }
 
-    func look() throws(Status) {
+    func ask() throws(Status) {
         left -= 1
         if left > 0 { return }
         left = Self.readsMax

@@ -56,53 +56,53 @@ package final class TreeView: TreeData, @unchecked Sendable {
 
     // MARK: TreeData
 
-    func record(_ place: [UInt8]) throws(Status) -> TreeRecord? {
-        guard let bytes = try snapshot.get(.entries, place) else { return nil }
+    func record(_ location: [UInt8]) throws(Status) -> TreeRecord? {
+        guard let bytes = try snapshot.get(.entries, location) else { return nil }
         return try TreeRecord(stored: bytes)
     }
 
     /// The value of the leaf with the given record.
-    func value(_ record: TreeRecord, _ place: [UInt8]) throws(Status) -> Scalar? {
+    func value(_ record: TreeRecord, _ location: [UInt8]) throws(Status) -> Scalar? {
         try record.value { () throws(Status) in
-            guard let string = try snapshot.get(.documents, place) else { throw TreeRecord.damaged }
+            guard let string = try snapshot.get(.documents, location) else { throw TreeRecord.damaged }
             return string
         }
     }
 
     package func value(at path: TreePath) throws(Status) -> Scalar? {
-        let place = PathCode.place(path)
-        guard let record = try record(place) else { return nil }
-        return try value(record, place)
+        let location = PathCode.location(path)
+        guard let record = try record(location) else { return nil }
+        return try value(record, location)
     }
 
     package func leaf(at path: TreePath) throws(Status) -> Leaf? {
-        let place = PathCode.place(path)
-        guard let record = try record(place) else { return nil }
-        if record.isKeptElsewhere { return .largeString(sizeBytes: try record.valueSizeBytes) }
-        return try value(record, place).map(Leaf.init)
+        let location = PathCode.location(path)
+        guard let record = try record(location) else { return nil }
+        if record.isStoredElsewhere { return .largeString(sizeBytes: try record.valueSizeBytes) }
+        return try value(record, location).map(Leaf.init)
     }
 
     package func priority(at path: TreePath) throws(Status) -> Scalar? {
-        guard let record = try record(PathCode.place(path)) else { return nil }
+        guard let record = try record(PathCode.location(path)) else { return nil }
         return try record.priority
     }
 
     package func hasChildren(at path: TreePath) throws(Status) -> Bool {
-        try snapshot.count(.entries, PathCode.below(PathCode.place(path)), limit: 1) > 0
+        try snapshot.count(.entries, PathCode.below(PathCode.location(path)), limit: 1) > 0
     }
 
-    package func exists(at path: TreePath) throws(Status) -> Bool { try exists(PathCode.place(path)) }
+    package func exists(at path: TreePath) throws(Status) -> Bool { try exists(PathCode.location(path)) }
 
-    func exists(_ place: [UInt8]) throws(Status) -> Bool {
-        try snapshot.count(.entries, KeyRange(prefix: place), limit: 1) > 0
+    func exists(_ location: [UInt8]) throws(Status) -> Bool {
+        try snapshot.count(.entries, KeyRange(prefix: location), limit: 1) > 0
     }
 
     /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
-    package func node(at path: TreePath) throws(Status) -> Node { try node(PathCode.place(path)) }
+    package func node(at path: TreePath) throws(Status) -> Node { try node(PathCode.location(path)) }
 
-    func node(_ place: [UInt8]) throws(Status) -> Node {
+    func node(_ location: [UInt8]) throws(Status) -> Node {
         var assembler = NodeAssembler()
-        var walk = try SubtreeWalk(place, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
+        var walk = try SubtreeWalk(location, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
         try walk.run(&assembler)
         return assembler.result
     }
@@ -121,7 +121,7 @@ package final class TreeView: TreeData, @unchecked Sendable {
 
     func hash(at path: TreePath, sizeBytesMax: Int) throws(Status) -> String {
         var builder = NodeHashBuilder()
-        var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
+        var walk = try SubtreeWalk(PathCode.location(path), in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
         try walk.run(&builder)
         return builder.hash
     }
@@ -129,10 +129,10 @@ package final class TreeView: TreeData, @unchecked Sendable {
     /// The keys of children, in order, without reading the data below them.
     /// - Parameter key: returns those behind it; nil from the first on.
     package func children(of path: TreePath, after key: TreeKey? = nil, limit: Int) throws(Status) -> [TreeKey] {
-        let place = PathCode.place(path)
-        var range = PathCode.below(place)
-        if let key { range.lower = PathCode.after(PathCode.bound(place, key)) }
-        let walk = try ChildWalk(place, in: snapshot, range: range)
+        let location = PathCode.location(path)
+        var range = PathCode.below(location)
+        if let key { range.lower = PathCode.after(PathCode.bound(location, key)) }
+        let walk = try ChildWalk(location, in: snapshot, range: range)
         defer { walk.close() }
         var keys: [TreeKey] = []
         while keys.count < limit, try walk.next() { keys.append(walk.key) }
@@ -142,9 +142,9 @@ package final class TreeView: TreeData, @unchecked Sendable {
     /// The approximate size of the data at a location: its keys, its values as strings, and a little for each leaf.
     /// Counting stops above `limit`.
     package func sizeEstimate(at path: TreePath, upTo limit: Int) throws(Status) -> Int {
-        let place = PathCode.place(path)
+        let location = PathCode.location(path)
         let cursor = try snapshot.scan(
-            .entries, KeyRange(prefix: place), reverse: false, values: true, dropping: place.count)
+            .entries, KeyRange(prefix: location), reverse: false, values: true, dropping: location.count)
         defer { cursor.close() }
         var size = 0
         while size <= limit, try cursor.next() {
@@ -158,20 +158,20 @@ package final class TreeView: TreeData, @unchecked Sendable {
 
     /// The order value of a child in an index; nil when there is no such child.
     /// - Parameter location: the child's.
-    func indexed(_ place: [UInt8], by index: TreeIndex) throws(Status) -> TreeIndexValue? {
-        guard let inside = index.inside else { return try content(place) }
-        var target = place
+    func indexed(_ location: [UInt8], by index: TreeIndex) throws(Status) -> TreeIndexValue? {
+        guard let inside = index.inside else { return try content(location) }
+        var target = location
         PathCode.append(inside, to: &target)
         if let found = try content(target) { return found }
-        return try exists(place) ? TreeIndexValue.null : nil
+        return try exists(location) ? TreeIndexValue.null : nil
     }
 
     /// The order value of a location; nil when there is no data.
-    private func content(_ place: [UInt8]) throws(Status) -> TreeIndexValue? {
-        if let record = try record(place) {
-            guard let value = try value(record, place) else { return .inner }
+    private func content(_ location: [UInt8]) throws(Status) -> TreeIndexValue? {
+        if let record = try record(location) {
+            guard let value = try value(record, location) else { return .inner }
             return .scalar(value)
         }
-        return try snapshot.count(.entries, PathCode.below(place), limit: 1) > 0 ? .inner : nil
+        return try snapshot.count(.entries, PathCode.below(location), limit: 1) > 0 ? .inner : nil
     }
 }

@@ -49,7 +49,8 @@ extension TreeView {
             if let query {
                 _ = try walk(query, path, &assembler, sizeBytesMax: sizeBytesMax)
             } else {
-                var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
+                var walk = try SubtreeWalk(
+                    PathCode.location(path), in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
                 try walk.run(&assembler)
             }
         } catch {
@@ -75,13 +76,13 @@ extension TreeView {
         _ keys: [TreeKey], _ path: TreePath, _ visitor: inout some SubtreeVisitor, sizeBytesMax: Int
     ) throws(Status) -> Bool {
         if keys.isEmpty { return false }
-        let place = PathCode.place(path)
+        let location = PathCode.location(path)
         var left = sizeBytesMax
         try visitor.open(nil, priority: nil)
         for key in keys {
-            var childPlace = place
-            PathCode.append(key, to: &childPlace)
-            var walk = try SubtreeWalk(childPlace, as: key, in: snapshot, sizeBytesMax: left, check: check)
+            var childLocation = location
+            PathCode.append(key, to: &childLocation)
+            var walk = try SubtreeWalk(childLocation, as: key, in: snapshot, sizeBytesMax: left, check: check)
             try walk.run(&visitor)
             left -= walk.sizeBytes
         }

@@ -49,8 +49,8 @@ struct LongPollScript {
             string += Array("\(number),".utf8)
             string += body.namesPrototype ? Array("JSON.parse(\"[]\")".utf8) : Array("[]".utf8)
         }
-        let place = (empty.string.lastIndex(of: mark) ?? 0) + 1
-        return (string + empty.string[..<place], Array(empty.string[place...]), body.namesPrototype)
+        let position = (empty.string.lastIndex(of: mark) ?? 0) + 1
+        return (string + empty.string[..<position], Array(empty.string[position...]), body.namesPrototype)
     }
 
     /// The session ends after the answer with this number.

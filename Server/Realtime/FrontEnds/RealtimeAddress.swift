@@ -40,13 +40,13 @@ enum RealtimeResource: Equatable, Sendable {
             default: self = .unknown
             }
         default:
-            let place = TreePath(keys: keys)
+            let location = TreePath(keys: keys)
             do throws(TreeDataError) {
-                try TreeLimits.standard.check(place, allowingPriority: true)
+                try TreeLimits.standard.check(location, allowingPriority: true)
             } catch {
                 throw .invalidArgument(error.message)
             }
-            self = .data(place)
+            self = .data(location)
         }
     }
 }

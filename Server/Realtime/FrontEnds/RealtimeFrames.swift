@@ -60,7 +60,7 @@ struct RealtimeFrameJoiner {
     }
 
     private mutating func takePiece(_ piece: [UInt8]) throws(RealtimeFault) -> Received? {
-        finder?.look(through: piece)
+        finder?.scan(through: piece)
         piecesLeft -= 1
         if !isTooLarge, gathered.count + piece.count > Limits.realtimeMessageBytesMax {
             isTooLarge = true
@@ -110,7 +110,7 @@ struct RequestNumberFinder {
     private var isInRequest = false
     private var digits: [UInt8]?
 
-    mutating func look(through bytes: [UInt8]) {
+    mutating func scan(through bytes: [UInt8]) {
         if number == nil { bytes.withUnsafeBufferPointer { for byte in $0 { take(byte) } } }
     }
 

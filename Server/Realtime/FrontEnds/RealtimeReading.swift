@@ -63,12 +63,12 @@ struct RealtimeReading: Sendable {
             switch result {
             case .failure(let status): call.onLoop { [call] in call.fail(status) }
             case .success(let read):
-                service.answerInSlices(call) { [self] turn throws(Status) in
+                service.answerInSlices(call) { [self] slice throws(Status) in
                     let view = try namespace.database.view(under: read)
                     defer { view.close() }
                     view.askWhileReading { [call] () throws(Status) in
                         try call.checkTime()
-                        turn.giveWay()
+                        slice.giveWay()
                     }
                     try check(view)
                     let answer = try answer(view)
@@ -80,10 +80,10 @@ struct RealtimeReading: Sendable {
     }
 
     private func check(_ view: TreeView) throws(Status) {
-        let place = path.last == .priority ? path.parent ?? .root : path
+        let location = path.last == .priority ? path.parent ?? .root : path
         guard
             try service.access.mayRead(
-                place, query: query, identity, namespace, view, now: service.nowMilliseconds,
+                location, query: query, identity, namespace, view, now: service.nowMilliseconds,
                 stepsMax: view.judgeStepsMax)
         else { throw RealtimeAccess.denied }
         if let query, !namespace.hasIndex(query.index, at: path) { throw Self.missingIndex(query.index, path) }

@@ -212,12 +212,12 @@ private struct RequestBody {
     private func replacement() throws(TreeDataError) -> TreeUpdate {
         let path = try path(allowingPriority: true)
         guard let range = members["d"] else { throw .invalidJSON }
-        guard path.last == .priority, let place = path.parent else {
+        guard path.last == .priority, let location = path.parent else {
             return .set(path, try TreeJSON.node(string, in: range, limits: TreeLimits.standard.below(path)))
         }
         // For the checks of a priority's value.
         let priority = try TreeJSON.node(string, in: range)
-        return .set(path, try TreeUpdate.merge(at: place, members: [(".priority", priority)]).changes[0].node)
+        return .set(path, try TreeUpdate.merge(at: location, members: [(".priority", priority)]).changes[0].node)
     }
 
     private func update() throws(TreeDataError) -> TreeUpdate {

@@ -9,27 +9,27 @@ import HearthTreeStorage
 struct SessionDisconnect {
     var writes = DisconnectWrites()
     /// Answers that wait for the journal.
-    fileprivate var unkept: [Unkept] = []
+    fileprivate var unjournaled: [Unjournaled] = []
     /// Whether the client's identity differs, or may differ, from the identity in the journal.
-    fileprivate var isIdentityUnkept = false
-    fileprivate var isKeeping = false
+    fileprivate var isIdentityUnjournaled = false
+    fileprivate var isWritingJournal = false
     fileprivate var requester: Requester?
     /// Whether the journal contains, or may contain, an entry of the session.
-    fileprivate var isKept = false
+    fileprivate var isInJournal = false
     /// The journal's copy of the identity; nil when it must be written whole.
-    fileprivate var keptIdentity: [UInt8]?
+    fileprivate var journaledIdentity: [UInt8]?
     fileprivate var retry: Timer?
 
     /// A disconnect write that the journal does not contain.
-    fileprivate struct Wish {
+    fileprivate struct PendingWrite {
         let answer: RealtimeSession.Answer
         let apply: (inout DisconnectWrites) -> Void
         /// Undoes it.
         let undo: DisconnectWrites.Undo
     }
 
-    fileprivate enum Unkept {
-        case wish(Wish)
+    fileprivate enum Unjournaled {
+        case write(PendingWrite)
         /// Reports a change of the client's identity. It does not depend on the journal.
         case identity(() -> Void)
     }
@@ -39,13 +39,15 @@ extension RealtimeSession {
     /// The account of the writes. New writes use the account of earlier writes until these are done, because only
     /// writes on one account are made in the order in which they were requested.
     var writeRequester: Requester {
-        if let former = disconnect.requester, writesInFlight > 0 || disconnect.isKeeping { return former }
+        if let former = disconnect.requester, writesInFlight > 0 || disconnect.isWritingJournal { return former }
         disconnect.requester = requester
         return requester
     }
 
     /// Checks a disconnect write, adds it, and answers when it would survive a crash.
-    func wish(_ changes: [TreeChange], _ answer: Answer, _ apply: @escaping (inout DisconnectWrites) -> Void) {
+    func addDisconnectWrite(
+        _ changes: [TreeChange], _ answer: Answer, _ apply: @escaping (inout DisconnectWrites) -> Void
+    ) {
         let treeGuard: (any TreeGuard)?
         do throws(Status) {
             treeGuard = try service.access.writeGuard(identity, namespace)
@@ -85,89 +87,94 @@ extension RealtimeSession {
 
     private func take(_ answer: Answer, _ apply: @escaping (inout DisconnectWrites) -> Void) {
         if isEnded { return }
-        guard let wish = taken(answer, apply) else { return }
-        disconnect.unkept.append(.wish(wish))
-        keep()
+        guard let write = taken(answer, apply) else { return }
+        disconnect.unjournaled.append(.write(write))
+        writeJournal()
     }
 
     /// Merges a disconnect write into those before it, or rejects it.
     private func taken(
         _ answer: Answer, _ apply: @escaping (inout DisconnectWrites) -> Void
-    ) -> SessionDisconnect.Wish? {
-        guard let undo = disconnect.writes.attempt(mayTake: { heldWishes.set($0) }, apply) else {
+    ) -> SessionDisconnect.PendingWrite? {
+        guard let undo = disconnect.writes.attempt(mayTake: { heldDisconnectWrites.set($0) }, apply) else {
             refuse(
-                answer, RealtimeRefusal(status: .tooBig, string: "The connection has too many or too large onDisconnect writes."))
+                answer,
+                RealtimeRefusal(
+                    status: .tooBig, string: "The connection has too many or too large onDisconnect writes."))
             return nil
         }
-        return SessionDisconnect.Wish(answer: answer, apply: apply, undo: undo)
+        return SessionDisconnect.PendingWrite(answer: answer, apply: apply, undo: undo)
     }
 
     /// Undoes the disconnect writes that the journal could not store: their client has received an error. Later ones
     /// are merged into the rest.
-    private func takeBack(_ refused: [SessionDisconnect.Unkept]) {
-        for unkept in (refused + disconnect.unkept).reversed() {
-            if case .wish(let wish) = unkept { disconnect.writes.takeBack(wish.undo) }
+    private func takeBack(_ refused: [SessionDisconnect.Unjournaled]) {
+        for unjournaled in (refused + disconnect.unjournaled).reversed() {
+            if case .write(let write) = unjournaled { disconnect.writes.takeBack(write.undo) }
         }
         // It was within the bounds before, and is not larger now.
-        _ = heldWishes.set(disconnect.writes.memoryBytes)
-        disconnect.unkept = disconnect.unkept.compactMap { unkept in
-            guard case .wish(let wish) = unkept else { return unkept }
-            return taken(wish.answer, wish.apply).map { .wish($0) }
+        _ = heldDisconnectWrites.set(disconnect.writes.memoryBytes)
+        disconnect.unjournaled = disconnect.unjournaled.compactMap { unjournaled in
+            guard case .write(let write) = unjournaled else { return unjournaled }
+            return taken(write.answer, write.apply).map { .write($0) }
         }
     }
 
     /// The client's identity changes. The disconnect writes are made with the rights that the client has at its end,
     /// also when that end is a crash. Therefore the client is notified when the journal contains the identity.
-    /// - Parameter tell: notifies the client.
-    func keepIdentity(_ tell: @escaping () -> Void) {
+    /// - Parameter notify: notifies the client.
+    func journalIdentity(_ notify: @escaping () -> Void) {
         if isEnded { return }
-        guard disconnect.isKept, !disconnect.writes.isEmpty else { return tell() }
-        disconnect.isIdentityUnkept = true
-        disconnect.unkept.append(.identity(tell))
-        keep()
+        guard disconnect.isInJournal, !disconnect.writes.isEmpty else { return notify() }
+        disconnect.isIdentityUnjournaled = true
+        disconnect.unjournaled.append(.identity(notify))
+        writeJournal()
     }
 
     /// Writes the collected entries to the journal; one write at a time.
-    private func keep() {
-        if disconnect.isKeeping || isEnded || disconnect.unkept.isEmpty && !disconnect.isIdentityUnkept { return }
+    private func writeJournal() {
+        if disconnect.isWritingJournal || isEnded || disconnect.unjournaled.isEmpty && !disconnect.isIdentityUnjournaled
+        {
+            return
+        }
         let requester = writeRequester
-        disconnect.isKeeping = true
-        let answers = LoopBound(disconnect.unkept)
-        disconnect.unkept = []
-        disconnect.isIdentityUnkept = false
-        disconnect.isKept = true
+        disconnect.isWritingJournal = true
+        let answers = LoopBound(disconnect.unjournaled)
+        disconnect.unjournaled = []
+        disconnect.isIdentityUnjournaled = false
+        disconnect.isInJournal = true
         let write = TreeWrite(changes: [], nowMilliseconds: service.nowMilliseconds, journal: journalChanges())
         namespace.database.submit(write, for: requester) { [self] outcome in
             namespace.hub.execute(on: loop) { [self] in
-                disconnect.isKeeping = false
+                disconnect.isWritingJournal = false
                 if case .failed = outcome {
                     if !isEnded { takeBack(answers.value) }
-                    keepIdentityLater()
+                    journalIdentityLater()
                 }
-                for unkept in answers.value { end(unkept, outcome) }
-                keep()
+                for unjournaled in answers.value { end(unjournaled, outcome) }
+                writeJournal()
             }
         }
     }
 
     /// The journal could not be written. The identity is written with the next disconnect write, or after a delay. The
     /// client must repeat its disconnect writes.
-    private func keepIdentityLater() {
-        disconnect.keptIdentity = nil
+    private func journalIdentityLater() {
+        disconnect.journaledIdentity = nil
         if isEnded { return }
         disconnect.retry?.cancel()
         disconnect.retry = loop.schedule(afterMilliseconds: Limits.realtimeJournalRetryMilliseconds) { [weak self] in
-            guard let self, disconnect.keptIdentity == nil, !disconnect.writes.isEmpty else { return }
-            disconnect.isIdentityUnkept = true
-            keep()
+            guard let self, disconnect.journaledIdentity == nil, !disconnect.writes.isEmpty else { return }
+            disconnect.isIdentityUnjournaled = true
+            writeJournal()
         }
     }
 
-    private func end(_ unkept: SessionDisconnect.Unkept, _ outcome: TreeOutcome) {
-        switch unkept {
-        case .identity(let tell): tell()
-        case .wish(let wish):
-            if case .failed(let status) = outcome { refuse(wish.answer, status) } else { confirm(wish.answer) }
+    private func end(_ unjournaled: SessionDisconnect.Unjournaled, _ outcome: TreeOutcome) {
+        switch unjournaled {
+        case .identity(let notify): notify()
+        case .write(let write):
+            if case .failed(let status) = outcome { refuse(write.answer, status) } else { confirm(write.answer) }
         }
     }
 
@@ -175,7 +182,7 @@ extension RealtimeSession {
     private func journalChanges() -> [JournalChange] {
         let changes = disconnect.writes.takeChanges()
         if disconnect.writes.isEmpty {
-            disconnect.keptIdentity = nil
+            disconnect.journaledIdentity = nil
             return [.end(id)]
         }
         let identity = DisconnectRecord.string(of: identity)
@@ -184,14 +191,14 @@ extension RealtimeSession {
             let record = node.map { DisconnectRecord.string(of: $0) }
             journal.append(JournalChange(session: id, entry: DisconnectRecord.entry(of: path), record: record))
         }
-        if disconnect.keptIdentity == nil {
+        if disconnect.journaledIdentity == nil {
             journal.append(.end(id))
             for (path, node) in disconnect.writes.parts { keep(path, node) }
         } else {
             for (path, node) in changes { keep(path, node) }
         }
-        if disconnect.keptIdentity != identity {
-            disconnect.keptIdentity = identity
+        if disconnect.journaledIdentity != identity {
+            disconnect.journaledIdentity = identity
             journal.append(JournalChange(session: id, entry: DisconnectRecord.identityEntry, record: identity))
         }
         return journal
@@ -199,7 +206,7 @@ extension RealtimeSession {
 
     /// - Parameter done: is called on the loop when the writes are made or have failed.
     func runDisconnectWrites(_ done: @escaping () -> Void) {
-        if !disconnect.isKept { return done() }
+        if !disconnect.isInJournal { return done() }
         let done = LoopBound(done)
         DisconnectRecord(identity, disconnect.writes).run(session: id, for: writeRequester, namespace, service) {
             [self] in

@@ -13,7 +13,7 @@ extension RealtimeSession {
             switch result {
             case .success(let identity):
                 change(to: identity)
-                keepIdentity { [self] in confirm(answer.value, data: Self.describe(identity)) }
+                journalIdentity { [self] in confirm(answer.value, data: Self.describe(identity)) }
             case .failure(let status):
                 let word: RealtimeStatus = status == RealtimeAuthenticator.expired ? .expiredToken : .invalidToken
                 let refusal = RealtimeRefusal(status)
@@ -56,14 +56,16 @@ extension RealtimeSession {
         self.requester = requester
         service.connections.change(id, to: requester)
         carrier?.belongs(to: requester)
-        let isMoved = [held.move(to: requester), heldAnswers.move(to: requester), heldWishes.move(to: requester)]
+        let isMoved = [
+            held.move(to: requester), heldAnswers.move(to: requester), heldDisconnectWrites.move(to: requester),
+        ]
         if isMoved.contains(false) { endBusy() }
     }
 
     private func tokenEnded() {
         if isEnded { return }
         change(to: .nobody)
-        keepIdentity { [self] in send(RealtimeMessages.tokenExpired) }
+        journalIdentity { [self] in send(RealtimeMessages.tokenExpired) }
     }
 
     /// Checks the right of all listens to continue.

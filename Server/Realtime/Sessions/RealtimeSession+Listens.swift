@@ -137,16 +137,16 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
 
     /// Waits, with others, for the check of its right to continue. A running read is repeated instead.
     func judge() {
-        guard judgement != session.judgement, let turn = handle.pause() else { return }
-        pause = turn
+        guard judgement != session.judgement, let token = handle.pause() else { return }
+        pause = token
         session.unsettle(self)
         session.judge(self)
     }
 
     /// Rights may have changed by requests that were begun when it was loaded, before it continued.
     private func judgeAgain() {
-        guard judgement != session.judgement, let turn = handle.stay() else { return }
-        pause = turn
+        guard judgement != session.judgement, let token = handle.stay() else { return }
+        pause = token
         session.unsettle(self)
         session.judge(self)
     }

@@ -90,7 +90,7 @@ package final class RealtimeSession: @unchecked Sendable {
     var answerBytes = 0
     var heldAnswers: HeldBytes
     /// The client's disconnect writes.
-    var heldWishes: HeldBytes
+    var heldDisconnectWrites: HeldBytes
     /// Large reads for the client: one at a time, and none while a large answer waits for the client.
     var isMakingLarge = false
     var postponed = Queue<() -> Void>()
@@ -158,7 +158,7 @@ package final class RealtimeSession: @unchecked Sendable {
         requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
         held = HeldBytes(service.large.memory.received, for: requester)
         heldAnswers = HeldBytes(service.large.memory.unread, for: requester)
-        heldWishes = HeldBytes(service.large.memory.received, for: requester)
+        heldDisconnectWrites = HeldBytes(service.large.memory.received, for: requester)
         id = Self.makeID()
         disconnect = SessionDisconnect()
         namespace.users.add(self)
@@ -358,13 +358,13 @@ package final class RealtimeSession: @unchecked Sendable {
         case .get(let target): get(target, answer)
         case .put(let update, let hash): write(update, hash: hash, answer)
         case .merge(let update): write(update, hash: nil, answer)
-        case .disconnectPut(let change): wish([change], answer) { $0.put(change.path, change.node) }
-        case .disconnectMerge(let changes): wish(changes, answer) { $0.merge(changes) }
-        case .disconnectCancel(let path): wish([], answer) { $0.cancel(path) }
+        case .disconnectPut(let change): addDisconnectWrite([change], answer) { $0.put(change.path, change.node) }
+        case .disconnectMerge(let changes): addDisconnectWrite(changes, answer) { $0.merge(changes) }
+        case .disconnectCancel(let path): addDisconnectWrite([], answer) { $0.cancel(path) }
         case .authenticate(let credential, let override): authenticate(credential, override, answer)
         case .unauthenticate:
             change(to: .nobody)
-            keepIdentity { [self] in confirm(answer, data: Array(#""""#.utf8)) }
+            journalIdentity { [self] in confirm(answer, data: Array(#""""#.utf8)) }
         case .noted: confirm(answer)
         }
     }
@@ -449,7 +449,7 @@ package final class RealtimeSession: @unchecked Sendable {
         postponed = Queue()
         runDisconnectWrites { [self] in
             isOver = true
-            _ = heldWishes.set(0)
+            _ = heldDisconnectWrites.set(0)
             namespace.users.remove(self)
             let jobs = whenOver
             whenOver = []

@@ -40,26 +40,26 @@ final class HubLocation {
 
     /// The location with a path, created if it doesn't exist.
     func descendant(_ path: TreePath) -> HubLocation {
-        var place = self
+        var location = self
         for (depth, key) in path.keys.enumerated() {
-            if let known = place.children[key] {
-                place = known
+            if let known = location.children[key] {
+                location = known
             } else {
                 let made = HubLocation(path: TreePath(keys: Array(path.keys[...depth])))
-                place.children[key] = made
-                place = made
+                location.children[key] = made
+                location = made
             }
         }
-        return place
+        return location
     }
 
     func find(_ path: TreePath) -> HubLocation? {
-        var place = self
+        var location = self
         for key in path.keys {
-            guard let next = place.children[key] else { return nil }
-            place = next
+            guard let next = location.children[key] else { return nil }
+            location = next
         }
-        return place
+        return location
     }
 
     /// Removes the locations on a path that have no listeners any more.
@@ -111,7 +111,7 @@ final class HubLocation {
 
 /// The changes of a commit that a location of the trie receives.
 struct HubRoute {
-    let place: HubLocation
+    let location: HubLocation
     /// Of the changes at or below the location.
     var inside: [Int] = []
     /// Of the change above it.
@@ -132,10 +132,10 @@ struct HubRoute {
             node = part
         } else {
             let bytesMax = Limits.realtimeCompareBytesMax
-            if try after.sizeEstimate(at: place.path, upTo: bytesMax) > bytesMax { return nil }
-            node = try after.node(at: place.path)
+            if try after.sizeEstimate(at: location.path, upTo: bytesMax) > bytesMax { return nil }
+            node = try after.node(at: location.path)
         }
-        return node.childCount * place.windows.count > Self.replacedMax ? nil : node
+        return node.childCount * location.windows.count > Self.replacedMax ? nil : node
     }
 
     /// The maximum number of children that are read for all windows of a replaced location.
@@ -152,11 +152,11 @@ final class HubPushes {
     }
 
     func plain(for route: HubRoute) -> RealtimeEvent.Change? {
-        if route.place.plain.isEmpty { return nil }
+        if route.location.plain.isEmpty { return nil }
         if let above = route.above {
             let change = commit.changes[above]
-            let part = route.part ?? change.node.node(at: route.place.path.relative(to: change.path))
-            return .push(RealtimePush(.put(route.place.path, part)))
+            let part = route.part ?? change.node.node(at: route.location.path.relative(to: change.path))
+            return .push(RealtimePush(.put(route.location.path, part)))
         }
         if let known = made[route.inside] { return .push(known) }
         let push = RealtimePush(kind(route.inside))

@@ -43,13 +43,13 @@ final class RealtimeHub: @unchecked Sendable {
     private var routes: [HubRoute] = []
     /// Of the present group: the tree before it, when a window needed it, and the locations that the group has changed.
     private var groupBefore: TreeView?
-    private var groupPlaces: Set<ObjectIdentifier> = []
+    private var groupLocations: Set<ObjectIdentifier> = []
 
     /// The remaining number of reads for finding out which listeners need no event.
-    let looks = HubReads()
+    let reads = HubReads()
 
     /// The number of windows that examined a commit; for tests that count work.
-    let windowsAsked = Atomic<Int>(0)
+    let windowsVisited = Atomic<Int>(0)
 
     /// The memory of the windows.
     private let windowMemory: MemoryBudget
@@ -112,12 +112,12 @@ final class RealtimeHub: @unchecked Sendable {
             return
         }
         let refused: @Sendable (Status) -> Void = { [self] status in execute(on: loop) { done(.failure(status), 0) } }
-        pool.runInSlices(kind, for: requester, cancellation: cancellation, refused: refused) { [self] turn in
+        pool.runInSlices(kind, for: requester, cancellation: cancellation, refused: refused) { [self] slice in
             var version: Int64 = 0
             let result = Result { () throws(Status) in
                 let view = try database.view()
                 defer { view.close() }
-                view.askWhileReading { turn.giveWay() }
+                view.askWhileReading { slice.giveWay() }
                 if kind == .brief { view.judgeStepsMax = Limits.treeJudgeStepsMax }
                 version = view.version
                 return try read(view)
@@ -143,12 +143,12 @@ final class RealtimeHub: @unchecked Sendable {
         listenCount.add(1, ordering: .relaxed)
         database.perform { [self] view in
             announced(view.version)
-            let place = root.descendant(shared.target.path)
+            let location = root.descendant(shared.target.path)
             guard let query = shared.target.query else {
-                place.add(shared)
+                location.add(shared)
                 return known([shared])
             }
-            let window = place.window(of: query)
+            let window = location.window(of: query)
             window.listens.append(shared)
             if window.isKnown {
                 known([shared])
@@ -188,10 +188,10 @@ final class RealtimeHub: @unchecked Sendable {
                 let result = Result { () throws(Status) in try reading(of: query, path, requester, isBrief: true) }
                 if case .failure(let status) = result, status.code == .resourceExhausted {
                     // The read takes longer.
-                    return pool.runInSlices(.long, for: requester, refused: refused) { [self] turn in
+                    return pool.runInSlices(.long, for: requester, refused: refused) { [self] slice in
                         ended(
                             Result { () throws(Status) in
-                                try reading(of: query, path, requester, isBrief: false, turn)
+                                try reading(of: query, path, requester, isBrief: false, slice)
                             })
                     }
                 }
@@ -204,11 +204,11 @@ final class RealtimeHub: @unchecked Sendable {
     var isReadingWindows: Bool { windowReadings > 0 || !windowsToRead.isEmpty }
 
     private func reading(
-        of query: TreeQuery, _ path: TreePath, _ requester: Requester, isBrief: Bool, _ turn: WorkerSlice? = nil
+        of query: TreeQuery, _ path: TreePath, _ requester: Requester, isBrief: Bool, _ slice: WorkerSlice? = nil
     ) throws(Status) -> RealtimeSharedQuery.Reading {
         let view = try database.view()
         defer { view.close() }
-        if let turn { view.askWhileReading { turn.giveWay() } }
+        if let slice { view.askWhileReading { slice.giveWay() } }
         let memory = windowMemory.reservation(for: requester)
         let window = try RealtimeSharedQuery.read(query, path, view, memory, isBrief: isBrief)
         return RealtimeSharedQuery.Reading(version: view.version, window: window, memory: memory)
@@ -249,16 +249,16 @@ final class RealtimeHub: @unchecked Sendable {
     fileprivate func willChange(_ changes: [TreeChange], before: TreeView) {
         routes = []
         if root.isEmpty { return }
-        routes = HubRoutes(root, changes, before: before, looks).all
-        for (number, route) in routes.enumerated() where !route.place.windows.isEmpty && route.above == nil {
+        routes = HubRoutes(root, changes, before: before, reads).all
+        for (number, route) in routes.enumerated() where !route.location.windows.isEmpty && route.above == nil {
             // Windows are read again beside the writer when they would have to read very many children.
             if route.inside.count > Self.touchedMax { continue }
-            let path = route.place.path
+            let path = route.location.path
             let inside = route.inside.map { changes[$0] }
             if inside.contains(where: { $0.path == path }) { continue }
             let children = TouchedChildren(path, inside)
             do throws(Status) {
-                try children.look(before: before, for: route.place.filed)
+                try children.read(before: before, for: route.location.filed)
                 routes[number].children = children
             } catch {
                 // The windows are read again.
@@ -273,39 +273,39 @@ final class RealtimeHub: @unchecked Sendable {
         if commit.isNoChange || root.isEmpty { return }
         let pushes = HubPushes(commit)
         for route in routes where !isUnchanged(route, after) {
-            stage(pushes.plain(for: route), commit.version, to: route.place.plain)
-            if !route.place.windows.isEmpty { prepareWindows(route, commit.version, after) }
+            stage(pushes.plain(for: route), commit.version, to: route.location.plain)
+            if !route.location.windows.isEmpty { prepareWindows(route, commit.version, after) }
         }
     }
 
     private func prepareWindows(_ route: HubRoute, _ version: Int64, _ after: TreeView) {
         do throws(Status) {
             if let children = route.children {
-                try children.look(after: after, for: route.place.filed)
-                for (window, keys) in route.place.filed.concerned(by: children) {
-                    changed(window, of: route.place, version, window.change(keys, children, version, after))
+                try children.read(after: after, for: route.location.filed)
+                for (window, keys) in route.location.filed.concerned(by: children) {
+                    changed(window, of: route.location, version, window.change(keys, children, version, after))
                 }
                 return
             }
             let node = try route.replacement(after)
-            for window in route.place.windows.values {
-                changed(window, of: route.place, version, window.change(to: node))
+            for window in route.location.windows.values {
+                changed(window, of: route.location, version, window.change(to: node))
             }
         } catch {
             // A node that cannot be read here may be readable beside the writer. Otherwise the listeners receive the
             // error there.
-            for window in route.place.windows.values {
-                changed(window, of: route.place, version, window.change(to: nil))
+            for window in route.location.windows.values {
+                changed(window, of: route.location, version, window.change(to: nil))
             }
         }
     }
 
     private func changed(
-        _ window: RealtimeSharedQuery, of place: HubLocation, _ version: Int64, _ change: RealtimeSharedQuery.Change?
+        _ window: RealtimeSharedQuery, of location: HubLocation, _ version: Int64, _ change: RealtimeSharedQuery.Change?
     ) {
-        windowsAsked.add(1, ordering: .relaxed)
+        windowsVisited.add(1, ordering: .relaxed)
         changedWindows.append(window)
-        place.hasChanged(window)
+        location.hasChanged(window)
         switch change {
         case nil: break
         case .push(let push): stage(.push(push), version, to: window.listens)
@@ -319,14 +319,14 @@ final class RealtimeHub: @unchecked Sendable {
     /// Whether a location below the write has the same value as before. It is only checked where the check is cheap: an
     /// event without a difference does no harm.
     private func isUnchanged(_ route: HubRoute, _ after: TreeView) -> Bool {
-        let isFirst = groupPlaces.insert(ObjectIdentifier(route.place)).inserted
+        let isFirst = groupLocations.insert(ObjectIdentifier(route.location)).inserted
         guard route.above != nil, isFirst, !route.isChanged else { return false }
         do throws(Status) {
             let before = if let groupBefore { groupBefore } else { try database.view() }
             groupBefore = before
-            guard let old = try looks.node(at: route.place.path, before) else { return false }
+            guard let old = try reads.node(at: route.location.path, before) else { return false }
             if let part = route.part { return old == part }
-            guard let new = try looks.node(at: route.place.path, after) else { return false }
+            guard let new = try reads.node(at: route.location.path, after) else { return false }
             return old == new
         } catch {
             return false
@@ -340,8 +340,8 @@ final class RealtimeHub: @unchecked Sendable {
         routes = []
         groupBefore?.close()
         groupBefore = nil
-        groupPlaces = []
-        looks.reset()
+        groupLocations = []
+        reads.reset()
     }
 
     private func stage(_ change: RealtimeEvent.Change?, _ version: Int64, to listens: [SharedListen]) {

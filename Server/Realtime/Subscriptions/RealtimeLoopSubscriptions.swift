@@ -8,7 +8,7 @@ import HearthNetwork
 final class RealtimeLoopSubscriptions: @unchecked Sendable {
     /// The jobs of the loop. `tell` uses as many ticks as it needs, and the jobs behind it wait.
     private enum Step {
-        case tell(SharedListen, RealtimeEvent)
+        case notify(SharedListen, RealtimeEvent)
         case run(() -> Void)
     }
 
@@ -21,11 +21,11 @@ final class RealtimeLoopSubscriptions: @unchecked Sendable {
 
     private var steps = Queue<Step>()
     /// The listens that have not received the present event, from `next` on.
-    private var telling: (event: RealtimeEvent, listens: [RealtimeSubscription], next: Int)?
+    private var notifying: (event: RealtimeEvent, listens: [RealtimeSubscription], next: Int)?
     private var isWorking = false
 
     /// The milliseconds after which the loop runs other jobs in between (ours).
-    private static let turnMilliseconds = 10
+    private static let tickMilliseconds = 10
     /// The listens that are notified between two reads of the clock.
     private static let listensPerRead = 16
 
@@ -67,7 +67,7 @@ final class RealtimeLoopSubscriptions: @unchecked Sendable {
     func deliver(_ batch: [(listen: SharedListen, event: RealtimeEvent)]) {
         let batch = LoopBound(batch)
         loop.execute { [self] in
-            for (listen, event) in batch.value { steps.append(.tell(listen, event)) }
+            for (listen, event) in batch.value { steps.append(.notify(listen, event)) }
             begin()
         }
     }
@@ -79,7 +79,7 @@ final class RealtimeLoopSubscriptions: @unchecked Sendable {
     /// Runs the waiting jobs, for one tick.
     private func work() {
         isWorking = true
-        let end = MonotonicTime.now.advanced(milliseconds: Self.turnMilliseconds)
+        let end = MonotonicTime.now.advanced(milliseconds: Self.tickMilliseconds)
         while notifySome() || takeStep() {
             if MonotonicTime.now < end { continue }
             // All other jobs of the loop run in between.
@@ -91,9 +91,9 @@ final class RealtimeLoopSubscriptions: @unchecked Sendable {
 
     /// - Returns: whether there was a listen to notify.
     private func notifySome() -> Bool {
-        guard let (event, listens, first) = telling else { return false }
+        guard let (event, listens, first) = notifying else { return false }
         let end = min(first + Self.listensPerRead, listens.count)
-        telling = end < listens.count ? (event, listens, end) : nil
+        notifying = end < listens.count ? (event, listens, end) : nil
         for listen in listens[first..<end] { listen.take(event) }
         return true
     }
@@ -103,11 +103,11 @@ final class RealtimeLoopSubscriptions: @unchecked Sendable {
         switch steps.popFirst() {
         case nil: return false
         case .run(let job): job()
-        case .tell(let listen, let event):
+        case .notify(let listen, let event):
             // A listen that is added later reads a version that contains this event; one that is removed meanwhile does
             // not receive it.
             let listens = listen.receivers(of: event)
-            if !listens.isEmpty { telling = (event, listens, 0) }
+            if !listens.isEmpty { notifying = (event, listens, 0) }
         }
         return true
     }

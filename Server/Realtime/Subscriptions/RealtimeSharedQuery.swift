@@ -111,12 +111,12 @@ final class RealtimeSharedQuery {
     /// The changes of children after a version.
     private func changes(since version: Int64) -> [FilteredWindow.Touched] {
         var changes: [FilteredWindow.Touched] = []
-        var places: [TreeKey: Int] = [:]
+        var positions: [TreeKey: Int] = [:]
         for touch in touches where touch.version > version {
-            if let place = places[touch.child.key] {
-                changes[place].after = touch.child.after
+            if let position = positions[touch.child.key] {
+                changes[position].after = touch.child.after
             } else {
-                places[touch.child.key] = changes.count
+                positions[touch.child.key] = changes.count
                 changes.append(touch.child)
             }
         }

@@ -39,7 +39,7 @@ package final class RealtimeSubscription: @unchecked Sendable {
     private var pendingBytes = 0
     private var isOverfull = false
     /// Counts the operations that were begun, so that a late result is recognized.
-    private var turn = 0
+    private var token = 0
     private var loadsInARow = 0
     /// Set when the last operation is not wanted any more.
     private var wanted = Cancellation()
@@ -80,7 +80,7 @@ package final class RealtimeSubscription: @unchecked Sendable {
 
     /// Cancels the present operation: it is not read, unless the read already runs.
     private func endTick() {
-        turn += 1
+        token += 1
         wanted.cancel()
     }
 
@@ -96,12 +96,12 @@ package final class RealtimeSubscription: @unchecked Sendable {
         phase = .held
         endTick()
         isOverfull = false
-        return turn
+        return token
     }
 
     /// Continues with the changes since `pause`, unless another operation was begun.
-    func goOn(_ turn: Int) {
-        if turn == self.turn { release(after: .min) }
+    func goOn(_ token: Int) {
+        if token == self.token { release(after: .min) }
     }
 
     /// Reads on a worker's thread, and delivers the data before the changes that followed it.
@@ -143,9 +143,9 @@ package final class RealtimeSubscription: @unchecked Sendable {
         guard case .success = result else { return done(result) }
         pending.removeAll { $0.version <= version }
         pendingBytes = pending.reduce(0) { $0 + $1.sizeBytes }
-        let turn = turn
+        let token = token
         done(result)
-        if turn == self.turn { release(after: .min) }
+        if token == self.token { release(after: .min) }
     }
 
     /// Holds changes back also during the delivery of a result, as `pause` does.
@@ -153,7 +153,7 @@ package final class RealtimeSubscription: @unchecked Sendable {
     func stay() -> Int? {
         guard phase == .held else { return nil }
         endTick()
-        return turn
+        return token
     }
 
     private func begin<Content: Sendable>(
@@ -165,16 +165,16 @@ package final class RealtimeSubscription: @unchecked Sendable {
         phase = .held
         endTick()
         isOverfull = false
-        let turn = turn
+        let token = token
         let wanted = Cancellation()
         self.wanted = wanted
         let done = LoopBound(done)
         shared.whenKnown { [self] in
-            guard turn == self.turn else { return }
+            guard token == self.token else { return }
             readings += 1
             hub.read(kind, on: loop, for: requester, cancellation: wanted, read) { [self] result, version in
                 readings -= 1
-                if turn == self.turn { done.value(result, version) }
+                if token == self.token { done.value(result, version) }
                 endReading()
             }
         }
@@ -192,21 +192,21 @@ package final class RealtimeSubscription: @unchecked Sendable {
         let events = pending
         forgetPending()
         phase = .live
-        let turn = turn
+        let token = token
         if isOverfull {
             receiver?.listenIsStale(self)
             return
         }
         for event in events where event.version > version {
-            if turn != self.turn { return }
-            tell(event)
+            if token != self.token { return }
+            notify(event)
         }
     }
 
     func take(_ event: RealtimeEvent) {
         switch phase {
         case .cancelled, .stale: break
-        case .live: tell(event)
+        case .live: notify(event)
         case .held:
             if isOverfull { return }
             pending.append(event)
@@ -218,7 +218,7 @@ package final class RealtimeSubscription: @unchecked Sendable {
         }
     }
 
-    private func tell(_ event: RealtimeEvent) {
+    private func notify(_ event: RealtimeEvent) {
         switch event.change {
         case .push(let push): receiver?.listen(self, changed: push)
         case .lost, .unknown: receiver?.listenIsStale(self)

@@ -45,9 +45,9 @@ final class TouchedChildren {
     func after(_ key: TreeKey) -> State { after[key] ?? State() }
 
     /// Reads the children's order values before the commit.
-    func look(before view: TreeView, for windows: WindowIndex) throws(Status) { before = try states(view, windows) }
+    func read(before view: TreeView, for windows: WindowIndex) throws(Status) { before = try states(view, windows) }
 
-    func look(after view: TreeView, for windows: WindowIndex) throws(Status) { after = try states(view, windows) }
+    func read(after view: TreeView, for windows: WindowIndex) throws(Status) { after = try states(view, windows) }
 
     /// A whole child after the commit; nil when it is so large that it must be read beside the writer.
     func node(_ key: TreeKey, _ after: TreeView) throws(Status) -> Node? {
@@ -71,38 +71,38 @@ final class TouchedChildren {
             if windows.isUsed(.key) { state.values[.key] = .null }
             if windows.isUsed(.priority) { state.values[.priority] = TreeIndexValue(try view.priority(at: child)) }
             if windows.isUsed(.value) { state.values[.value] = try Self.content(child, view) ?? .null }
-            if !windows.paths.isEmpty { try Self.look(child, [], windows.paths, view, &state.values) }
+            if !windows.paths.isEmpty { try Self.readValues(child, [], windows.paths, view, &state.values) }
             states[key] = state
         }
         return states
     }
 
     /// Reads the values at the paths of a trie.
-    private static func look(
+    private static func readValues(
         _ child: TreePath, _ inside: [TreeKey], _ paths: OrderPaths, _ view: TreeView,
         _ values: inout [TreeQuery.Index: TreeIndexValue]
     ) throws(Status) {
-        let place = child + TreePath(keys: inside)
+        let location = child + TreePath(keys: inside)
         if !inside.isEmpty || paths.isEnd {
-            guard let content = try content(place, view) else { return }
+            guard let content = try content(location, view) else { return }
             if paths.isEnd { values[.child(TreePath(keys: inside))] = content }
             if content != .inner { return }
         }
         var keys = Array(paths.branches.keys)
         if keys.count > branchesMax {
-            let there = try view.children(of: place, limit: keys.count)
+            let there = try view.children(of: location, limit: keys.count)
             // When the node has more children than the trie has branches, the branches are fewer.
             if there.count < keys.count { keys = there }
         }
         for key in keys {
             guard let branch = paths.branches[key] else { continue }
-            try look(child, inside + [key], branch, view, &values)
+            try readValues(child, inside + [key], branch, view, &values)
         }
     }
 
     /// The order value of a location; nil for none.
-    private static func content(_ place: TreePath, _ view: TreeView) throws(Status) -> TreeIndexValue? {
-        if let value = try view.value(at: place) { return .scalar(value) }
-        return try view.hasChildren(at: place) ? .inner : nil
+    private static func content(_ location: TreePath, _ view: TreeView) throws(Status) -> TreeIndexValue? {
+        if let value = try view.value(at: location) { return .scalar(value) }
+        return try view.hasChildren(at: location) ? .inner : nil
     }
 }

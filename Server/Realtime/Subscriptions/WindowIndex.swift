@@ -73,13 +73,13 @@ struct WindowIndex {
     /// The windows in whose range children were or are, with those children.
     func concerned(by children: TouchedChildren) -> [(window: RealtimeSharedQuery, keys: [TreeKey])] {
         var found: [(window: RealtimeSharedQuery, keys: [TreeKey])] = []
-        var places: [ObjectIdentifier: Int] = [:]
+        var positions: [ObjectIdentifier: Int] = [:]
         func add(_ entry: Entry, _ key: TreeKey) {
             guard let window = entry.window else { return }
-            if let place = places[ObjectIdentifier(window)] {
-                if found[place].keys.last != key { found[place].keys.append(key) }
+            if let position = positions[ObjectIdentifier(window)] {
+                if found[position].keys.last != key { found[position].keys.append(key) }
             } else {
-                places[ObjectIdentifier(window)] = found.count
+                positions[ObjectIdentifier(window)] = found.count
                 found.append((window, [key]))
             }
         }
