@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func whatIsLargeIsLeftToLongReads() throws {
+    @Test(.timeLimit(.minutes(1))) func largeDataIsReadByLongReads() throws {
         let site = try Site()
         defer { site.close() }
         site.write("large", children(20_000))
@@ -59,15 +59,15 @@ import Testing
     }
 
     /// Rules that read much must not run on loops or on the threads of small reads.
-    @Test(.timeLimit(.minutes(1))) func rulesThatLookAtMuchAreAskedByLongReads() throws {
+    @Test(.timeLimit(.minutes(1))) func rulesThatReadMuchRunOnLongReads() throws {
         let site = try Site()
         defer { site.close() }
         let rules = #"""
-            {"rules":{"judged":{".read":"root.child('text').val().contains('b') == false"},"free":{".read":true},
-            "refused":{".read":"root.child('text').val().contains('b')"}}}
+            {"rules":{"judged":{".read":"root.child('string').val().contains('b') == false"},"free":{".read":true},
+            "refused":{".read":"root.child('string').val().contains('b')"}}}
             """#
         site.namespace.setRules(try TreeRuleset.compile(Array(rules.utf8)))
-        site.write("text", Node(.string(String(repeating: "a", count: 1_000_000))))
+        site.write("string", Node(.string(String(repeating: "a", count: 1_000_000))))
         site.write("judged", children(3))
         let (client, other) = (site.open(), site.open(connection: 2))
         defer {
@@ -93,7 +93,7 @@ import Testing
 
     // MARK: Memory
 
-    @Test(.timeLimit(.minutes(1))) func whatQueriesKeepIsOnTheListenersAccount() throws {
+    @Test(.timeLimit(.minutes(1))) func memoryOfQueriesIsChargedToTheListener() throws {
         let windows = MemoryBudget(bytesMax: 10 << 20, shareBytesMax: 3 << 20, smallBytesMax: 0)
         let site = try Site(ServerMemory(windows: windows))
         defer { site.close() }
@@ -130,7 +130,7 @@ import Testing
         #expect(windows.usedBytes < 2048)
     }
 
-    @Test(.timeLimit(.minutes(1))) func whatIsToBeWrittenAtTheEndIsOnTheClientsAccount() throws {
+    @Test(.timeLimit(.minutes(1))) func disconnectWritesAreChargedToTheClient() throws {
         let received = MemoryBudget(bytesMax: 100 << 20, shareBytesMax: 12 << 20, smallBytesMax: 0)
         let site = try Site(ServerMemory(received: received))
         defer { site.close() }

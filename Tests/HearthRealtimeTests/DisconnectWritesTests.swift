@@ -11,7 +11,7 @@ import Testing
         Dictionary(uniqueKeysWithValues: writes.changes.map { ($0.path.string, $0.node) })
     }
 
-    @Test func laterPutsReplaceOrAreFoldedIn() {
+    @Test func laterPutsReplaceOrAreMerged() {
         var writes = DisconnectWrites()
         writes.put("a/b", 1)
         writes.put("a/c", 2)
@@ -35,7 +35,7 @@ import Testing
         #expect(show(writes) == ["foo": inner(["bar": "a", "bam": "c"])])
     }
 
-    @Test func cancelTakesOutAPlaceAndWhatIsBelow() {
+    @Test func cancelRemovesALocationAndItsSubtree() {
         var writes = DisconnectWrites()
         writes.put("a/b/c", 1)
         writes.put("a/d", 2)
@@ -52,7 +52,7 @@ import Testing
     }
 
     /// On an empty tree the stored writes have the same result as the requested writes one after the other.
-    @Test func keptWritesDoWhatTheWishesDo() {
+    @Test func storedWritesEqualTheRequestedWrites() {
         for seed in 1...300 as ClosedRange<UInt64> {
             var random = Seeded(seed)
             var writes = DisconnectWrites()
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func theJournalsTextComesBack() throws {
+    @Test func theJournalIsReadBack() throws {
         var writes = DisconnectWrites()
         writes.put("a/é", Node(.deferred(.timestamp), priority: .deferred(.timestamp)))
         writes.put("b", inner(["c": Node(.deferred(.increment(-3)))], priority: "x"))
@@ -88,11 +88,11 @@ import Testing
             .impersonation(auth: auth, by: AdministratorScope(project: "p", isReadOnly: true)),
             .impersonation(auth: nil, by: AdministratorScope()),
         ] {
-            let places = writes.changes.map { change in
+            let locations = writes.changes.map { change in
                 (entry: DisconnectRecord.entry(of: change.path), record: DisconnectRecord.string(of: change.node))
             }
             let own = (entry: DisconnectRecord.identityEntry, record: DisconnectRecord.string(of: identity))
-            let read = try DisconnectRecord(JournalSession(session: "s", records: places + [own]))
+            let read = try DisconnectRecord(JournalSession(session: "s", records: locations + [own]))
             #expect(read.changes == writes.changes)
             switch (identity, read.identity) {
             case (.client(let one, _), .client(let other, nil)): #expect(one == other)
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func whatIsTooMuchChangesNothing() {
+    @Test func writesAboveTheLimitChangeNothing() {
         for seed in 1...100 as ClosedRange<UInt64> {
             var random = Seeded(seed)
             var writes = DisconnectWrites()
@@ -163,7 +163,7 @@ import Testing
     }
 
     /// Counted by the bytes in the journal: the cost of an entry depends on its own size, not on the entry above it.
-    @Test func wishesBelowOneAnotherCostWhatTheySay() {
+    @Test func nestedWritesCostTheirOwnSize() {
         func journalBytes(_ count: Int) -> Int {
             var writes = DisconnectWrites()
             writes.put("a", inner(["whole": Node(.string(String(repeating: "x", count: 100_000)))]))
@@ -182,7 +182,7 @@ import Testing
     }
 
     /// Each write is recorded individually, however many there are; undoing one removes nothing else.
-    @Test(arguments: [9, 90, 900]) func wishesBesideOneAnotherCostThemselves(count: Int) {
+    @Test(arguments: [9, 90, 900]) func siblingWritesCostTheirOwnSize(count: Int) {
         var writes = DisconnectWrites()
         for number in 0..<count {
             #expect(writes.attempt { $0.put(TreePath(keys: [TreeKey(number)]), 1) } != nil)
@@ -196,7 +196,7 @@ import Testing
     }
 
     /// Many writes below one location are one write in the end, however many there are.
-    @Test func moreThanAreKeptApartAreFoldedIn() {
+    @Test func entriesAboveTheLimitAreMerged() {
         var writes = DisconnectWrites()
         writes.put("a", inner(["x": 1]))
         let count = Limits.realtimeDisconnectWritesMax * 3
@@ -207,7 +207,7 @@ import Testing
         #expect(writes.changes.count == 1 && writes.changes[0].node.childCount == count + 1)
     }
 
-    @Test func theJournalsPartsAreFoldedInTheirOrder() throws {
+    @Test func journalEntriesAreMergedInTheirOrder() throws {
         var writes = DisconnectWrites()
         writes.put("a", inner(["x": 1, "y": inner(["z": 2])], priority: 4))
         writes.put("a/y", inner(["w": 3]))

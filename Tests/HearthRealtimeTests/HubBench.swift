@@ -83,7 +83,7 @@ final class Mirror: ListenReceiver, @unchecked Sendable {
 
     private func apply(_ change: TreeChange) {
         guard target.path.contains(change.place) else {
-            faults.append("\(change.path) is told to a listener at \(target.path)")
+            faults.append("\(change.path) was delivered to a listener at \(target.path)")
             return
         }
         let relative = TreeChange(path: change.path.relative(to: target.path), node: change.node)
@@ -215,7 +215,7 @@ extension Bench {
         var query: [UInt8] = []
         if let wire = target.query?.wire { TreeJSON.append(wire, to: &query) }
         let asked = String(decoding: query, as: UTF8.self)
-        Issue.record("\(note): at \(target.path) \(asked) \(json(node)) in place of \(json(wanted))")
+        Issue.record("\(note): at \(target.path) \(asked) \(json(node)) instead of \(json(wanted))")
         return false
     }
 

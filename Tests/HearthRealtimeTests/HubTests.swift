@@ -73,7 +73,7 @@ import Testing
 
     /// No listener or writer waits for another: in the end all agree.
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
-    func listenersThatComeWhileOthersWriteMissNothing(_ seed: UInt64) throws {
+    func newListenersMissNoConcurrentWrite(_ seed: UInt64) throws {
         var random = Seeded(seed)
         let bench = try Bench(loops: 3)
         defer { bench.close() }
@@ -94,7 +94,7 @@ import Testing
 
     /// Commits during the read of a window continue, and are in the window in the end.
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
-    func commitsGoOnWhileWindowsAreRead(_ seed: UInt64) throws {
+    func commitsContinueWhileWindowsAreRead(_ seed: UInt64) throws {
         var random = Seeded(seed)
         let bench = try Bench()
         defer { bench.close() }
@@ -154,11 +154,11 @@ import Testing
         write([TreeChange(path: "wide/k1", node: 1)])
     }
 
-    @Test func onlyThoseWhomItConcernsAreTold() throws {
+    @Test func onlyAffectedListenersAreNotified() throws {
         let bench = try Bench()
         defer { bench.close() }
-        let places: [TreePath] = ["", "a", "a/b", "a/b/c", "a/x", "d", "d/e"]
-        let mirrors = places.map { bench.listen(to: $0, nil, on: 0) }
+        let locations: [TreePath] = ["", "a", "a/b", "a/b/c", "a/x", "d", "d/e"]
+        let mirrors = locations.map { bench.listen(to: $0, nil, on: 0) }
         bench.settle()
         bench.write([TreeChange(path: "a/b", node: 1)])
         bench.settle()
@@ -180,36 +180,36 @@ import Testing
             let bench = try Bench()
             defer { bench.close() }
             let string = Node(.string(String(repeating: "x", count: isLarge ? 200_000 : 10)))
-            bench.write([TreeChange(path: "open/x", node: inner(["text": string, "k1": 1]))])
+            bench.write([TreeChange(path: "open/x", node: inner(["string": string, "k1": 1]))])
             let mirrors = (0..<count).map { bench.listen(to: TreePath("open/x/k\($0)/y"), nil, on: $0 % 2) }
             bench.settle()
             let before = bench.hub.reads.visits
             for number in 0..<5 {
                 bench.write([
-                    TreeChange(path: "open/x", node: inner(["text": string, "k1": Node(.integer(Int64(number)))]))
+                    TreeChange(path: "open/x", node: inner(["string": string, "k1": Node(.integer(Int64(number)))]))
                 ])
             }
             bench.settle()
             visits.append(bench.hub.reads.visits - before)
-            let told = mirrors.enumerated().map { number, mirror in
+            let delivered = mirrors.enumerated().map { number, mirror in
                 bench.on(bench.loops[number % 2]) { mirror.pushCount }
             }
-            #expect(told.reduce(0, +) == 0)
+            #expect(delivered.reduce(0, +) == 0)
         }
         #expect(visits[2] < 50, "\(visits)")
     }
 
     /// Listeners are notified when their data has changed, and the others aren't.
     @Test(arguments: [10, 3000])
-    func aWriteAboveManyTellsThoseWhoseDataIsAnother(textBytes: Int) throws {
+    func aWriteAboveManyNotifiesThoseWhoseDataChanged(stringBytes: Int) throws {
         let bench = try Bench()
         defer { bench.close() }
         func content(_ changed: Range<Int>, _ value: Int64) -> Node {
             Node(
                 children: (0..<300).map { number in
-                    let string = Node(.string(String(repeating: "x", count: textBytes)))
+                    let string = Node(.string(String(repeating: "x", count: stringBytes)))
                     let known: Int64 = changed.contains(number) ? value : 0
-                    return (TreeKey("k\(number)"), inner(["n": Node(.integer(known)), "text": string]))
+                    return (TreeKey("k\(number)"), inner(["n": Node(.integer(known)), "string": string]))
                 })
         }
         bench.write([TreeChange(path: "a", node: content(0..<0, 0))])
@@ -221,12 +221,12 @@ import Testing
         #expect(bench.allAgree(with: inner(["a": changed]), "after"))
         let counts = mirrors.map { mirror in bench.on(bench.loops[0]) { mirror.pushCount } }
         #expect(counts[10..<20].allSatisfy { $0 == 1 })
-        if textBytes < 100 { #expect(counts.reduce(0, +) == 10) }
+        if stringBytes < 100 { #expect(counts.reduce(0, +) == 10) }
     }
 
     /// When a group fails on the disk, no listener is notified, and windows continue from their last events.
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
-    func refusedGroupsAreNotTold(_ seed: UInt64) throws {
+    func failedGroupsAreNotDelivered(_ seed: UInt64) throws {
         var random = Seeded(seed)
         let store = FailingStore()
         let bench = try Bench(store: store)

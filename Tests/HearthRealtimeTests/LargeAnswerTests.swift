@@ -57,7 +57,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         for frame in frames { #expect(String(validating: frame, as: UTF8.self)?.utf16.count ?? 99_999 <= 16384) }
     }
 
-    @Test func whatIsSmallMakesNoFile() throws {
+    @Test func smallAnswersMakeNoFile() throws {
         guard case .memory(let json) = try written([1, 2, 3], pieces: [], memoryBytesMax: 3) else {
             Issue.record("a file")
             return
@@ -90,7 +90,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
     }
 
     /// Later changes wait for a large one, in order; and so do the messages that were sent with it.
-    @Test func aLargeChangeKeepsItsPlace() throws {
+    @Test func aLargeChangeKeepsItsOrder() throws {
         let site = try AnswerSite()
         defer { site.close() }
         let push = RealtimePush(.put("a", Node(.string(String(repeating: "x", count: 300_000)))))
@@ -139,7 +139,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
     }
 
     /// Connections of an account that do not read leave capacity for those that hold little.
-    @Test func whatWaitsIsOnTheAccountOfItsClient() throws {
+    @Test func waitingMessagesAreChargedToTheirClient() throws {
         let site = try AnswerSite()
         defer { site.close() }
         let unread = site.service.large.memory.unread
@@ -164,7 +164,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         #expect(counts.2 == 0)
     }
 
-    @Test func whatStandsInAStringOfAScriptIsTheSame() {
+    @Test func jsonInAStringOfAScriptIsTheSame() {
         let json = Array(#"{"__proto__":"\"\\","a":[1,"é😀"]}"#.utf8)
         let quoted = LargeScript.quoted(Array(json[..<9])) + LargeScript.quoted(Array(json[9...]))
         var whole: [UInt8] = []

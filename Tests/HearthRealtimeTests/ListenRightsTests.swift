@@ -31,7 +31,7 @@ import Glibc
     }
 
     /// Neither data that was read with former rights is sent, nor later changes.
-    @Test(.timeLimit(.minutes(1))) func whatWasReadWithFormerRightsIsNotSent() throws {
+    @Test(.timeLimit(.minutes(1))) func dataReadWithFormerRightsIsNotSent() throws {
         let site = try Site()
         defer { site.close() }
         site.write("a", 1)
@@ -82,7 +82,7 @@ import Glibc
     }
 
     /// Rights that have changed and still exist: the client receives all data once.
-    @Test(.timeLimit(.minutes(1))) func whatMayStillBeReadIsReadAgain() throws {
+    @Test(.timeLimit(.minutes(1))) func dataThatMayStillBeReadIsReadAgain() throws {
         let site = try Site()
         defer { site.close() }
         site.write("a", 1)
@@ -108,7 +108,7 @@ import Glibc
     }
 
     /// A write waits for the listen before it, and behind the write the listen is replaced.
-    @Test(.timeLimit(.minutes(1))) func aListenIsAnsweredBeforeWhatWaitedForItBegins() throws {
+    @Test(.timeLimit(.minutes(1))) func aListenIsAnsweredBeforeRequestsThatWaitForIt() throws {
         let site = try Site()
         defer { site.close() }
         site.write("a", 1)

@@ -74,7 +74,7 @@ import Glibc
     }
 
     /// The writer's queue is full when a client disconnects.
-    @Test(.timeLimit(.minutes(1))) func whatIsWantedAtTheEndIsTriedAgain() throws {
+    @Test(.timeLimit(.minutes(1))) func disconnectWritesAreTriedAgain() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -160,7 +160,7 @@ import Glibc
     }
 
     /// Rules change while a listen is read, and the client disconnects between its data and the check of its rights.
-    @Test(.timeLimit(.minutes(1))) func aSessionMayEndBeforeItsListensAreJudged() throws {
+    @Test(.timeLimit(.minutes(1))) func aSessionMayEndBeforeItsListensAreChecked() throws {
         let site = try Site()
         defer { site.close() }
         let (namespace, service, loop) = (site.namespace, site.service, site.loop)

@@ -105,7 +105,7 @@ import Glibc
 
     /// A listen whose data cannot be stored ends the connection, and the client may reconnect; a get answers with the
     /// error.
-    @Test func withoutRoomForFilesClientsAreSentAway() throws {
+    @Test func withoutSpaceForFilesClientsAreDisconnected() throws {
         let site = try Site()
         defer { site.close() }
         site.write("big", Node(.string(String(repeating: "x", count: 300_000))))
@@ -150,7 +150,7 @@ import Glibc
     }
 
     /// A client that does not read receives no changes and no answers; later it receives all data, then the answers.
-    @Test func aClientWithoutRoomGetsTheWholeLater() throws {
+    @Test func aClientWithoutCapacityReceivesAllDataLater() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -180,7 +180,7 @@ import Glibc
     /// A socket reports that it has sent data only when it holds more than its threshold. With less waiting, no further
     /// event would trigger sending all data.
     @Test(arguments: [0, 64 << 10 + 1, Limits.realtimeSocketHighWaterBytes - 1])
-    func whatIsLackingIsSentWithWhatASocketIsGivenAhead(queuedBytes: Int) throws {
+    func lackingDataIsSentBelowTheSocketsThreshold(queuedBytes: Int) throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -204,7 +204,7 @@ import Glibc
     }
 
     /// A listen waits for changes that are lost: it must not wait any longer.
-    @Test func whatWaitsForLargeChangesGoesOnWhenTheyAreLost() throws {
+    @Test func listensThatWaitForLargeChangesContinueWhenTheyAreLost() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -252,7 +252,7 @@ import Glibc
         #expect(client.take(3).last == #"{"t":"d","d":{"r":100001,"b":{"s":"ok","d":{}}}}"#)
     }
 
-    @Test func whatIsNoMessageEndsTheConnection() throws {
+    @Test func anInvalidMessageEndsTheConnection() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -281,7 +281,7 @@ import Glibc
     }
 
     /// The first reader after a crash also sees the disconnect writes, however busy the writer is.
-    @Test func whatACrashLeftIsThereForTheFirstReader() throws {
+    @Test func disconnectWritesOfACrashPrecedeTheFirstRead() throws {
         let site = try Site()
         defer { site.close() }
         let clients = (0..<20).map { site.open(connection: UInt64(1 + $0)) }
@@ -306,7 +306,7 @@ import Glibc
     }
 
     /// Disconnect writes use the client's identity at the end: the journal contains it before the client is notified.
-    @Test func theJournalHasWhoTheClientIs() throws {
+    @Test func theJournalContainsTheIdentity() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -338,7 +338,7 @@ import Glibc
     }
 
     /// An expired token is like `unauth`: when the client is notified, the journal is already changed.
-    @Test func theJournalKnowsOfTheTokensEndFirst() throws {
+    @Test func theJournalRecordsTheTokensExpiryFirst() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -364,7 +364,7 @@ import Glibc
     }
 
     /// A disk that is full for a moment does not change anyone's rights.
-    @Test func whoTheClientIsComesToTheJournalAgain() throws {
+    @Test func theIdentityIsWrittenToTheJournalAgain() throws {
         let store = FaultyStore()
         let site = try Site(stores: OneStore(store))
         defer { site.close() }
@@ -392,7 +392,7 @@ import Glibc
 
     /// A disconnect write that the journal could not store fails, and isn't made: neither at the end nor after a crash.
     @Test(arguments: [false, true])
-    func aRefusedWishIsTakenBack(isCrash: Bool) throws {
+    func aFailedDisconnectWriteIsUndone(isCrash: Bool) throws {
         let store = FaultyStore()
         let site = try Site(stores: OneStore(store))
         defer { site.close() }
@@ -430,7 +430,7 @@ import Glibc
     }
 
     /// Disconnect writes behind one that fails are merged into the rest.
-    @Test func wishesBehindARefusedOneStay() throws {
+    @Test func disconnectWritesBehindAFailedOneRemain() throws {
         let store = FaultyStore()
         let site = try Site(stores: OneStore(store))
         defer { site.close() }
@@ -454,7 +454,7 @@ import Glibc
     }
 
     /// The journal follows each change of the disconnect writes.
-    @Test func theJournalHasWhatIsWished() throws {
+    @Test func theJournalContainsTheDisconnectWrites() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -488,7 +488,7 @@ import Glibc
         }
     }
 
-    @Test func aDamagedJournalKeepsNobodyFromTheRest() throws {
+    @Test func aDamagedJournalEntryBlocksNoOther() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -509,7 +509,7 @@ import Glibc
         #expect(try view.journal().map(\.session) == ["0"])
     }
 
-    @Test func nothingStaysOfASession() throws {
+    @Test func nothingRemainsOfASession() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()

@@ -18,7 +18,7 @@ import Testing
 
     /// The index finds the windows that a check of each window finds, and a few whose bounds exclude just that child.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func findsTheWindowsThatALookAtEachFinds(_ seed: UInt64) throws {
+    func findsTheSameWindowsAsAFullScan(_ seed: UInt64) throws {
         var trees = WindowTrees(seed)
         let database = try TreeDatabase(name: "t", store: MemoryStore(), clock: SystemClock())
         defer { database.close() }
@@ -121,20 +121,20 @@ import Testing
     }
 
     @Test(arguments: [100, 1000, 10_000])
-    func ofManyRangesThoseOfTheChild(count: Int) throws {
+    func visitsOnlyRangesOfTheChild(count: Int) throws {
         let queries = (0..<count).map { query(.child("age"), from: $0 * 3, to: $0 * 3 + 2) }
         #expect(try asked(queries) == [queries[1], queries[5]])
     }
 
     @Test(arguments: [100, 1000, 10_000])
-    func ofManyPathsInsideThoseThatTheChildHas(count: Int) throws {
+    func visitsOnlyPathsOfTheChild(count: Int) throws {
         let queries = (0..<count).map { query(.child(TreePath(keys: [$0 == 7 ? "age" : TreeKey("f\($0)")])), from: 0) }
         #expect(try asked(queries) == [queries[7]])
     }
 
     /// A window with a limit of 1 has a reserve of 11: changes behind that do not affect it.
     @Test(arguments: [100, 1000, 10_000])
-    func ofManyFullWindowsThoseThatItReaches(count: Int) throws {
+    func visitsOnlyFullWindowsThatItReaches(count: Int) throws {
         let last = (0..<count).map { number in
             var query = TreeQuery()
             query.index = .child("age")
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func staysInOrder(_ seed: UInt64) {
+    func remainsInOrder(_ seed: UInt64) {
         var random = Seeded(seed)
         let isReversed = seed % 2 == 0
         var model: Set<Int> = []

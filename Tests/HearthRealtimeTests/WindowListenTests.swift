@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: 1...30 as ClosedRange<UInt64>)
-    func everyListenerKnowsWhatAFreshReadFindsAfterEveryWrite(_ seed: UInt64) throws {
+    func everyListenerHasTheDataOfANewReadAfterEveryWrite(_ seed: UInt64) throws {
         var (bench, trees) = try bench(seed)
         defer { bench.close() }
         var model = Node.empty
@@ -57,7 +57,7 @@ import Testing
 
     /// Commits overtake reads, and one another.
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
-    func everyListenerKnowsInTheEndWhatWasWrittenMeanwhile(_ seed: UInt64) throws {
+    func everyListenerHasConcurrentWritesInTheEnd(_ seed: UInt64) throws {
         var (bench, trees) = try bench(seed)
         defer { bench.close() }
         var model = Node.empty
@@ -75,7 +75,7 @@ import Testing
 
     /// When a group fails on the disk, windows that were newer are found again.
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
-    func refusedWritesLeaveNothingInWindows(_ seed: UInt64) throws {
+    func failedWritesLeaveNothingInWindows(_ seed: UInt64) throws {
         let store = FailingStore()
         var (bench, trees) = try bench(seed, store)
         defer { bench.close() }
@@ -131,14 +131,14 @@ import Testing
     }
 
     @Test(arguments: [100, 1000])
-    func aWriteBesideManyValuesOfOneIndexAsksTheirWindows(count: Int) throws {
+    func aWriteBesideManyValuesOfOneIndexVisitsTheirWindows(count: Int) throws {
         // From 1 to 17, to 90, inside of 90, to 3, and away.
         let asked = try asked(count, { equal(.child("age"), .integer(Int64($0))) }, agesOfOne)
         #expect(asked == 2 + 2 + 1 + 2 + 1)
     }
 
     @Test(arguments: [100, 1000])
-    func aWriteBesideManyIndexesAsksThoseOfItsChild(count: Int) throws {
+    func aWriteBesideManyIndexesVisitsThoseOfItsChild(count: Int) throws {
         let query = { (index: Int) in
             equal(index == 0 ? .child("age") : .child(TreePath(keys: [TreeKey("f\(index)")])), .integer(90))
         }
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(arguments: [100, 1000])
-    func aWriteBehindTheLimitOfManyWindowsAsksNone(count: Int) throws {
+    func aWriteBehindTheLimitOfManyWindowsVisitsNone(count: Int) throws {
         let query = { (index: Int) in
             var query = TreeQuery()
             query.index = .child("age")

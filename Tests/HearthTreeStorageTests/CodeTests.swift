@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: ["a\u{0}", "a\u{1F}b", "\u{0}", "a", "a ", "ab\u{FFFF}", "-0", "00", "7", "2147483648"])
-    func boundsLieBetweenKeysAndWhatIsBelowThem(string: String) {
+    func boundsAreBetweenKeysAndTheirSubtrees(string: String) {
         let seed = SeededRandom.seed()
         var trees = RandomTrees(seed)
         let bound = TreeKey(string)

@@ -95,7 +95,7 @@ import Glibc
 
     /// Beside the writer it never ends in time; on the writer's thread no write comes between.
     @Test(.timeLimit(.minutes(1)), arguments: [1, 1000])
-    func whatAGuardLooksAtMayBeWrittenAllTheTime(nodes: Int) throws {
+    func dataOfAGuardMayBeWrittenAllTheTime(nodes: Int) throws {
         var options = TreeWriterOptions()
         options.replacementNodesMin = 100
         let database = try open(options)
@@ -122,7 +122,7 @@ import Glibc
 
     /// A write with so many locations that the writer cannot evaluate its guard fails. No other write fails because of
     /// it.
-    @Test(.timeLimit(.minutes(1))) func whoIsGivenUpFailsAlone() throws {
+    @Test(.timeLimit(.minutes(1))) func aWriteThatIsGivenUpFailsAlone() throws {
         var options = TreeWriterOptions()
         options.groupCostMax = 200
         options.judgeAgainStepsMax = options.judgeStepsMax

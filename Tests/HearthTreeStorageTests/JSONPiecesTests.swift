@@ -53,7 +53,7 @@ import Testing
         return Node(children: children)
     }
 
-    @Test func whatMayBeArraysIsFoundOutAhead() throws {
+    @Test func possibleArraysAreDeterminedAhead() throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed)
         let database = try database()
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func onlySoMuchIsKeptOfWhatMayBeAnArray() throws {
+    @Test func heldBackOutputOfAPossibleArrayIsBounded() throws {
         let database = try database()
         defer { database.close() }
         let string = Node(.string(String(repeating: "x", count: 100)))

@@ -114,31 +114,31 @@ import Testing
         }
         for _ in 0..<3 {
             let query = trees.query()
-            let place = trees.path(3)
-            try compare(view, query, place, model.node(at: place), note)
+            let location = trees.path(3)
+            try compare(view, query, location, model.node(at: location), note)
         }
     }
 
     private func compare(
-        _ view: TreeView, _ query: TreeQuery, _ place: TreePath, _ node: Node, _ note: Comment
+        _ view: TreeView, _ query: TreeQuery, _ location: TreePath, _ node: Node, _ note: Comment
     ) throws {
         let wanted = query.orderedChildren(of: node)
-        let found = try view.result(of: query, at: place)
-        let says: Comment = "\(note), \(query) at \(place)"
-        #expect(found.children.map(\.key) == wanted.map(\.key), says)
-        #expect(found.children.map(\.node) == wanted.map(\.node), says)
-        let keys = try view.keys(of: query, at: place)
-        #expect(keys.isIndexed == found.isIndexed, says)
-        #expect(keys.children.map(\.key) == wanted.map(\.key), says)
+        let found = try view.result(of: query, at: location)
+        let comment: Comment = "\(note), \(query) at \(location)"
+        #expect(found.children.map(\.key) == wanted.map(\.key), comment)
+        #expect(found.children.map(\.node) == wanted.map(\.node), comment)
+        let keys = try view.keys(of: query, at: location)
+        #expect(keys.isIndexed == found.isIndexed, comment)
+        #expect(keys.children.map(\.key) == wanted.map(\.key), comment)
         for (key, child) in zip(keys.children, wanted) {
-            #expect(TreeIndexValue.compare(key.value, query.indexValue(of: child.node)) == 0, says)
+            #expect(TreeIndexValue.compare(key.value, query.indexValue(of: child.node)) == 0, comment)
         }
         let isDefined = Self.definitions.contains {
-            $0.index == query.index && $0.pattern.count == place.count
-                && zip($0.pattern, place.keys).allSatisfy { $0.hasPrefix("$") || TreeKey($0) == $1 }
+            $0.index == query.index && $0.pattern.count == location.count
+                && zip($0.pattern, location.keys).allSatisfy { $0.hasPrefix("$") || TreeKey($0) == $1 }
         }
         let isNative = query.index == .key || query.index == .priority
-        #expect(found.isIndexed == (isNative || isDefined && !view.indexes.all.isEmpty), says)
+        #expect(found.isIndexed == (isNative || isDefined && !view.indexes.all.isEmpty), comment)
     }
 
     /// Every record and entry equals that of a database to which the tree was written at once: no other record is left.

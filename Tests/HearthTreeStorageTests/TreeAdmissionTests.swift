@@ -37,7 +37,7 @@ import Testing
         #expect(admission.enter(.server, bytes: 51) == TreeAdmission.isFull)
     }
 
-    @Test func whatClientsHoldShutsNoAdministratorOut() {
+    @Test func clientsDoNotBlockAdministrators() {
         var admission = TreeAdmission(countMax: 1000, bytesMax: 1 << 20)
         let requesters = (0..<1000).map { client(UInt64($0 % 7), UInt64($0 % 70)) }
         let entered = requesters.filter { admission.enter($0, bytes: 1) == nil }
@@ -50,7 +50,7 @@ import Testing
     }
 
     /// One connection sends as many writes as are accepted, while the writer is blocked.
-    @Test(.timeLimit(.minutes(1))) func aClientThatFillsItsShareShutsNobodyOut() throws {
+    @Test(.timeLimit(.minutes(1))) func aClientThatFillsItsShareBlocksNobody() throws {
         let store = FaultyStore()
         let database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
         defer { database.close() }

@@ -32,7 +32,7 @@ import Testing
     private func isStale(_ outcome: TreeOutcome) -> Bool { if case .stale = outcome { true } else { false } }
 
     @Test(arguments: [100, 1_000, 10_000])
-    func aHashIsWorkedOutOnceHoweverOftenItIsAskedFor(count: Int) throws {
+    func aHashIsComputedOnceForManyConditions(count: Int) throws {
         try database.write(TreeWrite(("big", children(count))))
         for _ in 0..<50 {
             #expect(isStale(database.begin(conditional("big", 1, ifHash: "wrong")).wait()))
@@ -44,7 +44,7 @@ import Testing
         #expect(isStale(database.begin(conditional("big", 2, ifHash: children(count).hash)).wait()))
     }
 
-    @Test func whatChangesMeanwhileMakesItStale() throws {
+    @Test func aConcurrentChangeMakesItStale() throws {
         let node = children(500)
         try database.write(TreeWrite(("big", node)))
         // Both are queued before the hash is known: the second one sees the first.
@@ -55,7 +55,7 @@ import Testing
         #expect(outcomes.filter { isStale($0) }.count == 1)
     }
 
-    @Test func aBusyPlaceAndItsParentMakeProgress() throws {
+    @Test func aBusyLocationAndItsParentMakeProgress() throws {
         let node = children(300)
         try database.write(TreeWrite(("a/big", node)))
         let isDone = Atomic(false)

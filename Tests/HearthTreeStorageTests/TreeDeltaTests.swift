@@ -23,7 +23,7 @@ import Testing
 
     /// Both trees are changed at random; each agrees with a dictionary, in every direction, and in the end the tree is
     /// the other one.
-    @Test func bothTreesAreWhatDictionariesSay() throws {
+    @Test func bothTreesAgreeWithDictionaries() throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed)
         for round in 0..<60 * SeededRandom.effort {
@@ -203,7 +203,7 @@ import Testing
     }
 
     /// The cost of a deletion in the tree below a large part of the shadow depends on the tree's records there.
-    @Test func whatIsKeptFromADeletionCostsWhatIsDeleted() throws {
+    @Test func aDeletionBelowAShadowCostsTheDeletedRecords() throws {
         var costs: [Int] = []
         for count in [100, 1_000, 10_000] {
             let store = FaultyStore()

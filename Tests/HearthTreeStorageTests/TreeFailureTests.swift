@@ -95,7 +95,7 @@ import Testing
     }
 
     /// The disk is full when the rest of a large write must be deleted, and no write follows.
-    @Test(.timeLimit(.minutes(1))) func theRestOfALargeWriteIsClearedAwayWithoutAnotherWrite() throws {
+    @Test(.timeLimit(.minutes(1))) func theRestOfALargeWriteIsDeletedWithoutAnotherWrite() throws {
         final class Watcher: TreeObserver {
             let store: FaultyStore
             init(_ store: FaultyStore) { self.store = store }
@@ -129,7 +129,7 @@ import Testing
     }
 
     /// Between two large slices the small jobs run, and each connection's jobs keep their order.
-    @Test func whatIsPutBackComesFirstWhenItIsLittle() {
+    @Test func smallJobsThatArePutBackComeFirst() {
         var queue = TreeWriteQueue()
         func entry(_ number: UInt64, of connection: UInt64, cost: Int) -> TreeWriteQueue.Entry {
             let requester = Requester(account: 1, connection: connection, isAdministrator: false)
@@ -197,7 +197,7 @@ import Testing
         #expect(database.statistics.failedGroups == counts.discarded)
     }
 
-    @Test func whatIsBuiltGoesOnAfterAFailure() throws {
+    @Test func buildingContinuesAfterAFailure() throws {
         try database.write(
             TreeWrite(("m", Node(children: (0..<1200).map { (TreeKey($0), Node(.integer(Int64($0 % 7)))) }))))
         try database.define([])

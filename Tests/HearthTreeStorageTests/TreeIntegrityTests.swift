@@ -23,7 +23,7 @@ import Testing
             {"ann":{"age":7,"name":"Ann",".priority":3},"bob":{"age":{"of":"stone"},"x":{".value":1,".priority":"p"}},"c":5}
             """)
         try database.write(
-            TreeWrite(("users", users), ("text", .init(.string(String(repeating: "x", count: 600))))))
+            TreeWrite(("users", users), ("string", .init(.string(String(repeating: "x", count: 600))))))
     }
 
     private func findings() throws -> [String] { try database.read { try TreeIntegrityCheck.run($0, max: 5) } }
@@ -44,9 +44,9 @@ import Testing
 
     @Test func recordsBelowALeaf() throws {
         let found = try damage { transaction throws(Status) in
-            try transaction.put(.entries, PathCode.location("text/below"), TreeRecord(1, priority: nil).bytes)
+            try transaction.put(.entries, PathCode.location("string/below"), TreeRecord(1, priority: nil).bytes)
         }
-        #expect(found == ["There is something below a leaf: /text/below."])
+        #expect(found == ["There is something below a leaf: /string/below."])
     }
 
     @Test func prioritiesOfNothing() throws {
@@ -67,9 +67,9 @@ import Testing
 
     @Test func missingStrings() throws {
         let found = try damage { transaction throws(Status) in
-            try transaction.delete(.documents, PathCode.location("text"))
+            try transaction.delete(.documents, PathCode.location("string"))
         }
-        #expect(found.first == "A long string is missing or has another length: /text.")
+        #expect(found.first == "A long string is missing or has another length: /string.")
     }
 
     @Test func strayStrings() throws {

@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: [1, 1000])
-    func othersWriteWhileItIsJudged(nodes: Int) throws {
+    func othersWriteWhileAGuardIsEvaluated(nodes: Int) throws {
         let database = database
         let slow = SlowGuard { before, after, _ in
             // The evaluation doesn't end before another write is made.
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: [1, 1000])
-    func itIsJudgedAgainWhenWhatItLookedAtIsAnother(nodes: Int) throws {
+    func aGuardIsEvaluatedAgainWhenItsDataChanged(nodes: Int) throws {
         let database = database
         try database.write(TreeWrite(("open", true)))
         let slow = SlowGuard { before, _, number in
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func itIsNotJudgedAgainWhenTheAnswersAreTheSame() throws {
+    func aGuardIsNotEvaluatedAgainWhenItsReadsAreTheSame() throws {
         let database = database
         try database.write(TreeWrite(("users", tree("{\"a\":{\"name\":1},\"b\":2}"))))
         let slow = SlowGuard { before, _, _ in
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func otherRulesJudgeItAgain() throws {
+    func changedRulesAreEvaluatedAgain() throws {
         let slow = Mutex<SlowGuard?>(nil)
         let treeGuard = SlowGuard { _, _, number in
             if number == 1 { slow.withLock { $0 }?.changeRules() }
@@ -125,7 +125,7 @@ import Testing
 
     /// The data that it reads changes every time: it ends, and blocks no other write.
     @Test(.timeLimit(.minutes(1)))
-    func itIsGivenUpInTheEnd() throws {
+    func aWriteIsGivenUpInTheEnd() throws {
         let database = database
         let slow = SlowGuard { before, _, number in
             _ = try before.value(at: "counter")
@@ -142,7 +142,7 @@ import Testing
 
     /// Increments are computed on the version on which the guard is evaluated.
     @Test(.timeLimit(.minutes(1)))
-    func anIncrementIsJudgedAsItIsMade() throws {
+    func aGuardSeesTheIncrementThatIsMade() throws {
         let database = database
         try database.write(TreeWrite(("n", 1)))
         let slow = SlowGuard { _, after, number in
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func aGroupThatFailedDoesntKeepItFromBeingMade() throws {
+    func aFailedGroupDoesNotPreventTheWrite() throws {
         try database.write(TreeWrite(("a", 1)))
         let failing = database
         store.refuse(transactions: 1)
@@ -165,7 +165,7 @@ import Testing
         #expect(slow.count.load(ordering: .relaxed) == 1)
     }
 
-    @Test func moreThanItRemembersCountsAsAWhole() throws {
+    @Test func readsAboveTheLimitCountAsTheWholeTree() throws {
         try database.write(TreeWrite(("a", large(1000)), ("b", 1)))
         let looks = TreeReads(countMax: 100)
         let view = try database.view()

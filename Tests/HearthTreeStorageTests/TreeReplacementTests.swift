@@ -209,18 +209,18 @@ import Testing
 
     /// However much is written or removed, and at however many locations, one transaction does no more than a slice.
     @Test(arguments: [1, 100, 500], [false, true])
-    func noTransactionDoesMoreThanASlice(places: Int, isRemoval: Bool) throws {
+    func noTransactionDoesMoreThanASlice(locations: Int, isRemoval: Bool) throws {
         var options = TreeWriterOptions.sliced(nodes: 100, records: 50)
         options.groupCostMax = 50
         let store = FaultyStore()
         let database = try open(store, options)
         defer { database.close() }
-        let count = 10_000 / places
+        let count = 10_000 / locations
         var before: [TreeChange] = []
-        for place in 0..<places {
-            let path = TreePath("a/p\(place)")
+        for location in 0..<locations {
+            let path = TreePath("a/p\(location)")
             before.append(TreeChange(path: path, node: children(count, 1)))
-            try database.write(TreeWrite(changes: [before[place]], nowMilliseconds: testNow))
+            try database.write(TreeWrite(changes: [before[location]], nowMilliseconds: testNow))
         }
         database.finishSettling()
         store.changesMax.store(0, ordering: .relaxed)
@@ -251,7 +251,7 @@ import Testing
         #expect(order.withLock { $0 } == Array(0..<40))
     }
 
-    @Test func incrementsInALargeWriteAddToWhatIsThere() throws {
+    @Test func incrementsInALargeWriteAddToThePresentValue() throws {
         let database = try open(try LastingStore(.memory), .sliced(nodes: 10, records: 3))
         defer { database.close() }
         let node = Node(
@@ -262,7 +262,7 @@ import Testing
         #expect(try database.read { try $0.value(at: "n/k3") } == .integer(testNow))
     }
 
-    @Test func anOlderProgramRefusesATreeThatIsNotSettled() throws {
+    @Test func anOlderProgramRejectsATreeThatIsNotSettled() throws {
         let store = MemoryStore()
         let severed = SeveredStore(store)
         let database = try open(severed, .sliced(nodes: 10, records: 3))

@@ -303,7 +303,7 @@ import Glibc
         }
     }
 
-    @Test func incrementsOfAWideWriteAddToWhatIsThere() throws {
+    @Test func incrementsOfAWideWriteAddToThePresentValue() throws {
         let database = try open(try LastingStore(.memory), .sliced(nodes: 10, records: 3))
         defer { database.close() }
         let write = update(600) { Node(.deferred($0 % 3 == 0 ? .timestamp : .increment(1))) }
@@ -314,7 +314,7 @@ import Glibc
     }
 
     /// A program that supports only grafts of ranges reads this as damage, and does not change the tree.
-    @Test func aProgramBeforeThisRefusesAShadowThatIsNotSettled() throws {
+    @Test func anOlderProgramRejectsAShadowThatIsNotSettled() throws {
         let store = MemoryStore()
         let severed = SeveredStore(store)
         let database = try open(severed, .sliced(nodes: 10, records: 3))

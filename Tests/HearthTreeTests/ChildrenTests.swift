@@ -46,7 +46,7 @@ import Testing
     }
 
     /// JSON of any order and length is read correctly, whether it is put into chunks during the read or not.
-    @Test func textsBecomeWhatTheirMembersAre() throws {
+    @Test func jsonIsReadIntoItsMembers() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
         for count in [0, 1, 95, 96, 97, 128, 129, 192, 500] {
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func aLargeNodeIsTakenApart() throws {
+    @Test func aLargeNodeIsReduced() throws {
         let all = (0..<1000).map { (TreeKey($0), Node(.integer(Int64($0)))) }
         let node = Node(children: all.shuffled())
         #expect(node.children.map(\.key) == all.map(\.0))
@@ -88,7 +88,7 @@ import Testing
     }
 
     /// The stored hash is that of the content, whatever changes around it.
-    @Test func keptHashesAreThoseOfTheContent() {
+    @Test func cachedHashesAreThoseOfTheContent() {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
         var node = Node.empty

@@ -38,11 +38,11 @@ import Testing
     }
 
     /// Received in events, in the order of keys, a node has the same hash; also a long one, which is digested in parts.
-    @Test func aNodeThatIsToldOfHasItsHash() throws {
-        func tell(_ node: Node, _ key: TreeKey?, to builder: inout NodeHashBuilder) {
+    @Test func aNodeReceivedAsEventsHasItsHash() throws {
+        func send(_ node: Node, _ key: TreeKey?, to builder: inout NodeHashBuilder) {
             if let value = node.value { return builder.leaf(key, value, priority: node.priority) }
             builder.open(key, priority: node.priority)
-            for (key, child) in node.children { tell(child, key, to: &builder) }
+            for (key, child) in node.children { send(child, key, to: &builder) }
             builder.close()
         }
         var wide: [(TreeKey, Node)] = []
@@ -58,10 +58,10 @@ import Testing
         let node = Node(children: children, priority: .double(1.5))
         var builder = NodeHashBuilder()
         #expect(builder.hash == "")
-        tell(node, nil, to: &builder)
+        send(node, nil, to: &builder)
         #expect(builder.hash == node.hash)
         var leaf = NodeHashBuilder()
-        tell(Node(.string("x"), priority: .string("p")), nil, to: &leaf)
+        send(Node(.string("x"), priority: .string("p")), nil, to: &leaf)
         #expect(leaf.hash == "Ee+tTXV5cvjTnBMuKXMyU8fA5VY=")
     }
 
@@ -73,8 +73,8 @@ import Testing
             var shuffled = Node.empty
             for (key, child) in node.children.shuffled(using: &chance) { shuffled = shuffled.setting(key, to: child) }
             if !node.isLeaf { #expect(shuffled.with(priority: node.priority).hash == node.hash, "seed \(seed)") }
-            let place = chance.path(3)
-            let changed = node.setting(place, to: chance.node(depth: 1))
+            let location = chance.path(3)
+            let changed = node.setting(location, to: chance.node(depth: 1))
             // Hashes are of doubles, of which integers beyond 2^53 share one.
             func asDoubles(_ node: Node) -> String {
                 string(of: node).split(separator: "9007199254740993", omittingEmptySubsequences: false)
@@ -194,11 +194,11 @@ import Testing
             let known = CompoundHash(of: node, splittingOver: length)
             // Every second range differs from the server's.
             let hashes = known.hashes.enumerated().map { $0 % 2 == 0 ? .string("x") : JSONValue.string($1) }
-            let told = try CompoundHash(wire: [
+            let received = try CompoundHash(wire: [
                 "ps": .array(known.paths.map { .string($0.description) }), "hs": .array(hashes),
             ])
             let start = now()
-            return (told.differences(from: node).count, now() - start)
+            return (received.differences(from: node).count, now() - start)
         }
         let few = try seconds(20_000)
         let many = try seconds(100)

@@ -5,8 +5,8 @@ import Testing
 /// The expected answer of a query, computed in a simple way: every child is visited, and orders are arrays of numbers.
 private enum QueryModel {
     static func window(_ query: TreeQuery, _ node: Node) -> [TreeKey] {
-        var children = node.children.map { (key: $0.key, place: place($0.key, $0.node, query.index)) }
-        children.sort { isBefore($0.place, $1.place) }
+        var children = node.children.map { (key: $0.key, position: position($0.key, $0.node, query.index)) }
+        children.sort { isBefore($0.position, $1.position) }
         children.removeAll { child in
             if let start = query.start, !isBehind(child, start, query, -1) { return true }
             if let end = query.end, !isBehind(child, end, query, 1) { return true }
@@ -19,7 +19,7 @@ private enum QueryModel {
     }
 
     private static func isBehind(
-        _ child: (key: TreeKey, place: [[Double]]), _ bound: TreeQuery.Bound, _ query: TreeQuery, _ side: Int
+        _ child: (key: TreeKey, position: [[Double]]), _ bound: TreeQuery.Bound, _ query: TreeQuery, _ side: Int
     ) -> Bool {
         var edge = [query.index == .key ? [] : rank(bound.value)]
         switch bound.key {
@@ -27,8 +27,8 @@ private enum QueryModel {
         case .max: edge.append([9])
         case .key(let key): edge.append(rank(key))
         }
-        if edge == child.place { return bound.isInclusive }
-        return side < 0 ? isBefore(edge, child.place) : isBefore(child.place, edge)
+        if edge == child.position { return bound.isInclusive }
+        return side < 0 ? isBefore(edge, child.position) : isBefore(child.position, edge)
     }
 
     private static func isBefore(_ lhs: [[Double]], _ rhs: [[Double]]) -> Bool {
@@ -36,7 +36,7 @@ private enum QueryModel {
         return false
     }
 
-    private static func place(_ key: TreeKey, _ node: Node, _ index: TreeQuery.Index) -> [[Double]] {
+    private static func position(_ key: TreeKey, _ node: Node, _ index: TreeQuery.Index) -> [[Double]] {
         switch index {
         case .key: [[], rank(key)]
         case .priority: [rank(node.priority), rank(key)]
@@ -119,7 +119,7 @@ extension Chance {
         #expect(found > 500)
     }
 
-    @Test func valuesStandInTheirOrder() throws {
+    @Test func valuesAreInTheirOrder() throws {
         let node = try tree(
             "{\"k\":{\"x\":1},\"j\":\"b\",\"i\":\"a\",\"h\":2,\"g\":1,\"f\":true,\"e\":false,\"d\":{\"x\":2},\"c\":1.0}"
         )
@@ -130,7 +130,7 @@ extension Chance {
         #expect(query.orderedChildren(of: node).map(\.key) == ["c", "e", "f", "g", "h", "i", "j", "k", "d"])
     }
 
-    @Test func noLeafAndNoPlaceHasAResult() throws {
+    @Test func aLeafAndAnEmptyLocationHaveNoResult() throws {
         var query = TreeQuery()
         query.limit = 1
         #expect(query.result(of: Node(5)).isEmpty)
@@ -305,7 +305,7 @@ extension Chance {
         ("orderBy=\"n\"&startAt=1&startAfter=1", "Only one of startAt and startAfter may be specified"),
         ("orderBy=\"n\"&endAt=1&endBefore=1", "Only one of endAt and endBefore may be specified"),
     ])
-    func refusalsHaveTheServicesWords(_ string: String, _ message: String) {
+    func errorsHaveTheServicesMessages(_ string: String, _ message: String) {
         let error = #expect(throws: TreeDataError.self) { try TreeQuery(rest: parameters(string)) }
         #expect(error?.message == message)
     }

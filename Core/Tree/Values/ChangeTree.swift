@@ -46,7 +46,7 @@ package struct ChangeTree: Sendable {
     }
 
     /// The part for a location below: its own changes, or its part of a replacement.
-    package func descend(_ path: TreePath) -> Place {
+    package func descend(_ path: TreePath) -> Descent {
         var tree = self
         for (depth, key) in path.keys.enumerated() {
             if let node = tree.replacement {
@@ -59,7 +59,7 @@ package struct ChangeTree: Sendable {
         return .changed(tree)
     }
 
-    package enum Place {
+    package enum Descent {
         case untouched
         case replaced(Node)
         case changed(ChangeTree)

@@ -5,8 +5,8 @@ import HearthTree
 ///
 /// Filled by one thread, and then passed to another.
 final class TreeReads: @unchecked Sendable {
-    private final class Place {
-        var children: [TreeKey: Place] = [:]
+    private final class Entry {
+        var children: [TreeKey: Entry] = [:]
         // Nil for properties that were not read.
         var value: Scalar??
         var priority: Scalar??
@@ -18,7 +18,7 @@ final class TreeReads: @unchecked Sendable {
         var count: Int { children.values.reduce(1) { $0 + $1.count } }
     }
 
-    private let root = Place()
+    private let root = Entry()
     /// The number of locations that are stored; above it only their parents are stored.
     private(set) var count = 1
     private let countMax: Int
@@ -32,7 +32,7 @@ final class TreeReads: @unchecked Sendable {
     // MARK: Recording
 
     /// The entry of a location; nil when its whole subtree counts as read.
-    private func location(_ path: TreePath) -> Place? {
+    private func location(_ path: TreePath) -> Entry? {
         var location = root
         for key in path.keys {
             if location.isWhole { return nil }
@@ -40,7 +40,7 @@ final class TreeReads: @unchecked Sendable {
                 location = known
                 continue
             }
-            let made = Place()
+            let made = Entry()
             location.children[key] = made
             location = made
             count += 1
@@ -83,7 +83,7 @@ final class TreeReads: @unchecked Sendable {
     func areSame(in view: TreeView, changedAt changes: [TreePath]) throws(Status) -> Bool {
         var checked: Set<ObjectIdentifier> = []
         for change in changes {
-            var location: Place? = root
+            var location: Entry? = root
             var path = TreePath.root
             for key in change.keys {
                 guard let here = location else { break }
@@ -97,7 +97,7 @@ final class TreeReads: @unchecked Sendable {
     }
 
     private func areSame(
-        below location: Place, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
+        below location: Entry, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
     ) throws(Status) -> Bool {
         if try !isSame(location, path, view, &checked) { return false }
         for (key, child) in location.children where try !areSame(below: child, path.child(key), view, &checked) {
@@ -107,7 +107,7 @@ final class TreeReads: @unchecked Sendable {
     }
 
     private func isSame(
-        _ location: Place, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
+        _ location: Entry, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
     ) throws(Status) -> Bool {
         if location.isWhole { return false }
         if !checked.insert(ObjectIdentifier(location)).inserted { return true }

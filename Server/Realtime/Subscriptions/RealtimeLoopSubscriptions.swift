@@ -6,7 +6,7 @@ import HearthNetwork
 ///
 /// `@unchecked Sendable`: belongs to the loop, except `staged`, which belongs to the writer's thread.
 final class RealtimeLoopSubscriptions: @unchecked Sendable {
-    /// The jobs of the loop. `tell` uses as many ticks as it needs, and the jobs behind it wait.
+    /// The jobs of the loop. `notify` uses as many ticks as it needs, and the jobs behind it wait.
     private enum Step {
         case notify(SharedListen, RealtimeEvent)
         case run(() -> Void)

@@ -11,7 +11,7 @@ import Glibc
 @testable import HearthTreeStorage
 
 /// Windows that are written piece by piece equal their nodes.
-@Suite struct WindowTextTests {
+@Suite struct WindowPiecesTests {
     @Test(arguments: [UInt64](1...60)) func aWindowIsWrittenAsItsNode(seed: UInt64) throws {
         var random = Seeded(seed)
         let database = try TreeDatabase(name: "t", store: MemoryStore(), clock: SystemClock())
