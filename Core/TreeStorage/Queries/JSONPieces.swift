@@ -108,7 +108,7 @@ extension TreeView {
         defer { walk.close() }
         var count = 0
         while try walk.next() {
-            try check?.ask()
+            try check?.countRead()
             if walk.key.arrayIndex == nil { return false }
             count += 1
         }

@@ -14,7 +14,7 @@ final class ReadCheck {
         self.body = body
     }
 
-    func ask() throws(Status) {
+    func countRead() throws(Status) {
         left -= 1
         if left > 0 { return }
         left = Self.readsMax

@@ -123,7 +123,7 @@ struct SubtreeWalk {
     }
 
     private mutating func count(_ key: [UInt8], _ value: [UInt8]) throws(Status) {
-        try check?.ask()
+        try check?.countRead()
         sizeBytes += key.count + value.count + Self.recordSizeBytes
         if value.first.map({ $0 & 0x0F == 6 }) == true { sizeBytes += try TreeRecord(stored: value).valueSizeBytes }
         if sizeBytes > sizeBytesMax { throw Self.tooLarge }

@@ -288,6 +288,6 @@ final class WindowReads {
     func count() throws(Status) {
         if left == 0 { throw SubtreeWalk.tooLarge }
         left -= 1
-        try check?.ask()
+        try check?.countRead()
     }
 }
