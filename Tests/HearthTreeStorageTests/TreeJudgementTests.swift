@@ -170,7 +170,7 @@ import Testing
         let looks = TreeReads(countMax: 100)
         let view = try database.view()
         defer { view.close() }
-        let observed = ObservedTree(view: view, looks: looks)
+        let observed = ObservedTree(view: view, reads: looks)
         for number in 0..<1000 { _ = try observed.value(at: TreePath("a/k\(number)")) }
         _ = try observed.value(at: "b")
         #expect(looks.count <= 100)

@@ -65,7 +65,7 @@ package struct TreeIntegrityCheck {
         inner = record.isInner ? location : []
         if !record.isInner { leaf = location }
         try checkString(record, location)
-        if record.isInner, !record.hasPriority { find("A record says nothing", location) }
+        if record.isInner, !record.hasPriority { find("A record contains neither a value nor a priority", location) }
         if record.hasPriority, let last = ends.last { try checkPriority(record, location, from: last, ends) }
         for (position, index) in indexes.enumerated() where ends.count > index.pattern.count {
             try checkIndex(position, index, location, ends)

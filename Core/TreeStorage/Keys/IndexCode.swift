@@ -29,7 +29,7 @@ enum IndexCode {
         case .integer(let value): appendNumber(Double(value), to: &bytes)
         case .double(let value): appendNumber(value, to: &bytes)
         case .string(let value): appendString(value, to: &bytes)
-        case .deferred: preconditionFailure("what the server works out is worked out before it is stored")
+        case .deferred: preconditionFailure("deferred values are computed before they are stored")
         }
     }
 

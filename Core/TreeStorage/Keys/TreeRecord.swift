@@ -70,7 +70,7 @@ struct TreeRecord: Equatable {
         case .integer: Kind.integer
         case .double: Kind.double
         case .string: Kind.string
-        case .deferred: preconditionFailure("what the server works out is worked out before it is stored")
+        case .deferred: preconditionFailure("deferred values are computed before they are stored")
         }
     }
 

@@ -473,7 +473,7 @@ private final class AbandonedWrites: @unchecked Sendable {
 }
 
 extension TreeGuard {
-    /// Asks about changes of which not everything is worked out.
+    /// Evaluates changes that contain deferred values.
     fileprivate func judge(
         _ changes: [TreeChange], on view: TreeView, now: Int64, stepsMax: Int?
     ) throws(Status) {
