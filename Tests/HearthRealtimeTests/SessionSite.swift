@@ -183,12 +183,12 @@ struct Client {
     let line: Line
     let session: RealtimeSession
 
-    func say(_ strings: String...) {
+    func sendRaw(_ strings: String...) {
         site.loop.execute { [session] in for string in strings { session.receive(Array(string.utf8)) } }
     }
 
     func request(_ number: Int, _ action: String, _ body: String) {
-        say(#"{"t":"d","d":{"r":\#(number),"a":"\#(action)","b":\#(body)}}"#)
+        sendRaw(#"{"t":"d","d":{"r":\#(number),"a":"\#(action)","b":\#(body)}}"#)
     }
 
     /// Takes the sent messages, once there are at least this number.

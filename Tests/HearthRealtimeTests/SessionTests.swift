@@ -33,7 +33,7 @@ import Glibc
         let handshake = client.take(1)[0]
         #expect(handshake.hasPrefix(#"{"t":"c","d":{"t":"h","d":{"ts":"#))
         #expect(handshake.contains(#","v":"5","h":"localhost:9000","s":""#))
-        client.say(
+        client.sendRaw(
             #"{"t":"d","d":{"r":1,"a":"s","b":{"c":{"sdk.js.11-0-0":1}}}}"#,
             #"{"t":"d","d":{"r":2,"a":"q","b":{"p":"/counter","h":""}}}"#)
         #expect(
@@ -42,16 +42,16 @@ import Glibc
                 #"{"t":"d","d":{"a":"d","b":{"p":"counter","d":10}}}"#,
                 #"{"t":"d","d":{"r":2,"b":{"s":"ok","d":{}}}}"#,
             ])
-        client.say(#"{"t":"c","d":{"t":"p","d":{}}}"#)
+        client.sendRaw(#"{"t":"c","d":{"t":"p","d":{}}}"#)
         #expect(client.take(1) == [#"{"t":"c","d":{"t":"o","d":null}}"#])
-        client.say(
+        client.sendRaw(
             #"{"t":"d","d":{"r":3,"a":"p","b":{"p":"/counter","d":11,"h":"+r5aI9HvKKagELki8SYKBk0q7D4="}}}"#)
         #expect(
             client.take(2) == [
                 #"{"t":"d","d":{"a":"d","b":{"p":"counter","d":11}}}"#,
                 #"{"t":"d","d":{"r":3,"b":{"s":"ok","d":""}}}"#,
             ])
-        client.say(
+        client.sendRaw(
             #"{"t":"d","d":{"r":4,"a":"q","b":{"p":"/scores","q":{"l":2,"vf":"r","i":"points"},"t":1,"h":""}}}"#)
         #expect(
             client.take(2) == [
@@ -63,7 +63,7 @@ import Glibc
             client.take(1) == [
                 #"{"t":"d","d":{"a":"m","b":{"p":"scores","d":{"ann":null,"cy":{"points":8}},"t":1}}}"#
             ])
-        client.say(
+        client.sendRaw(
             #"{"t":"d","d":{"r":5,"a":"n","b":{"p":"/scores","q":{"l":2,"vf":"r","i":"points"},"t":1}}}"#,
             #"{"t":"d","d":{"r":6,"a":"p","b":{"p":"/admin","d":true}}}"#)
         #expect(
@@ -257,7 +257,7 @@ import Glibc
         defer { site.close() }
         let client = site.open()
         defer { client.end() }
-        client.say("nonsense")
+        client.sendRaw("nonsense")
         #expect(client.fault?.kind == .malformed)
     }
 

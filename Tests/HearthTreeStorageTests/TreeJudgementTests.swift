@@ -167,15 +167,15 @@ import Testing
 
     @Test func readsAboveTheLimitCountAsTheWholeTree() throws {
         try database.write(TreeWrite(("a", large(1000)), ("b", 1)))
-        let looks = TreeReads(countMax: 100)
+        let reads = TreeReads(countMax: 100)
         let view = try database.view()
         defer { view.close() }
-        let observed = ObservedTree(view: view, reads: looks)
+        let observed = ObservedTree(view: view, reads: reads)
         for number in 0..<1000 { _ = try observed.value(at: TreePath("a/k\(number)")) }
         _ = try observed.value(at: "b")
-        #expect(looks.count <= 100)
-        #expect(try !looks.areSame(in: view, changedAt: ["a/other"]))
-        #expect(try looks.areSame(in: view, changedAt: ["b", "c", "b/d"]))
-        #expect(try !looks.areSame(in: view, changedAt: [.root]))
+        #expect(reads.count <= 100)
+        #expect(try !reads.areSame(in: view, changedAt: ["a/other"]))
+        #expect(try reads.areSame(in: view, changedAt: ["b", "c", "b/d"]))
+        #expect(try !reads.areSame(in: view, changedAt: [.root]))
     }
 }

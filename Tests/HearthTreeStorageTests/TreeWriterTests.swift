@@ -74,7 +74,7 @@ import Testing
             return
         }
         guard case .failed = conditional("", reveals: true, isAllowed: false) else {
-            Issue.record("the guard is asked as well")
+            Issue.record("the guard is evaluated as well")
             return
         }
         #expect(try root() == .empty)

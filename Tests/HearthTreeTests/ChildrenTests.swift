@@ -29,20 +29,20 @@ import Testing
         }
     }
 
-    private func expect(_ node: Node, _ model: [TreeKey: Int], _ say: String) throws {
+    private func expect(_ node: Node, _ model: [TreeKey: Int], _ note: String) throws {
         let keys = model.keys.sorted()
         let children = node.children
-        try #require(children.map(\.key) == keys, "\(say)")
+        try #require(children.map(\.key) == keys, "\(note)")
         #expect(children.count == keys.count)
-        #expect(children.map(\.node) == keys.map { Node(.integer(Int64(model[$0]!))) }, "\(say)")
+        #expect(children.map(\.node) == keys.map { Node(.integer(Int64(model[$0]!))) }, "\(note)")
         for (position, key) in keys.enumerated() {
-            #expect(children[position].key == key, "\(say)")
-            #expect(children.place(of: key) == position, "\(say)")
+            #expect(children[position].key == key, "\(note)")
+            #expect(children.place(of: key) == position, "\(note)")
             #expect(
                 children.place(of: TreeKey(key.string + "x"))
                     == (keys.firstIndex { $0 > TreeKey(key.string + "x") } ?? keys.count))
         }
-        #expect(children == Node(children: keys.shuffled().map { ($0, node.child($0)) }).children, "\(say)")
+        #expect(children == Node(children: keys.shuffled().map { ($0, node.child($0)) }).children, "\(note)")
     }
 
     /// JSON of any order and length is read correctly, whether it is put into chunks during the read or not.

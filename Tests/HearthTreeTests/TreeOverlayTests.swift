@@ -86,7 +86,7 @@ private final class CountingTree: TreeData {
             let changes = (0...chance.below(4)).map { _ in chance.change(depth: 3) }
             let changed = base.applying(changes)
             let overlay = TreeOverlay(base: CountingTree(base), changes: changes)
-            let say = "seed \(seed): \(string(of: base)) with \(changes.map { "\($0.path)=\(string(of: $0.node))" })"
+            let note = "seed \(seed): \(string(of: base)) with \(changes.map { "\($0.path)=\(string(of: $0.node))" })"
             var locations = Set((0..<10).map { _ in chance.path(4) })
             for change in changes {
                 for depth in 0...change.path.count {
@@ -94,18 +94,18 @@ private final class CountingTree: TreeData {
                 }
             }
             for path in locations where !path.keys.contains(.priority) {
-                try #require(try overlay.node(at: path) == changed.node(at: path), "\(say) at \(path)")
-                try #require(try overlay.value(at: path) == changed.value(at: path), "\(say) at \(path)")
-                try #require(try overlay.leaf(at: path) == changed.leaf(at: path), "\(say) at \(path)")
-                try #require(try overlay.priority(at: path) == changed.priority(at: path), "\(say) at \(path)")
-                try #require(try overlay.exists(at: path) == changed.exists(at: path), "\(say) at \(path)")
-                try #require(try overlay.hasChildren(at: path) == changed.hasChildren(at: path), "\(say) at \(path)")
+                try #require(try overlay.node(at: path) == changed.node(at: path), "\(note) at \(path)")
+                try #require(try overlay.value(at: path) == changed.value(at: path), "\(note) at \(path)")
+                try #require(try overlay.leaf(at: path) == changed.leaf(at: path), "\(note) at \(path)")
+                try #require(try overlay.priority(at: path) == changed.priority(at: path), "\(note) at \(path)")
+                try #require(try overlay.exists(at: path) == changed.exists(at: path), "\(note) at \(path)")
+                try #require(try overlay.hasChildren(at: path) == changed.hasChildren(at: path), "\(note) at \(path)")
                 let key = chance.isOne(in: 2) ? chance.key() : nil
                 let limit = 1 + chance.below(5)
                 try #require(
                     try overlay.keys(at: path, after: key, limit: limit)
                         == changed.keys(at: path, after: key, limit: limit),
-                    "\(say) at \(path) after \(key as Any)")
+                    "\(note) at \(path) after \(key as Any)")
             }
         }
     }

@@ -100,21 +100,21 @@ extension Chance {
             let query = chance.query()
             let window = QueryModel.window(query, node)
             found += window.count
-            let say = "seed \(seed): \(query) of \(string(of: node))"
-            try #require(query.orderedChildren(of: node).map(\.key) == window, "\(say)")
+            let note = "seed \(seed): \(query) of \(string(of: node))"
+            try #require(query.orderedChildren(of: node).map(\.key) == window, "\(note)")
             if !query.isUnfiltered {
-                #expect(query.result(of: node).children.map(\.key) == window.sorted(), "\(say)")
+                #expect(query.result(of: node).children.map(\.key) == window.sorted(), "\(note)")
                 #expect(query.result(of: node).priority == nil)
                 var unlimited = query
                 unlimited.limit = nil
                 let inside = QueryModel.window(unlimited, node)
                 for (key, child) in node.children {
-                    #expect(query.contains(key, child) == inside.contains(key), "\(say) has \(key)")
+                    #expect(query.contains(key, child) == inside.contains(key), "\(note) has \(key)")
                 }
             }
-            #expect(try TreeQuery(wire: query.wire) == query, "\(say) as \(string(of: query.wire))")
+            #expect(try TreeQuery(wire: query.wire) == query, "\(note) as \(string(of: query.wire))")
             let wire = string(of: query.wire)
-            #expect(string(of: try TreeQuery(wire: json(wire)).wire) == wire, "\(say)")
+            #expect(string(of: try TreeQuery(wire: json(wire)).wire) == wire, "\(note)")
         }
         #expect(found > 500)
     }
