@@ -24,7 +24,7 @@ import Testing
             }
             for (key, _) in model { node = node.setting(key, to: .empty) }
             #expect(node.isEmpty)
-            // The earlier value has not changed.
+            // The earlier value is unchanged.
             for (node, model) in earlier { try expect(node, model, "seed \(seed), \(span)") }
         }
     }

@@ -42,7 +42,7 @@ package struct NodeHashBuilder {
 
     /// The inner node that was opened last ends.
     package mutating func close() {
-        guard var level = levels.popLast() else { preconditionFailure("a node ends that has not begun") }
+        guard var level = levels.popLast() else { preconditionFailure("a node ends without a beginning") }
         level.behind.sort { lhs, rhs in
             let order = TreeIndexValue.compare(lhs.priority, rhs.priority)
             return order != 0 ? order < 0 : lhs.key < rhs.key

@@ -60,7 +60,7 @@ struct JSONAssembler: SubtreeVisitor {
     }
 
     mutating func close() {
-        guard let level = levels.popLast() else { preconditionFailure("a node ends that has not begun") }
+        guard let level = levels.popLast() else { preconditionFailure("a node ends without a beginning") }
         if level.nextIndex != nil {
             string.append(UInt8(ascii: "]"))
         } else if let elements = level.elements, let last = elements.last, last.index < 2 * elements.count {

@@ -150,7 +150,7 @@ struct NodeAssembler: SubtreeVisitor {
     }
 
     mutating func close() {
-        guard let node = open.popLast() else { preconditionFailure("a node ends that has not begun") }
+        guard let node = open.popLast() else { preconditionFailure("a node ends without a beginning") }
         add(node.key, Node(inOrder: node.children, priority: node.priority))
     }
 

@@ -22,7 +22,7 @@ final class RealtimeSharedQuery {
     var entry: WindowIndex.Entry?
 
     // Until the window is known.
-    /// Of commits during a read. A read that has not begun contains them.
+    /// Of commits during a read. A read that begins later contains them.
     private var isReading = false
     private var touches: [(version: Int64, child: FilteredWindow.Touched)] = []
     private var isOvertaken = false
