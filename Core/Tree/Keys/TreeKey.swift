@@ -102,6 +102,7 @@ package enum UTF16Order {
         return Int(rank(left[index])) - Int(rank(right[index]))
     }
 
-    /// UTF-8 has the order of code points; with its lead bytes EE and EF (U+E000 to U+FFFF) behind F0 to F4, that of UTF-16.
+    /// UTF-8 has the order of code points. With its lead bytes EE and EF (U+E000 to U+FFFF) behind F0 to F4 it has the
+    /// order of UTF-16.
     package static func rank(_ byte: UInt8) -> UInt8 { byte == 0xEE || byte == 0xEF ? byte + 7 : byte }
 }

@@ -76,7 +76,7 @@ extension TreeView {
 /// Names in the keyspace `meta`.
 ///
 ///     version            the last commit's, in 8 bytes, big-endian
-///     index/ID           an index, ID in 4 bytes, big-endian: its state (`TreeIndexState`) and its definition as a string
+///     index/ID           an index, ID in 4 bytes, big-endian: its state (`TreeIndexState`) and its definition
 ///     next-index         the first ID that was never used, in 4 bytes, big-endian
 ///     journal/SESSION, NUL, ENTRY    pending work of a session, in its owner's form
 ///     graft/…            a large write that is not in the tree yet (`TreeGraft`)
