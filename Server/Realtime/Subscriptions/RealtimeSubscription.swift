@@ -65,7 +65,7 @@ package final class RealtimeSubscription: @unchecked Sendable {
     func cancel() {
         if phase == .cancelled { return }
         phase = .cancelled
-        endTick()
+        endOperation()
         forgetPending()
         shared.remove(self)
     }
@@ -74,12 +74,12 @@ package final class RealtimeSubscription: @unchecked Sendable {
     func dropChanges() {
         if phase == .cancelled { return }
         phase = .stale
-        endTick()
+        endOperation()
         forgetPending()
     }
 
     /// Cancels the present operation: it is not read, unless the read already runs.
-    private func endTick() {
+    private func endOperation() {
         token += 1
         wanted.cancel()
     }
@@ -94,7 +94,7 @@ package final class RealtimeSubscription: @unchecked Sendable {
     func pause() -> Int? {
         guard phase == .live else { return nil }
         phase = .held
-        endTick()
+        endOperation()
         isOverfull = false
         return token
     }
@@ -152,7 +152,7 @@ package final class RealtimeSubscription: @unchecked Sendable {
     /// - Returns: the token for `goOn`; nil when the listen has ended or has continued.
     func stay() -> Int? {
         guard phase == .held else { return nil }
-        endTick()
+        endOperation()
         return token
     }
 
@@ -163,7 +163,7 @@ package final class RealtimeSubscription: @unchecked Sendable {
     ) {
         if phase == .cancelled { return }
         phase = .held
-        endTick()
+        endOperation()
         isOverfull = false
         let token = token
         let wanted = Cancellation()
