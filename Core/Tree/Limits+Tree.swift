@@ -1,7 +1,7 @@
 import HearthModel
 
-/// The bounds of this module, and of those that build upon it. One marked "ours" guards memory or time and is not part of the
-/// service's contract.
+/// The bounds of this module and of its dependents. A bound marked "ours" protects memory or time and is not part of
+/// the service's contract.
 extension Limits {
     // MARK: Realtime Database: trees
 
@@ -13,9 +13,9 @@ extension Limits {
     package static let treeClientPathSizeBytesMax = 768
     /// The UTF-8 length of a string.
     package static let treeStringSizeBytesMax = 10 << 20
-    /// Arrays and objects within each other in any JSON text, envelopes included (ours).
+    /// Arrays and objects within each other in any JSON, envelopes included (ours).
     package static let treeNestingMax = 100
-    /// Names that are asked for at a time when what is left of a place's children is looked for (ours).
+    /// The names that are read in one step when the remaining children of a location are searched (ours).
     package static let treeKeysPerReadMax = 64
     /// Ranges of a compound hash (ours): a client with a gigabyte makes some three thousand.
     package static let treeHashRangesMax = 10_000

@@ -1,30 +1,32 @@
-/// The Realtime Database's tree over a `Store`: what a namespace keeps, and the one way by which it changes.
+/// The Realtime Database's tree over a `Store`: the stored data of a namespace, and its only write interface.
 ///
-/// `TreeDatabase` takes writes, makes those that have gathered durable together, and gives out `TreeView`s, each a state of
-/// the tree. Values that the server works out are worked out, conditions and rules are asked, and observers told on the
-/// writer's thread, so nothing comes between judgement, commit and what listeners hear.
+/// `TreeDatabase` accepts writes, makes groups of them durable together, and provides `TreeView`s, each a version of
+/// the tree. Deferred values are computed, conditions and rules are evaluated, and observers are notified on the
+/// writer's thread, so no other write comes between decision, commit and events.
 ///
-/// What holds at all times:
+/// Invariants:
 ///
-/// - A write is applied with all its places or not at all, and costs what it touches, whatever lies beside or above it.
-/// - Only leaves, and the priorities of inner nodes, are stored; inner nodes are there because something lies below them.
-///   So an inner node has at least one leaf below it, and nothing lies below a leaf.
-/// - Entries of indexes that are ready agree with the leaves, in every state that can be seen.
-/// - No transaction grows with the size of what is put, of what it replaces, or with the number of locations; what a large
-///   write does in several transactions becomes visible at once. Up to `Limits.treeReplacementLocationsMax` locations are
-///   replaced as ranges (`TreeGraft`); more, and those that meet each other, are changed on a shadow of the tree
-///   (`WideUpdate`). A string is one record, however long.
+/// - A write is atomic over all its locations, and its cost depends on what it touches, not on the data beside or above
+///   it.
+/// - Only leaves, and the priorities of inner nodes, are stored; an inner node exists because there is a leaf below it.
+///   So an inner node has at least one leaf below it, and nothing is below a leaf.
+/// - Entries of indexes that are ready agree with the leaves, in every visible version.
+/// - The size of a transaction is bounded: it does not grow with the new data, the replaced data, or the number of
+///   locations. The changes that a large write makes in several transactions become visible at once. Up to
+///   `Limits.treeReplacementLocationsMax` locations are replaced as ranges (`TreeGraft`); more locations, and those
+///   that contain each other, are changed on a shadow of the tree (`WideUpdate`). A string is one record, whatever its
+///   length is.
 ///
-/// How it lies in the store (each format at the top of its file):
+/// Layout in the store (each format is documented at the top of its file):
 ///
-/// | what | keyspace | key | format |
+/// | data | keyspace | key | format |
 /// |---|---|---|---|
 /// | leaves, priorities of inner nodes | entries | 01, path | `PathCode`, `TreeRecord` |
 /// | children by an `.indexOn` | entries | 02, index, path of the parent, 00, value, child | `IndexCode` |
 /// | children that have a priority | entries | 03, path of the parent, 00, priority, child | `IndexCode` |
 /// | long strings | documents | as the leaf's | UTF-8 |
-/// | what a large write has put so far | as above | 04, ID, the whole key | `TreeGraft`, `TreeDelta` |
+/// | records of a large write that is not complete | as above | 04, ID, the whole key | `TreeGraft`, `TreeDelta` |
 /// | last version, indexes, journal | meta | names | `TreeMeta` |
 ///
-/// The store has to hold nothing else.
+/// The store must not contain anything else.
 package enum HearthTreeStorage {}

@@ -4,10 +4,10 @@ import HearthEngine
 import HearthTree
 import Synchronization
 
-/// One namespace's tree.
+/// The tree of one namespace.
 ///
-/// Reads are views, taken by anyone at any time. Writes queue for the writer's thread, and are answered from it when they
-/// are durable.
+/// Reads are views, which any thread can take at any time. Writes are queued for the writer's thread, which answers
+/// them when they are durable.
 package final class TreeDatabase: Sendable {
     package let name: String
     private let store: any Store
@@ -15,16 +15,16 @@ package final class TreeDatabase: Sendable {
     private let deferred: DeferredStore?
     private let isClosed = Atomic(false)
 
-    /// Works things out beside the writer, unless somebody else does; it ends with the database.
+    /// Runs computations beside the writer, unless the caller provides another executor; it ends with the database.
     private let thread: WorkerThread<@Sendable () -> Void>?
 
-    /// - Parameter store: holds nothing but this tree; closed with it.
-    /// - Throws: what the store throws; DATA_LOSS when it is damaged.
+    /// - Parameter store: contains nothing but this tree; closed with it.
+    /// - Throws: errors of the store; DATA_LOSS when it is damaged.
     package convenience init(name: String, store: any Store, clock: any Clock) throws(Status) {
         try self.init(name: name, store: store, clock: clock, options: TreeWriterOptions())
     }
 
-    /// - Parameter run: runs what is worked out beside the writer.
+    /// - Parameter run: runs the computations beside the writer.
     package convenience init(
         name: String, store: any Store, clock: any Clock,
         run: @escaping TreeBackground.Run
@@ -49,16 +49,16 @@ package final class TreeDatabase: Sendable {
 
     deinit { close() }
 
-    /// Whether there is a store: a tree that nobody has written to has none.
+    /// Whether there is a store: a tree without a write has none.
     package var exists: Bool { deferred?.isMade ?? true }
 
-    /// Makes the tree's store when there is none: what belongs to the tree is kept elsewhere, and needs it.
+    /// Makes the tree's store when there is none, for data of the tree that is stored elsewhere and requires the tree.
     package func makeStore() throws(Status) { try deferred?.keep() }
 
-    /// Whether writes wait, for which nobody need hold the tree.
+    /// Whether writes wait that do not need a reference to the tree.
     package var isBusy: Bool { writer.statistics.queuedWrites > 0 }
 
-    /// Whether a store holds what only clients can have put there: leaves, or what is to be written at their end.
+    /// Whether the store contains data of clients: leaves, or disconnect writes.
     package static func hasContent(_ snapshot: any Snapshot) throws(Status) -> Bool {
         let records = KeyRange(prefix: [PathCode.Space.records])
         if try snapshot.count(.entries, records, limit: 1) > 0 { return true }
@@ -67,7 +67,7 @@ package final class TreeDatabase: Sendable {
         return try snapshot.count(.meta, KeyRange(prefix: TreeMeta.journalPrefix), limit: 1) > 0
     }
 
-    /// The tree with all that has been answered so far.
+    /// The tree with all writes that have been answered so far.
     package func view() throws(Status) -> TreeView { try writer.view() }
 
     /// The same for a long read, which ends with the view.
@@ -78,24 +78,24 @@ package final class TreeDatabase: Sendable {
     }
 
     /// Queues a write.
-    /// - Parameter completion: called once: on the writer's thread, or on this one when the write isn't even queued, for it
-    ///   holds something invalid or too much is waiting.
+    /// - Parameter completion: is called once: on the writer's thread, or on the calling thread when the write isn't
+    ///   queued because it contains something invalid or too many writes wait.
     package func submit(_ write: TreeWrite, completion: @escaping @Sendable (TreeOutcome) -> Void) {
         submit(write, for: .server, completion: completion)
     }
 
-    /// - Parameter requester: has its turn among others; what one connection submits and performs is done in that order.
+    /// - Parameter requester: accounts are served round-robin; the writes and jobs of one connection keep their order.
     package func submit(
         _ write: TreeWrite, for requester: Requester, completion: @escaping @Sendable (TreeOutcome) -> Void
     ) {
         writer.submit(write, for: requester, completion)
     }
 
-    /// Runs something on the writer's thread, after the writes that the same connection submitted before, on the tree as it is
-    /// there: nothing is committed meanwhile. Writes that wait with it are made first, so that they are synced together. What
-    /// was given first runs first.
-    /// - Parameter job: its view is only valid during the call; when the store can't be read, everything that is asked of
-    ///   it throws that error.
+    /// Runs a job on the writer's thread, after the writes that the same connection submitted before, on the tree at
+    /// that point: nothing is committed meanwhile. Waiting writes that were taken with it are made first, so that they
+    /// are synced together. Jobs run in the order of the calls.
+    /// - Parameter job: its view is only valid during the call. When the store cannot be read, every read of the view
+    ///   throws that error.
     /// - Returns: false when the database is closed: the job isn't run.
     @discardableResult
     package func perform(_ job: @escaping @Sendable (TreeView) -> Void) -> Bool { perform(for: .server, job) }
@@ -105,12 +105,12 @@ package final class TreeDatabase: Sendable {
         writer.perform(for: requester, job)
     }
 
-    /// Whom commits are told to, from the next group of writes on; nil for nobody.
+    /// The observer of commits, from the next group of writes on; nil for none.
     package func setObserver(_ observer: (any TreeObserver)?) { writer.setObserver(observer) }
 
-    /// Which indexes there shall be, instead of those before. New ones are filled in the background, and are used when they
-    /// are complete; entries of old ones are deleted in the background.
-    /// - Parameter completion: told on the writer's thread when the definitions are durable.
+    /// Replaces the definitions of indexes. New indexes are filled in the background, and are used when they are
+    /// complete; entries of old ones are deleted in the background.
+    /// - Parameter completion: is called on the writer's thread when the definitions are durable.
     package func setIndexes(
         _ definitions: [TreeIndexDefinition],
         completion: @escaping @Sendable (Result<Void, Status>) -> Void = { _ in }
@@ -129,7 +129,7 @@ package final class TreeDatabase: Sendable {
     /// Whether entries of indexes are being made or deleted in the background.
     package var isBuilding: Bool { !writer.indexes.all.allSatisfy { $0.state == .ready } }
 
-    /// Whether nothing is left to be done in the background for a large write.
+    /// Whether the background work of large writes is complete.
     var isSettled: Bool { writer.isSettled }
 
     /// Whether a wide update is being made on a shadow, for tests.
@@ -141,12 +141,12 @@ package final class TreeDatabase: Sendable {
         return statistics
     }
 
-    /// Bytes of the store; nil when it can't tell.
+    /// The bytes of the store; nil when it cannot report them.
     package var sizeBytes: Int? { store.sizeBytes }
 
-    /// Ends the writer's thread, which works off what is queued, and closes the store. Once: the store may be somebody else's by
-    /// the time that this object goes.
-    /// - Parameter reason: what readers fail with that still use it.
+    /// Ends the writer's thread, which finishes the queued writes, and closes the store. Must be called once, before
+    /// another owner opens the store.
+    /// - Parameter reason: the error of later reads.
     package func close(because reason: Status = .unavailable("The database is closed.")) {
         if isClosed.exchange(true, ordering: .acquiringAndReleasing) { return }
         writer.stop()
@@ -155,14 +155,14 @@ package final class TreeDatabase: Sendable {
     }
 }
 
-/// What a tree's writer has done since it was opened.
+/// The statistics of a tree's writer since it was opened.
 package struct TreeStatistics: Sendable {
     package init() {}
 
     package var commits = 0
     /// Groups of writes that were made durable together.
     package var groups = 0
-    /// Groups that the store refused.
+    /// Groups for which the store failed.
     package var failedGroups = 0
     /// Writes that wait.
     package var queuedWrites = 0

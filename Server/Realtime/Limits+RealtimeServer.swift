@@ -1,119 +1,122 @@
 import HearthModel
 
-/// The bounds of this module, and of those that build upon it. One marked "ours" guards memory or time and is not part of the
-/// service's contract.
+/// The bounds of this module and of its dependents. A bound marked "ours" protects memory or time and is not part of
+/// the service's contract.
 extension Limits {
-    // MARK: Realtime Database over HTTP; bounds of ours where no source is given
+    // MARK: Realtime Database over HTTP; our own bounds where no source is given
 
-    /// A request's body. The service takes 256 MB; ours has to fit into what the unfinished requests of all clients may
-    /// hold together (`NetworkLimits.bufferedInputBytesMax`). What is larger is written in parts, as `import` does.
+    /// A request's body. The service accepts 256 MB; ours must fit into the memory for the unfinished requests of all
+    /// clients (`NetworkLimits.bufferedInputBytesMax`). Larger data is written in parts, as `import` does.
     package static let realtimeBodyBytesMax = 120 << 20
-    /// The body of whoever isn't an administrator. Source: the largest write of an SDK in "Limits" of the documentation.
+    /// The body of a request without an administrator's rights. Source: the largest write of an SDK in "Limits" of the
+    /// documentation.
     package static let realtimeClientBodyBytesMax = 16 << 20
-    /// A write beyond this size is only received when rules may allow it.
+    /// A larger write is only received when rules may allow it.
     package static let realtimeUnaskedBytesMax = 64 << 10
     /// An answer. Source: as above.
     package static let realtimeReadBytesMax = 256 << 20
-    /// An answer beyond which it goes to a file before it is sent.
+    /// A larger answer is written to a file before it is sent.
     package static let realtimeReadMemoryBytesMax = 256 << 10
-    /// What is read on an event loop.
+    /// The size of data that is read on an event loop.
     package static let realtimeReadInlineBytesMax = 16 << 10
-    /// Children and entries of an index that are looked at for a query before it is left to threads for long reads.
+    /// The children and entries of an index that are read for a query before it is passed to the threads for long
+    /// reads.
     package static let realtimeBriefReadsMax = 1000
-    /// Answers that are in files together.
+    /// The total size of answers in files.
     package static let realtimeSpoolBytesMax = 4 << 30
     /// Those of one account.
     package static let realtimeSpoolShareBytesMax = 512 << 20
-    /// Those that a connection may have although its account has its share.
+    /// Those that a connection may have although its account has used its share.
     package static let realtimeSpoolSmallBytesMax = 16 << 20
-    /// What the write of whoever isn't an administrator may become when it is decoded: more than a million values.
+    /// The decoded size of a write without an administrator's rights: more than a million values.
     package static let realtimeClientParsedBytesMax = 128 << 20
-    /// A text of rules.
+    /// The source of rules.
     package static let realtimeRulesBytesMax = 1 << 20
 
-    // MARK: Realtime Database: sockets and streams; bounds of ours where no source is given
+    // MARK: Realtime Database: sockets and streams; our own bounds where no source is given
 
     /// A message of a client. Source: the largest write of an SDK in "Limits" of the documentation.
     package static let realtimeMessageBytesMax = 16 << 20
-    /// Frames that a message is cut into.
+    /// The frames of a message.
     package static let realtimePiecesMax = 10_000
-    /// Listens of one connection.
+    /// The listens of one connection.
     package static let realtimeListensMax = 10_000
-    /// Bytes of messages that wait for a client in memory; beyond them changes are not queued, but sent as a whole when it
-    /// has read some.
+    /// The bytes of messages that wait for a client in memory. Above it changes are not queued; the client receives all
+    /// data after it has read some.
     package static let realtimeQueueBytesMax = 1 << 20
-    /// Bytes of them with which a client that lacks changes is sent the whole. Not less than what a socket is given ahead: only
-    /// from there on it tells that it has sent some, and the client would wait for ever.
+    /// The number of waiting bytes at which a client that lacks changes receives all data. Not less than the bytes that
+    /// a socket holds: only above these it reports that it has sent data, and the client would wait forever.
     package static let realtimeReloadBytesMax = realtimeSocketHighWaterBytes - 1
-    /// Bytes that a socket is given before it has to have sent some.
+    /// The bytes that are written to a socket before it must have sent some.
     package static let realtimeSocketHighWaterBytes = 128 << 10
-    /// What a read is answered with, or a listen begins with, beyond which it goes to a file. One connection has one such
-    /// file at a time.
+    /// The answer of a read, or the first data of a listen; a larger one is written to a file. A connection has one
+    /// such file at a time.
     package static let realtimeAnswerMemoryBytesMax = 64 << 10
-    /// A change, by what it takes in memory, beyond which a worker writes it to a file, once for all who listen.
+    /// The memory of a change; a worker writes a larger one to a file, once for all listeners.
     package static let realtimePushInlineBytesMax = 128 << 10
-    /// Bytes of such files together.
+    /// The total bytes of such files.
     package static let realtimePushFilesBytesMax = 1 << 30
-    /// Bytes of them that wait for one client; beyond them it is sent the whole when it has read some.
+    /// The bytes of such files that wait for one client. Above it the client receives all data after it has read some.
     package static let realtimePushesWaitingBytesMax = 16 << 20
-    /// Records of which a tree is made in memory to compare it with what a client has; of more the client is sent the whole.
+    /// The records of a tree that is read into memory and compared with the client's data. A larger tree is sent whole.
     package static let realtimeCompareTreeBytesMax = 4 << 20
-    /// Changes that wait while a listen is loaded; beyond them it is loaded again.
+    /// The changes that wait while a listen is loaded. Above it the listen is loaded again.
     package static let realtimePendingChangesMax = 10_000
     /// Their bytes.
     package static let realtimePendingBytesMax = 4 << 20
-    /// What lies below a write and is compared with what was there, to find out whether there is anything to tell.
+    /// The bytes below a write that are compared with the earlier data, to find out whether an event is needed.
     package static let realtimeCompareBytesMax = 64 << 10
-    /// Requests of a connection that were not begun; beyond them no more are read.
+    /// The requests of a connection that are not begun. Above it no more are read.
     package static let realtimeRequestsWaitingMax = 1000
     /// Their bytes.
     package static let realtimeWaitingBytesMax = 16 << 20
-    /// The same of whoever hasn't shown an identity; beyond them no more is read.
+    /// The same for a client without an identity. Above it no more are read.
     package static let realtimeUnknownWaitingBytesMax = 64 << 10
-    /// Bytes of a connection that don't count against what all may make the server hold.
+    /// The bytes of a connection that don't count towards the total limit of the server.
     package static let realtimeUncountedBytesMax = 8 << 10
-    /// Sockets and event streams; the rest of the connections is for requests.
+    /// Sockets and event streams; the other connections are reserved for requests.
     package static let realtimeConnectionsMax = 15_000
-    /// Answers of a connection that are not sent yet; beyond them no request is begun.
+    /// The answers of a connection that are not sent yet. Above it no request is begun.
     package static let realtimeAnswersWaitingMax = 10_000
-    /// Listens of a connection of which one job asks whether they may go on.
+    /// The listens of a connection whose rights one job checks.
     package static let realtimeJudgedAtOnceMax = 1000
-    /// Writes of a connection that wait for the writer; beyond them no request is begun.
+    /// The writes of a connection that wait for the writer. Above it no request is begun.
     package static let realtimeWritesInFlightMax = 256
-    /// After the journal could not be written: when who a session's client is comes to it again.
+    /// The delay after which a session's identity is written again, when the journal could not be written.
     package static let realtimeJournalRetryMilliseconds = 5_000
-    /// Bytes of what a connection's requests become when they are decoded that don't count, until they are answered. Each
-    /// request beyond them has to get its part of `workingBytesMax` first, in turn.
+    /// The bytes of a connection's decoded requests that don't count, until they are answered. Each request above them
+    /// must first reserve its part of `workingBytesMax`; requests wait for it in order.
     package static let realtimeUncountedRequestsBytesMax = 16 << 10
-    /// Reads of a connection at a time.
+    /// The concurrent reads of a connection.
     package static let realtimeReadsInFlightMax = 8
-    /// Places that a connection may want written when it ends.
+    /// The locations of a connection's disconnect writes.
     package static let realtimeDisconnectWritesMax = 1000
-    /// Their text.
+    /// Their bytes.
     package static let realtimeDisconnectBytesMax = 1 << 20
-    /// How long nobody is served until what a crash has left of them is written.
+    /// The time that a start waits for the disconnect writes that a crash has left.
     package static let realtimeAbandonedWaitMilliseconds = 2000
-    /// How often a quiet event stream is written to. Source: the documentation of streaming.
+    /// The interval between the keep-alive events of an idle event stream. Source: the documentation of streaming.
     package static let realtimeKeepAliveSeconds = 30
 
-    // MARK: Long polling of the Realtime Database; bounds of ours
+    // MARK: Long polling of the Realtime Database; our own bounds
 
-    /// Sessions open at a time.
+    /// The open sessions.
     package static let longPollSessionsMax = 20_000
-    /// Seconds that a poll waits for something to say; clients ask again by themselves after 25.
+    /// The seconds that a poll waits for output; clients send a new poll automatically after 25.
     package static let longPollWaitSeconds = 20
-    /// Seconds without a poll after which a client is taken to be gone; browsers call what isn't seen once a minute.
+    /// The seconds without a poll after which a client counts as disconnected; browsers run timers of hidden pages once
+    /// a minute.
     package static let longPollIdleSeconds = 75
-    /// Seconds for which a client may fetch what was said last.
+    /// The seconds for which a client may fetch the last output.
     package static let longPollFarewellSeconds = 30
-    /// Bytes of messages in one answer, beyond which the rest waits for the next.
+    /// The bytes of messages in one answer. The rest waits for the next answer.
     package static let longPollAnswerBytesMax = 1 << 20
-    /// Pieces of a client's messages that came before one with a lower number.
+    /// The pieces of a client's messages that arrived before one with a lower number.
     package static let longPollEarlySegmentsMax = 500
-    /// Their bytes, of a client that hasn't shown an identity.
+    /// Their bytes, for a client without an identity.
     package static let longPollUnknownEarlyBytesMax = 64 << 10
-    /// Bytes of messages that wait to be begun, of a client that hasn't shown an identity.
+    /// The bytes of messages that wait to be begun, for a client without an identity.
     package static let longPollUnknownWaitingBytesMax = 2 << 20
-    /// Pieces of one message.
+    /// The pieces of one message.
     package static let longPollSegmentsMax = 20_000
 }

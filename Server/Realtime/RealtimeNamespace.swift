@@ -6,11 +6,11 @@ import HearthTree
 import HearthTreeStorage
 import Synchronization
 
-/// One tree of the Realtime Database with all that belongs to it.
+/// One tree of the Realtime Database with its rules, listeners and sessions.
 package final class RealtimeNamespace: Sendable {
     let name: String
     package let database: TreeDatabase
-    /// Tells listeners what changes.
+    /// Notifies listeners of changes.
     let hub: RealtimeHub
     /// Sockets and event streams.
     package let users = RealtimeUsers()
@@ -19,11 +19,11 @@ package final class RealtimeNamespace: Sendable {
     private struct State {
         var rules: TreeRuleset?
         var observers: [@Sendable () -> Void] = []
-        /// Sessions that have ended, whose last writes are in the journal and could not be made.
+        /// Sessions that have ended, whose disconnect writes are in the journal and could not be made.
         var unfinished: Set<String> = []
     }
 
-    /// - Parameter rules: nil when nobody has said who may do what.
+    /// - Parameter rules: nil when no rules are set.
     init(
         name: String, database: TreeDatabase, rules: TreeRuleset?, pool: WorkerPool,
         windows: MemoryBudget = ServerMemory().windows
@@ -37,7 +37,7 @@ package final class RealtimeNamespace: Sendable {
         if !indexes.isEmpty || database.hasIndexes { database.setIndexes(indexes) }
     }
 
-    /// The rules in force; nil when nobody has said who may do what.
+    /// The rules in force; nil when none are set.
     var rules: TreeRuleset? { state.withLock { $0.rules } }
 
     package func setRules(_ rules: TreeRuleset?) {
@@ -50,12 +50,12 @@ package final class RealtimeNamespace: Sendable {
         users.rulesChanged()
     }
 
-    /// Has `observer` told when other rules are in force, from any thread.
+    /// Notifies `observer` when other rules are in force, from any thread.
     func observeRules(_ observer: @escaping @Sendable () -> Void) {
         state.withLock { $0.observers.append(observer) }
     }
 
-    /// What a session wanted written at its end could not be written now; the journal has it.
+    /// A session's disconnect writes could not be made now; the journal contains them.
     func tryAgain(_ session: String) { state.withLock { _ = $0.unfinished.insert(session) } }
 
     func takeUnfinished() -> Set<String> {
@@ -65,7 +65,7 @@ package final class RealtimeNamespace: Sendable {
         }
     }
 
-    /// Whether queries at a place may be ordered by an index: those of children's values have to be declared.
+    /// Whether queries at a location may use an index: indexes of children's values must be declared.
     func hasIndex(_ index: TreeQuery.Index, at path: TreePath) -> Bool {
         switch index {
         case .key, .priority: true

@@ -8,15 +8,15 @@ import HearthTree
 import HearthTreeStorage
 import Synchronization
 
-/// The Realtime Database of a server: its namespaces, opened when they are first named, and what its front ends share.
+/// The Realtime Database of a server: its namespaces, opened on first use, and the resources that its front ends share.
 package final class RealtimeService: Sendable {
     package struct Configuration: Sendable {
         package var isEmulator = true
-        /// The project that all namespaces belong to.
+        /// The project of all namespaces.
         package var project = "demo-hearth"
         /// Files with rules.
         package var rules = RealtimeRulesFiles.Paths()
-        /// Where rules that were set over HTTP are kept; nil: they are lost at the end.
+        /// The store of the rules that are set over HTTP; nil: they are lost when the server stops.
         package var folder: String?
         package var log = Log()
 
@@ -27,37 +27,37 @@ package final class RealtimeService: Sendable {
     let project: String
     let authenticator: RealtimeAuthenticator
     let access: RealtimeAccess
-    /// For what costs more than its answer.
+    /// For requests that cost more than their answer.
     let pool: WorkerPool
     /// Event streams, which only a shutdown would end.
     package let streams = OpenStreams()
     let connections = RealtimeConnections()
-    /// Decodes what is large.
+    /// Decodes large requests.
     let large: LargeRequests
     let pushIDs = RealtimePushIDs()
     let clock: any Clock
     let log: Log
     let rulesFiles: RealtimeRulesFiles
-    /// Where large answers are written down: `/tmp` may be memory.
+    /// The folder for large answers: `/tmp` may be in memory.
     let spoolFolder: String
-    /// What they take there.
+    /// The disk space of these answers.
     let spools = MemoryBudget(
         bytesMax: Limits.realtimeSpoolBytesMax, shareBytesMax: Limits.realtimeSpoolShareBytesMax,
         smallBytesMax: Limits.realtimeSpoolSmallBytesMax)
-    /// What large changes take there, which all who listen share.
+    /// The disk space of large changes, which all listeners share.
     let pushFiles = MemoryBudget(
         bytesMax: Limits.realtimePushFilesBytesMax, shareBytesMax: Limits.realtimePushFilesBytesMax)
-    /// Snapshots that are read by workers.
+    /// Snapshots that workers read.
     let longReads: LongReads
     private let store: RealtimeRulesStore
     private let provider: any StoreProvider
     private let registry: Registry<String, RealtimeNamespace>
-    /// Nil when they are somebody else's to end.
+    /// Nil when their owner ends them.
     private let ownThreads: LifecycleThreads?
-    /// The service itself, for what is opened when it is complete.
+    /// The service itself, for objects that are opened when it is complete.
     private let itself: WeakService
 
-    /// - Throws: INVALID_ARGUMENT with what is wrong in a file of rules, FAILED_PRECONDITION for one that isn't there.
+    /// - Throws: INVALID_ARGUMENT with the error in a rules file, FAILED_PRECONDITION for a missing one.
     package init(
         _ configuration: Configuration, provider: any StoreProvider, authenticator: Authenticator, pool: WorkerPool,
         memory: ServerMemory = ServerMemory(), longReads: LongReads = LongReads(),
@@ -97,13 +97,13 @@ package final class RealtimeService: Sendable {
     /// The namespace of addresses that name none.
     var standardName: String { RealtimeName.standard(ofProject: project) }
 
-    /// Runs `body` on a worker; what it throws is the answer.
+    /// Runs `body` on a worker; an error that it throws is the answer.
     func run(_ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
         run(.short, call, { _ throws(Status) in try body() })
     }
 
-    /// Runs `body` on a worker, when there is memory for what the text becomes; what it throws is the answer.
-    /// - Parameter body: given that memory, which counts as used as long as anybody holds it.
+    /// Runs `body` on a worker when there is memory for the decoded string; an error that it throws is the answer.
+    /// - Parameter body: receives that memory, which counts as used as long as a reference to it exists.
     func decode(
         _ string: [UInt8], _ call: RealtimeCall, _ body: @escaping @Sendable (WorkingShare) throws(Status) -> Void
     ) {
@@ -121,17 +121,17 @@ package final class RealtimeService: Sendable {
         throw .resourceExhausted("Data to write exceeds the maximum size that can be modified with a single request.")
     }
 
-    /// Runs `body` on a worker, for an answer that is large.
+    /// Runs `body` on a worker, for a large answer.
     func answer(_ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
         run(.long, call) { _ throws(Status) in try body() }
     }
 
-    /// The same for one that gives way to others.
+    /// The same for an answer that yields to others.
     func answerInSlices(_ call: RealtimeCall, _ body: @escaping @Sendable (WorkerSlice) throws(Status) -> Void) {
         run(.long, call, body)
     }
 
-    /// The same for what is known to take some milliseconds at most.
+    /// The same for an answer that takes at most some milliseconds.
     func answerBriefly(_ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
         run(.brief, call) { _ throws(Status) in try body() }
     }
@@ -140,21 +140,21 @@ package final class RealtimeService: Sendable {
         _ kind: WorkerPool.Kind, _ call: RealtimeCall, _ body: @escaping @Sendable (WorkerSlice) throws(Status) -> Void
     ) {
         let refused: @Sendable (Status) -> Void = { status in call.onLoop { call.fail(status) } }
-        pool.runInSlices(kind, for: call.requester, cancellation: call.cancellation, refused: refused) { turn in
-            do throws(Status) { try body(turn) } catch { call.onLoop { call.fail(error) } }
+        pool.runInSlices(kind, for: call.requester, cancellation: call.cancellation, refused: refused) { slice in
+            do throws(Status) { try body(slice) } catch { call.onLoop { call.fail(error) } }
         }
     }
 
     // MARK: Namespaces
 
-    /// The namespace with a name; one that doesn't exist is empty, and made by the first write.
-    ///
-    /// A server for local development has each that is named. Any other has the project's standard one, and those that an
+    /// The namespace with a name. One that does not exist is empty, and is created by the first write.
+    /// A server for local development has every namespace that is named. Any other server has the project's standard
+    /// namespace, and those that an administrator has created by writing to them.
     /// administrator has made by writing to them.
     /// - Parameters:
-    ///   - mayCreate: whether the caller may be the first to write to it. Nobody else is given one that doesn't exist.
-    ///   - completion: on the loop: at once when the namespace is open, else later. Fails with NOT_FOUND, and with
-    ///     INVALID_ARGUMENT for what is no name.
+    ///   - mayCreate: whether the caller may create the namespace. Other callers don't receive one that does not exist.
+    ///   - completion: is called on the loop: at once when the namespace is open, else later. Fails with NOT_FOUND, or
+    ///     with INVALID_ARGUMENT for an invalid name.
     func namespace(
         _ name: String, mayCreate: Bool, on loop: EventLoop,
         _ completion: @escaping @Sendable (Result<RealtimeNamespace, Status>) -> Void
@@ -171,7 +171,7 @@ package final class RealtimeService: Sendable {
         registry.use(name) { result in loop.execute { answer(result) } }
     }
 
-    /// The namespace with a name, as clients have it: made on use by a server for local development.
+    /// The namespace with a name, as clients use it: a server for local development creates it on use.
     func namespace(
         _ name: String, on loop: EventLoop,
         _ completion: @escaping @Sendable (Result<RealtimeNamespace, Status>) -> Void
@@ -185,7 +185,7 @@ package final class RealtimeService: Sendable {
         return try registry.wait(name)
     }
 
-    /// On a thread of the registry.
+    /// Runs on a thread of the registry.
     private func open(_ name: String, _ openStores: OpenStores) throws(Status) -> RealtimeNamespace {
         let stored = Self.stored(name)
         let make: @Sendable () throws(Status) -> any Store = { [provider] () throws(Status) in
@@ -193,7 +193,7 @@ package final class RealtimeService: Sendable {
         }
         let rules = try rules(of: name)
         guard try provider.contains(stored) else {
-            // Indexes that rules define are not worth a file before there is data.
+            // Indexes that rules define do not justify a file before there is data.
             let store = DeferredStore(
                 isWorthKeeping: { snapshot throws(Status) in try TreeDatabase.hasContent(snapshot) }, make: make)
             let database = try TreeDatabase(name: name, store: store, clock: clock, run: background)
@@ -221,12 +221,12 @@ package final class RealtimeService: Sendable {
         }
     }
 
-    /// Where databases work out what their writers must not be held up by.
+    /// The workers for computations that must not block the databases' writers.
     private var background: TreeBackground.Run {
         { [pool] requester, refused, job in pool.run(.long, for: requester, refused: refused, job) }
     }
 
-    /// Names are known to all projects, so their files need no folder for each.
+    /// Namespace names are unique among all projects, so that their files need no folder for each project.
     private static func stored(_ name: String) -> DatabaseName { DatabaseName(project: "namespaces", database: name) }
 
     /// The namespaces that are open now.
@@ -246,7 +246,8 @@ package final class RealtimeService: Sendable {
 
     // MARK: Rules
 
-    /// The rules of a namespace that is being opened: those set over HTTP, unless the file has changed since; else the file's.
+    /// The rules of a namespace that is being opened: those set over HTTP, unless the file has changed since; else
+    /// those of the file.
     private func rules(of name: String) throws(Status) -> TreeRuleset? {
         let file = rulesFiles.ruleset(of: name)
         guard let stored = try store.load(name), stored.base == RealtimeRulesStore.digest(file?.string) else {
@@ -259,21 +260,21 @@ package final class RealtimeService: Sendable {
         }
     }
 
-    /// Puts rules in force that were set over HTTP, and keeps them.
+    /// Applies and stores rules that were set over HTTP.
     func setRules(_ rules: TreeRuleset, of namespace: RealtimeNamespace) throws(Status) {
         let file = rulesFiles.ruleset(of: namespace.name)
-        // Whoever sets rules of a namespace makes it.
+        // Setting the rules of a namespace creates it.
         try namespace.database.makeStore()
         try store.save(rules.string, base: RealtimeRulesStore.digest(file?.string), namespace.name)
         namespace.setRules(rules)
     }
 
-    /// Does what could not be done for sessions that have ended. To be called now and then.
+    /// Makes again the disconnect writes that failed. Must be called periodically.
     package func runUnfinished() {
         for namespace in openNamespaces { namespace.runUnfinished(self) }
     }
 
-    /// Looks for changes of files. To be called now and then.
+    /// Checks files for changes. Must be called periodically.
     package func pollRules() {
         guard rulesFiles.poll() else { return }
         for namespace in openNamespaces {
@@ -292,8 +293,8 @@ final class RealtimePushIDs: Sendable {
     }
 }
 
-/// Lets what a service holds find it, without keeping it alive.
+/// Lets the objects of a service refer to it without a strong reference.
 private final class WeakService: @unchecked Sendable {
-    // Set once, before anybody can ask.
+    // Set once, before the first read.
     weak var service: RealtimeService?
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HearthHost
 
-/// What is small is read beside whatever long reads and decoding there are, and what is kept for listeners is counted.
+/// Small reads do not wait for long reads and decoding, and the memory for listeners' queries is counted.
 @Suite struct BriefReadTests {
     private func children(_ count: Int) -> Node {
         Node(
@@ -20,7 +20,7 @@ import Testing
         answers.filter { $0.contains(string) }.count
     }
 
-    /// Before, queries and listens to them waited for the threads of long reads.
+    /// Queries and their listens must not wait for the threads of long reads.
     @Test(.timeLimit(.minutes(1))) func smallReadsDontWaitForLongOnes() throws {
         let site = try Site()
         defer { site.close() }
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func whatIsLargeIsLeftToLongReads() throws {
+    @Test(.timeLimit(.minutes(1))) func largeDataIsReadByLongReads() throws {
         let site = try Site()
         defer { site.close() }
         site.write("large", children(20_000))
@@ -58,16 +58,16 @@ import Testing
         #expect(site.pool.statistics.long.waits.reduce(0, +) >= 3)
     }
 
-    /// Before, they were asked on loops and on the threads of small reads, whatever they looked at.
-    @Test(.timeLimit(.minutes(1))) func rulesThatLookAtMuchAreAskedByLongReads() throws {
+    /// Rules that read much must not run on loops or on the threads of small reads.
+    @Test(.timeLimit(.minutes(1))) func rulesThatReadMuchRunOnLongReads() throws {
         let site = try Site()
         defer { site.close() }
         let rules = #"""
-            {"rules":{"judged":{".read":"root.child('text').val().contains('b') == false"},"free":{".read":true},
-            "refused":{".read":"root.child('text').val().contains('b')"}}}
+            {"rules":{"judged":{".read":"root.child('string').val().contains('b') == false"},"free":{".read":true},
+            "refused":{".read":"root.child('string').val().contains('b')"}}}
             """#
         site.namespace.setRules(try TreeRuleset.compile(Array(rules.utf8)))
-        site.write("text", Node(.string(String(repeating: "a", count: 1_000_000))))
+        site.write("string", Node(.string(String(repeating: "a", count: 1_000_000))))
         site.write("judged", children(3))
         let (client, other) = (site.open(), site.open(connection: 2))
         defer {
@@ -93,7 +93,7 @@ import Testing
 
     // MARK: Memory
 
-    @Test(.timeLimit(.minutes(1))) func whatQueriesKeepIsOnTheListenersAccount() throws {
+    @Test(.timeLimit(.minutes(1))) func memoryOfQueriesIsChargedToTheListener() throws {
         let windows = MemoryBudget(bytesMax: 10 << 20, shareBytesMax: 3 << 20, smallBytesMax: 0)
         let site = try Site(ServerMemory(windows: windows))
         defer { site.close() }
@@ -105,7 +105,7 @@ import Testing
         #expect(number(of: client.take(2), containing: #""s":"ok""#) == 1)
         // Without an index the keys of all children are kept.
         #expect(windows.usedBytes > 20_000 * 90)
-        // There is no room for a second one: its client is disconnected, and comes again.
+        // There is no memory for a second one: its client is disconnected, and reconnects.
         client.request(2, "q", #"{"p":"large","q":{"i":"n","l":2,"vf":"l"},"t":2,"h":""}"#)
         while client.fault == nil { site.settle() }
         client.end()
@@ -130,7 +130,7 @@ import Testing
         #expect(windows.usedBytes < 2048)
     }
 
-    @Test(.timeLimit(.minutes(1))) func whatIsToBeWrittenAtTheEndIsOnTheClientsAccount() throws {
+    @Test(.timeLimit(.minutes(1))) func disconnectWritesAreChargedToTheClient() throws {
         let received = MemoryBudget(bytesMax: 100 << 20, shareBytesMax: 12 << 20, smallBytesMax: 0)
         let site = try Site(ServerMemory(received: received))
         defer { site.close() }
@@ -144,7 +144,7 @@ import Testing
                 answers += client.take(1)
             }
         }
-        // More than two nodes of fifty thousand children take more than the account's share.
+        // More than two nodes of fifty thousand children exceed the account's share.
         #expect(number(of: answers, containing: #""s":"ok""#) == 2, "\(answers)")
         #expect(number(of: answers, containing: #""s":"too_big""#) == 2)
         #expect(received.usedBytes > 100_000 * 90 && received.usedBytes <= 12 << 20)

@@ -11,7 +11,7 @@ import Testing
         Dictionary(uniqueKeysWithValues: writes.changes.map { ($0.path.string, $0.node) })
     }
 
-    @Test func laterPutsReplaceOrAreFoldedIn() {
+    @Test func laterPutsReplaceOrAreMerged() {
         var writes = DisconnectWrites()
         writes.put("a/b", 1)
         writes.put("a/c", 2)
@@ -26,7 +26,7 @@ import Testing
         #expect(show(writes) == ["a": inner(["y": inner(["z": 6])], priority: 3)])
     }
 
-    /// A peer's test: sets `{bar, baz}`, merges `{bam}`, removes `baz`.
+    /// A test of a public SDK: sets `{bar, baz}`, merges `{bam}`, removes `baz`.
     @Test func setMergeAndRemoveAreOneChange() {
         var writes = DisconnectWrites()
         writes.put("foo", inner(["bar": "a", "baz": "b"]))
@@ -35,7 +35,7 @@ import Testing
         #expect(show(writes) == ["foo": inner(["bar": "a", "bam": "c"])])
     }
 
-    @Test func cancelTakesOutAPlaceAndWhatIsBelow() {
+    @Test func cancelRemovesALocationAndItsSubtree() {
         var writes = DisconnectWrites()
         writes.put("a/b/c", 1)
         writes.put("a/d", 2)
@@ -51,8 +51,8 @@ import Testing
         #expect(show(writes) == ["a/b/e": 2, "a/d": 3, "z": .empty])
     }
 
-    /// On an empty tree the kept writes do what the wishes do one after the other.
-    @Test func keptWritesDoWhatTheWishesDo() {
+    /// On an empty tree the stored writes have the same result as the requested writes one after the other.
+    @Test func storedWritesEqualTheRequestedWrites() {
         for seed in 1...300 as ClosedRange<UInt64> {
             var random = Seeded(seed)
             var writes = DisconnectWrites()
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func theJournalsTextComesBack() throws {
+    @Test func theJournalIsReadBack() throws {
         var writes = DisconnectWrites()
         writes.put("a/é", Node(.deferred(.timestamp), priority: .deferred(.timestamp)))
         writes.put("b", inner(["c": Node(.deferred(.increment(-3)))], priority: "x"))
@@ -88,11 +88,11 @@ import Testing
             .impersonation(auth: auth, by: AdministratorScope(project: "p", isReadOnly: true)),
             .impersonation(auth: nil, by: AdministratorScope()),
         ] {
-            let places = writes.changes.map { change in
+            let locations = writes.changes.map { change in
                 (entry: DisconnectRecord.entry(of: change.path), record: DisconnectRecord.string(of: change.node))
             }
             let own = (entry: DisconnectRecord.identityEntry, record: DisconnectRecord.string(of: identity))
-            let read = try DisconnectRecord(JournalSession(session: "s", records: places + [own]))
+            let read = try DisconnectRecord(JournalSession(session: "s", records: locations + [own]))
             #expect(read.changes == writes.changes)
             switch (identity, read.identity) {
             case (.client(let one, _), .client(let other, nil)): #expect(one == other)
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    /// Whoever takes in each time what has changed has what is wished.
+    /// A receiver that applies each set of changes has all disconnect writes.
     @Test func changesLeadFromOneStateToTheNext() throws {
         for seed in 1...300 as ClosedRange<UInt64> {
             var random = Seeded(seed)
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func whatIsTooMuchChangesNothing() {
+    @Test func writesAboveTheLimitChangeNothing() {
         for seed in 1...100 as ClosedRange<UInt64> {
             var random = Seeded(seed)
             var writes = DisconnectWrites()
@@ -153,7 +153,7 @@ import Testing
                 if isKept != nil { continue }
                 let after = (show(writes), writes.sizeBytes, writes.partCount)
                 #expect(before.0 == after.0 && before.1 == after.1 && before.2 == after.2, "seed \(seed)")
-                // The journal is told nothing else than before.
+                // The journal receives only changes.
                 #expect(
                     writes.takeChanges().allSatisfy { change in
                         writes.parts.first { $0.path == change.path }?.node == change.node
@@ -162,8 +162,8 @@ import Testing
         }
     }
 
-    /// Counted by the text that goes to the journal: a part costs what it says, not what it belongs to.
-    @Test func wishesBelowOneAnotherCostWhatTheySay() {
+    /// Counted by the bytes in the journal: the cost of an entry depends on its own size, not on the entry above it.
+    @Test func nestedWritesCostTheirOwnSize() {
         func journalBytes(_ count: Int) -> Int {
             var writes = DisconnectWrites()
             writes.put("a", inner(["whole": Node(.string(String(repeating: "x", count: 100_000)))]))
@@ -181,8 +181,8 @@ import Testing
         #expect(journalBytes(900) == 100 * journalBytes(9))
     }
 
-    /// Each wish notes itself, however many there are; one that is taken back takes nothing else with it.
-    @Test(arguments: [9, 90, 900]) func wishesBesideOneAnotherCostThemselves(count: Int) {
+    /// Each write is recorded individually, however many there are; undoing one removes nothing else.
+    @Test(arguments: [9, 90, 900]) func siblingWritesCostTheirOwnSize(count: Int) {
         var writes = DisconnectWrites()
         for number in 0..<count {
             #expect(writes.attempt { $0.put(TreePath(keys: [TreeKey(number)]), 1) } != nil)
@@ -190,13 +190,13 @@ import Testing
         }
         #expect(writes.attemptSteps == count)
         #expect(writes.attempt(mayTake: { _ in false }) { $0.put(TreePath(keys: ["x"]), 1) } == nil)
-        // There and back.
+        // Changed and changed back.
         #expect(writes.attemptSteps == count + 2)
         #expect(writes.partCount == count)
     }
 
-    /// Many below one location are one write in the end, however many there are.
-    @Test func moreThanAreKeptApartAreFoldedIn() {
+    /// Many writes below one location are one write in the end, however many there are.
+    @Test func entriesAboveTheLimitAreMerged() {
         var writes = DisconnectWrites()
         writes.put("a", inner(["x": 1]))
         let count = Limits.realtimeDisconnectWritesMax * 3
@@ -207,7 +207,7 @@ import Testing
         #expect(writes.changes.count == 1 && writes.changes[0].node.childCount == count + 1)
     }
 
-    @Test func theJournalsPartsAreFoldedInTheirOrder() throws {
+    @Test func journalEntriesAreMergedInTheirOrder() throws {
         var writes = DisconnectWrites()
         writes.put("a", inner(["x": 1, "y": inner(["z": 2])], priority: 4))
         writes.put("a/y", inner(["w": 3]))

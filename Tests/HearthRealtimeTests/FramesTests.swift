@@ -62,7 +62,7 @@ import Testing
         if let number {
             #expect(try joiner.receive(last) == .tooLarge(request: number))
             #expect(joiner.heldBytes == 0)
-            // The next is read as if nothing had been.
+            // The next message is read normally.
             #expect(try joiner.receive(Array("{}".utf8)).flatMap(whole).map(string) == "{}")
         } else {
             #expect(throws: RealtimeFault.self) { try joiner.receive(last) }

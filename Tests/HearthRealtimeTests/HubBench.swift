@@ -11,7 +11,7 @@ import Glibc
 
 @testable import HearthRealtimeServer
 
-/// What one listener knows: made of nothing but what it is told, as it would go over the wire.
+/// The data that one listener has: made only from its events, in the form of the wire.
 final class Mirror: ListenReceiver, @unchecked Sendable {
     // Belongs to the loop.
     let target: RealtimeTarget
@@ -62,15 +62,15 @@ final class Mirror: ListenReceiver, @unchecked Sendable {
         let push = try TreeJSON.members(message, in: member("d", try TreeJSON.members(message)))
         let action = try TreeJSON.value(message, in: member("a", push)).string
         let body = try TreeJSON.members(message, in: member("b", push))
-        let place = TreePath(try #require(try TreeJSON.value(message, in: member("p", body)).string))
+        let location = TreePath(try #require(try TreeJSON.value(message, in: member("p", body)).string))
         var changes: [TreeChange] = []
         if action == "m" {
             for (name, range) in try TreeJSON.members(message, in: member("d", body)) {
-                changes.append(TreeChange(path: place + TreePath(name), node: try TreeJSON.node(message, in: range)))
+                changes.append(TreeChange(path: location + TreePath(name), node: try TreeJSON.node(message, in: range)))
             }
             if changes.isEmpty { faults.append("a merge of nothing") }
         } else {
-            changes.append(TreeChange(path: place, node: try TreeJSON.node(message, in: try member("d", body))))
+            changes.append(TreeChange(path: location, node: try TreeJSON.node(message, in: try member("d", body))))
         }
         for change in changes { apply(change) }
         if let query = target.query {
@@ -83,7 +83,7 @@ final class Mirror: ListenReceiver, @unchecked Sendable {
 
     private func apply(_ change: TreeChange) {
         guard target.path.contains(change.place) else {
-            faults.append("\(change.path) is told to a listener at \(target.path)")
+            faults.append("\(change.path) was delivered to a listener at \(target.path)")
             return
         }
         let relative = TreeChange(path: change.path.relative(to: target.path), node: change.node)
@@ -128,7 +128,7 @@ final class Bench {
         return mirror
     }
 
-    /// Waits for all that was begun on the loops, the writer's thread and the pool.
+    /// Waits for all work that was begun on the loops, the writer's thread and the pool.
     func settle() {
         while true {
             for _ in 0..<3 {
@@ -138,7 +138,7 @@ final class Bench {
                 }
                 latch.wait()
             }
-            // A window that a refused group has lost is read while its listeners go on.
+            // A window that a failed group has lost is read while its listeners continue.
             if isReadingWindows { continue }
             let isQuiet = loops.allSatisfy { loop in
                 let mine = mirrors.filter { $0.loop === loop }.map(\.mirror)
@@ -209,13 +209,13 @@ extension Bench {
         return String(decoding: string, as: UTF8.self)
     }
 
-    func agrees(_ node: Node, _ target: RealtimeTarget, _ model: Node, _ place: String) -> Bool {
+    func agrees(_ node: Node, _ target: RealtimeTarget, _ model: Node, _ note: String) -> Bool {
         let wanted = expected(target, model)
         if node == wanted { return true }
         var query: [UInt8] = []
         if let wire = target.query?.wire { TreeJSON.append(wire, to: &query) }
         let asked = String(decoding: query, as: UTF8.self)
-        Issue.record("\(place): at \(target.path) \(asked) \(json(node)) in place of \(json(wanted))")
+        Issue.record("\(note): at \(target.path) \(asked) \(json(node)) instead of \(json(wanted))")
         return false
     }
 
@@ -224,21 +224,21 @@ extension Bench {
         return target.query.map { $0.result(of: node) } ?? node
     }
 
-    /// Whether every listener knows what is there.
-    func allAgree(with model: Node, _ place: @autoclosure () -> String) -> Bool {
+    /// Whether every listener has the present data.
+    func allAgree(with model: Node, _ note: @autoclosure () -> String) -> Bool {
         for loop in loops {
             let mine = mirrors.filter { $0.loop === loop }.map(\.mirror)
             let known = on(loop) { mine.map { ($0.handle.isCancelled, $0.node, $0.faults) } }
             for (mirror, (isCancelled, node, faults)) in zip(mine, known) {
-                if !faults.isEmpty { Issue.record("\(place()), \(mirror.target): \(faults)") }
-                if !isCancelled, !agrees(node, mirror.target, model, place()) { return false }
+                if !faults.isEmpty { Issue.record("\(note()), \(mirror.target): \(faults)") }
+                if !isCancelled, !agrees(node, mirror.target, model, note()) { return false }
             }
         }
         return true
     }
 }
 
-/// A store in memory that refuses to commit when it is told to.
+/// A store in memory whose commits fail on request.
 final class FailingStore: Store {
     private let inner = MemoryStore()
     let failsNext = Atomic<Bool>(false)

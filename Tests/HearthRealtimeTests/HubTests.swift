@@ -10,7 +10,7 @@ import Testing
 @testable import HearthRealtimeServer
 
 @Suite struct HubTests {
-    /// One write at random: at any depth, whole or several places at once.
+    /// One random write: at any depth, a whole value or several locations at once.
     private func changes(_ random: inout Seeded) -> [TreeChange] {
         func change(_ random: inout Seeded) -> TreeChange {
             var path = random.path(upTo: 4)
@@ -66,14 +66,14 @@ import Testing
             }
             model = model.applying(changes)
             bench.settle()
-            let place = "seed \(seed), step \(step), \(changes.map { "\($0.path) = \(bench.json($0.node))" })"
-            guard bench.allAgree(with: model, place) else { return }
+            let note = "seed \(seed), step \(step), \(changes.map { "\($0.path) = \(bench.json($0.node))" })"
+            guard bench.allAgree(with: model, note) else { return }
         }
     }
 
-    /// Nobody waits for anybody: in the end all agree.
+    /// No listener or writer waits for another: in the end all agree.
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
-    func listenersThatComeWhileOthersWriteMissNothing(_ seed: UInt64) throws {
+    func newListenersMissNoConcurrentWrite(_ seed: UInt64) throws {
         var random = Seeded(seed)
         let bench = try Bench(loops: 3)
         defer { bench.close() }
@@ -92,9 +92,9 @@ import Testing
         #expect(bench.allAgree(with: model, "seed \(seed)"))
     }
 
-    /// What is committed while a window is being read holds nobody up, and is in the window in the end.
+    /// Commits during the read of a window continue, and are in the window in the end.
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
-    func commitsGoOnWhileWindowsAreRead(_ seed: UInt64) throws {
+    func commitsContinueWhileWindowsAreRead(_ seed: UInt64) throws {
         var random = Seeded(seed)
         let bench = try Bench()
         defer { bench.close() }
@@ -121,7 +121,8 @@ import Testing
         }
     }
 
-    /// An update of so many locations that the writer looks neither at each of them for windows nor whether they meet.
+    /// An update of so many locations that the writer neither reads each of them for windows nor compares them with
+    /// each other.
     @Test(arguments: [RealtimeHub.touchedMax + 100, 2_500]) func listenersAgreeAfterAWideUpdate(count: Int) throws {
         var random = Seeded(UInt64(count))
         let bench = try Bench()
@@ -153,16 +154,16 @@ import Testing
         write([TreeChange(path: "wide/k1", node: 1)])
     }
 
-    @Test func onlyThoseWhomItConcernsAreTold() throws {
+    @Test func onlyAffectedListenersAreNotified() throws {
         let bench = try Bench()
         defer { bench.close() }
-        let places: [TreePath] = ["", "a", "a/b", "a/b/c", "a/x", "d", "d/e"]
-        let mirrors = places.map { bench.listen(to: $0, nil, on: 0) }
+        let locations: [TreePath] = ["", "a", "a/b", "a/b/c", "a/x", "d", "d/e"]
+        let mirrors = locations.map { bench.listen(to: $0, nil, on: 0) }
         bench.settle()
         bench.write([TreeChange(path: "a/b", node: 1)])
         bench.settle()
         let counts = mirrors.map { mirror in bench.on(bench.loops[0]) { mirror.pushCount } }
-        // Those at and above. The one below has nothing still.
+        // The listeners at and above. The one below still has nothing.
         #expect(counts == [1, 1, 1, 0, 0, 0, 0])
         bench.write([TreeChange(path: "a", node: inner(["b": inner(["c": 5]), "x": 6]))])
         bench.write([TreeChange(path: "a", node: inner(["b": inner(["c": 5]), "x": 7]))])
@@ -171,7 +172,7 @@ import Testing
         #expect(later == [3, 3, 2, 1, 2, 0, 0])
     }
 
-    /// Listens to nothing cost a write above them what there is, not what there are listens.
+    /// Listens to empty locations add no cost to a write above them: the cost depends on the data.
     @Test(arguments: [false, true])
     func listensToNothingBelowAWriteAreNotVisited(isLarge: Bool) throws {
         var visits: [Int] = []
@@ -179,36 +180,36 @@ import Testing
             let bench = try Bench()
             defer { bench.close() }
             let string = Node(.string(String(repeating: "x", count: isLarge ? 200_000 : 10)))
-            bench.write([TreeChange(path: "open/x", node: inner(["text": string, "k1": 1]))])
+            bench.write([TreeChange(path: "open/x", node: inner(["string": string, "k1": 1]))])
             let mirrors = (0..<count).map { bench.listen(to: TreePath("open/x/k\($0)/y"), nil, on: $0 % 2) }
             bench.settle()
-            let before = bench.hub.looks.visits
+            let before = bench.hub.reads.visits
             for number in 0..<5 {
                 bench.write([
-                    TreeChange(path: "open/x", node: inner(["text": string, "k1": Node(.integer(Int64(number)))]))
+                    TreeChange(path: "open/x", node: inner(["string": string, "k1": Node(.integer(Int64(number)))]))
                 ])
             }
             bench.settle()
-            visits.append(bench.hub.looks.visits - before)
-            let told = mirrors.enumerated().map { number, mirror in
+            visits.append(bench.hub.reads.visits - before)
+            let delivered = mirrors.enumerated().map { number, mirror in
                 bench.on(bench.loops[number % 2]) { mirror.pushCount }
             }
-            #expect(told.reduce(0, +) == 0)
+            #expect(delivered.reduce(0, +) == 0)
         }
         #expect(visits[2] < 50, "\(visits)")
     }
 
-    /// Who listens to what is there is told when it has changed, and the others aren't.
+    /// Listeners are notified when their data has changed, and the others aren't.
     @Test(arguments: [10, 3000])
-    func aWriteAboveManyTellsThoseWhoseDataIsAnother(textBytes: Int) throws {
+    func aWriteAboveManyNotifiesThoseWhoseDataChanged(stringBytes: Int) throws {
         let bench = try Bench()
         defer { bench.close() }
         func content(_ changed: Range<Int>, _ value: Int64) -> Node {
             Node(
                 children: (0..<300).map { number in
-                    let string = Node(.string(String(repeating: "x", count: textBytes)))
+                    let string = Node(.string(String(repeating: "x", count: stringBytes)))
                     let known: Int64 = changed.contains(number) ? value : 0
-                    return (TreeKey("k\(number)"), inner(["n": Node(.integer(known)), "text": string]))
+                    return (TreeKey("k\(number)"), inner(["n": Node(.integer(known)), "string": string]))
                 })
         }
         bench.write([TreeChange(path: "a", node: content(0..<0, 0))])
@@ -220,12 +221,12 @@ import Testing
         #expect(bench.allAgree(with: inner(["a": changed]), "after"))
         let counts = mirrors.map { mirror in bench.on(bench.loops[0]) { mirror.pushCount } }
         #expect(counts[10..<20].allSatisfy { $0 == 1 })
-        if textBytes < 100 { #expect(counts.reduce(0, +) == 10) }
+        if stringBytes < 100 { #expect(counts.reduce(0, +) == 10) }
     }
 
-    /// When the disk refuses a group, nobody hears of it, and windows go on from what was told.
+    /// When a group fails on the disk, no listener is notified, and windows continue from their last events.
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
-    func refusedGroupsAreNotTold(_ seed: UInt64) throws {
+    func failedGroupsAreNotDelivered(_ seed: UInt64) throws {
         var random = Seeded(seed)
         let store = FailingStore()
         let bench = try Bench(store: store)
@@ -245,8 +246,8 @@ import Testing
             case .stale: Issue.record()
             }
             bench.settle()
-            let place = "seed \(seed), step \(step), \(changes.map { "\($0.path) = \(bench.json($0.node))" })"
-            guard bench.allAgree(with: model, place) else { return }
+            let note = "seed \(seed), step \(step), \(changes.map { "\($0.path) = \(bench.json($0.node))" })"
+            guard bench.allAgree(with: model, note) else { return }
         }
         #expect(refused > 10)
     }

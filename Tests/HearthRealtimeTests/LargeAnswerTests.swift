@@ -57,7 +57,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         for frame in frames { #expect(String(validating: frame, as: UTF8.self)?.utf16.count ?? 99_999 <= 16384) }
     }
 
-    @Test func whatIsSmallMakesNoFile() throws {
+    @Test func smallAnswersMakeNoFile() throws {
         guard case .memory(let json) = try written([1, 2, 3], pieces: [], memoryBytesMax: 3) else {
             Issue.record("a file")
             return
@@ -69,7 +69,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         }
     }
 
-    /// All who listen share one file, and none of them holds the text in memory.
+    /// All listeners share one file, and none of them holds the JSON in memory.
     @Test func aLargeChangeIsWrittenOnceForAll() throws {
         let site = try AnswerSite()
         defer { site.close() }
@@ -89,8 +89,8 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         #expect(site.service.large.memory.unread.usedBytes == 0)
     }
 
-    /// What comes after a large change waits for it, in order; and so does what it was sent with.
-    @Test func aLargeChangeKeepsItsPlace() throws {
+    /// Later changes wait for a large one, in order; and so do the messages that were sent with it.
+    @Test func aLargeChangeKeepsItsOrder() throws {
         let site = try AnswerSite()
         defer { site.close() }
         let push = RealtimePush(.put("a", Node(.string(String(repeating: "x", count: 300_000)))))
@@ -115,7 +115,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         #expect(site.service.large.memory.unread.usedBytes == 0)
     }
 
-    /// Without room for its file the client is sent the whole later: no change that waited reaches it, every answer does.
+    /// Without space for its file, all data is sent later: no change that waited reaches the client, every answer does.
     @Test func aChangeThatCannotBeWrittenIsLostWithThoseAfterIt() throws {
         let site = try AnswerSite()
         defer { site.close() }
@@ -138,8 +138,8 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         #expect(left == ["answer"])
     }
 
-    /// An account's connections that take nothing leave room for those that hold little.
-    @Test func whatWaitsIsOnTheAccountOfItsClient() throws {
+    /// Connections of an account that do not read leave capacity for those that hold little.
+    @Test func waitingMessagesAreChargedToTheirClient() throws {
         let site = try AnswerSite()
         defer { site.close() }
         let unread = site.service.large.memory.unread
@@ -164,7 +164,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
         #expect(counts.2 == 0)
     }
 
-    @Test func whatStandsInAStringOfAScriptIsTheSame() {
+    @Test func jsonInAStringOfAScriptIsTheSame() {
         let json = Array(#"{"__proto__":"\"\\","a":[1,"é😀"]}"#.utf8)
         let quoted = LargeScript.quoted(Array(json[..<9])) + LargeScript.quoted(Array(json[9...]))
         var whole: [UInt8] = []
@@ -199,8 +199,8 @@ private final class AnswerSite: @unchecked Sendable {
         }
     }
 
-    /// Outboxes of clients each on a connection of its own.
-    /// - Parameter each: asked again and again until it says something.
+    /// Outboxes of clients, each on a separate connection.
+    /// - Parameter each: is called repeatedly until it returns a string.
     func outboxes<Value: Sendable>(
         _ count: Int, _ begin: @escaping @Sendable ([RealtimeOutbox]) -> Void,
         each: @escaping @Sendable (RealtimeOutbox) -> Value?

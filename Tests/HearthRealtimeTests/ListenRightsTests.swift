@@ -9,9 +9,10 @@ import Glibc
 
 @testable import HearthRealtimeServer
 
-/// Listens that are being read when something comes between.
+/// Events during the read of a listen.
 @Suite struct ListenRightsTests {
-    /// Has the one worker for brief reads do what it has, and then runs `body` on the loop before what it has read is there.
+    /// Lets the only worker for brief reads finish its reads, and then runs `body` on the loop before the results
+    /// arrive.
     private func afterReading(_ site: Site, _ begin: () -> Void, _ body: @escaping @Sendable () -> Void) {
         let isBegun = Mutex(false)
         site.withBusyWorkers([.brief]) {
@@ -29,8 +30,8 @@ import Glibc
         }
     }
 
-    /// Neither what was read with rights that have ended is sent, nor what has changed meanwhile.
-    @Test(.timeLimit(.minutes(1))) func whatWasReadWithFormerRightsIsNotSent() throws {
+    /// Neither data that was read with former rights is sent, nor later changes.
+    @Test(.timeLimit(.minutes(1))) func dataReadWithFormerRightsIsNotSent() throws {
         let site = try Site()
         defer { site.close() }
         site.write("a", 1)
@@ -53,7 +54,7 @@ import Glibc
         #expect(client.sent.isEmpty)
     }
 
-    /// What comes behind the listen is begun as soon as that is answered, and may end its rights.
+    /// The request behind the listen is begun as soon as the listen is answered, and may end its rights.
     @Test(.timeLimit(.minutes(1))) func rightsThatEndWithTheAnswerEndTheListen() throws {
         let site = try Site()
         defer { site.close() }
@@ -80,8 +81,8 @@ import Glibc
         #expect(client.take(3) == sent)
     }
 
-    /// Rights that have changed and still are there: the client gets everything once.
-    @Test(.timeLimit(.minutes(1))) func whatMayStillBeReadIsReadAgain() throws {
+    /// Rights that have changed and still exist: the client receives all data once.
+    @Test(.timeLimit(.minutes(1))) func dataThatMayStillBeReadIsReadAgain() throws {
         let site = try Site()
         defer { site.close() }
         site.write("a", 1)
@@ -107,7 +108,7 @@ import Glibc
     }
 
     /// A write waits for the listen before it, and behind the write the listen is replaced.
-    @Test(.timeLimit(.minutes(1))) func aListenIsAnsweredBeforeWhatWaitedForItBegins() throws {
+    @Test(.timeLimit(.minutes(1))) func aListenIsAnsweredBeforeRequestsThatWaitForIt() throws {
         let site = try Site()
         defer { site.close() }
         site.write("a", 1)

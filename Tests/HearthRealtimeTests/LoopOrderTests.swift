@@ -7,12 +7,12 @@ import Testing
 
 @testable import HearthRealtimeServer
 
-/// What a loop hears of a namespace, when it takes many turns to tell it to all listeners.
+/// The events of a namespace on a loop that needs many ticks to notify all listeners.
 @Suite struct LoopOrderTests {
-    /// A listener that takes long, and notes what it hears.
+    /// A slow listener that records its events.
     private final class Slow: ListenReceiver, @unchecked Sendable {
         // Belongs to the loop.
-        private(set) var heard: [[UInt8]] = []
+        private(set) var received: [[UInt8]] = []
         var handle: RealtimeSubscription! = nil
         let note: () -> Void
         static let milliseconds = 1
@@ -22,7 +22,7 @@ import Testing
         func listen(_ listen: RealtimeSubscription, changed push: RealtimePush) {
             let end = MonotonicTime.now.advanced(milliseconds: Self.milliseconds)
             while MonotonicTime.now < end {}
-            heard.append(push.message)
+            received.append(push.message)
             note()
         }
 
@@ -34,15 +34,15 @@ import Testing
     private static let target = RealtimeTarget(path: "a", query: nil)
 
     private final class Rounds: @unchecked Sendable {
-        // Belongs to the loop: listeners told before each of its turns.
-        var told = 0
-        var turns: [Int] = []
+        // Belongs to the loop: the number of listeners that were notified before each of its ticks.
+        var notified = 0
+        var ticks: [Int] = []
         var isOver = false
 
-        func turn(_ loop: EventLoop) {
+        func tick(_ loop: EventLoop) {
             loop.execute { [self] in
-                turns.append(told)
-                if !isOver { turn(loop) }
+                ticks.append(notified)
+                if !isOver { tick(loop) }
             }
         }
     }
@@ -50,7 +50,7 @@ import Testing
     /// Live listeners at one location.
     private func listeners(_ bench: Bench, _ rounds: Rounds) -> [Slow] {
         let loop = bench.loops[0]
-        let slow = (0..<Self.count).map { _ in Slow { rounds.told += 1 } }
+        let slow = (0..<Self.count).map { _ in Slow { rounds.notified += 1 } }
         for one in slow {
             loop.execute { [hub = bench.hub] in
                 one.handle = hub.listen(to: Self.target, on: loop, one)
@@ -61,29 +61,29 @@ import Testing
         return slow
     }
 
-    @Test(.timeLimit(.minutes(2))) func theLoopDoesOtherThingsWhileManyListenersAreTold() throws {
+    @Test(.timeLimit(.minutes(2))) func theLoopRunsOtherJobsWhileManyListenersAreNotified() throws {
         let bench = try Bench(loops: 1)
         defer { bench.close() }
         let rounds = Rounds()
         let slow = listeners(bench, rounds)
-        rounds.turn(bench.loops[0])
+        rounds.tick(bench.loops[0])
         bench.write([TreeChange(path: "a", node: Node(.integer(1)))])
         let latch = Latch(1)
-        // What comes behind a commit comes when all have heard of it.
+        // Jobs behind a commit run when all listeners have received it.
         bench.hub.execute(on: bench.loops[0]) {
-            #expect(rounds.told == Self.count)
+            #expect(rounds.notified == Self.count)
             rounds.isOver = true
             latch.signal()
         }
         latch.wait()
         bench.settle()
-        let counts = bench.on(bench.loops[0]) { rounds.turns }
-        // At most some ten milliseconds of listeners in one piece.
+        let counts = bench.on(bench.loops[0]) { rounds.ticks }
+        // At most some ten milliseconds of listeners in one tick.
         #expect(zip(counts, counts.dropFirst()).allSatisfy { $1 - $0 <= 32 })
-        #expect(bench.on(bench.loops[0]) { slow.allSatisfy { $0.heard.count == 1 } })
+        #expect(bench.on(bench.loops[0]) { slow.allSatisfy { $0.received.count == 1 } })
     }
 
-    @Test(.timeLimit(.minutes(2))) func whoComesAndGoesMeanwhileHearsWhatConcernsIt() throws {
+    @Test(.timeLimit(.minutes(2))) func listenersAddedOrCancelledMeanwhileReceiveTheirEvents() throws {
         let bench = try Bench(loops: 1)
         defer { bench.close() }
         let loop = bench.loops[0]
@@ -94,8 +94,8 @@ import Testing
         let hub = bench.hub
         @Sendable func watch() {
             loop.execute {
-                guard rounds.told > 0 else { return watch() }
-                // Some have heard of it: every second one goes, and one more comes.
+                guard rounds.notified > 0 else { return watch() }
+                // Some have received it: every second one is cancelled, and one more is added.
                 for one in slow.enumerated() where one.offset % 2 == 1 { one.element.handle.cancel() }
                 late.begin(hub, on: loop)
                 isLate.store(true, ordering: .releasing)
@@ -109,9 +109,9 @@ import Testing
         bench.settle()
         bench.write([TreeChange(path: "a", node: Node(.integer(3)))])
         bench.settle()
-        let heard = bench.on(loop) { slow.map(\.heard.count) }
-        for (number, count) in heard.enumerated() { #expect(number % 2 == 0 ? count == 3 : count <= 2) }
-        #expect(heard.enumerated().contains { $0.offset % 2 == 1 && $0.element == 0 })
+        let received = bench.on(loop) { slow.map(\.received.count) }
+        for (number, count) in received.enumerated() { #expect(number % 2 == 0 ? count == 3 : count <= 2) }
+        #expect(received.enumerated().contains { $0.offset % 2 == 1 && $0.element == 0 })
         #expect(bench.on(loop) { late.node } == Node(.integer(3)) && bench.on(loop) { late.faults }.isEmpty)
     }
 }

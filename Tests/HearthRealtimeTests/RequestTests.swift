@@ -63,7 +63,7 @@ import Testing
             ("p", "5", nil),
             ("nonsense", "{}", "Unknown action: nonsense"),
         ] as [(String, String, String?)])
-    func refusesWhatCannotBe(_ name: String, _ body: String, _ string: String?) throws {
+    func refusesInvalidRequests(_ name: String, _ body: String, _ string: String?) throws {
         guard case .failure(let refusal) = try action(name, body) else { Issue.record("\(name) \(body)"); return }
         #expect(refusal.status == (name == "nonsense" ? .error : .failure))
         if let string { #expect(refusal.string == string) }
@@ -73,7 +73,7 @@ import Testing
         "", "[]", "5", "{", "{}", #"{"t":"x","d":{}}"#, #"{"t":"d"}"#, #"{"t":"d","d":5}"#, #"{"t":"d","d":{"r":1}}"#,
         #"{"t":"d","d":{"r":"x","a":"p"}}"#, #"{"t":"c","d":{}}"#, #"{"t":"d","d":{"r":1,"a":"p","b":{}}"#,
     ])
-    func breaksOffWhatIsNoMessage(_ string: String) {
+    func closesOnInvalidMessages(_ string: String) {
         #expect(throws: RealtimeFault.self) { try RealtimeMessage(Array(string.utf8)) }
     }
 

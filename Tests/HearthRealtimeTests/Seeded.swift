@@ -1,6 +1,6 @@
 import HearthTree
 
-/// Numbers that a seed determines (SplitMix64), and trees made of them.
+/// Numbers that a seed determines (SplitMix64), and trees made from them.
 struct Seeded: RandomNumberGenerator {
     private var state: UInt64
 

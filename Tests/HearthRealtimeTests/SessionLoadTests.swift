@@ -12,11 +12,12 @@ import Glibc
 @testable import HearthHost
 @testable import HearthRealtimeServer
 
-/// What one client may make the server hold, and what that means to others.
+/// The resources of the server that one client may use, and the effect on others.
 @Suite struct SessionLoadTests {
     private func isOK(_ answer: String) -> Bool { answer.hasSuffix(#""b":{"s":"ok","d":""}}}"#) }
 
-    /// A client that sends writes faster than they are made isn't read any further, and nothing of it is refused.
+    /// The server stops reading from a client that sends writes faster than they are made, and none of its writes
+    /// fails.
     @Test(.timeLimit(.minutes(1))) func writesOfAConnectionThatWaitAreBounded() throws {
         let site = try Site()
         defer { site.close() }
@@ -40,7 +41,7 @@ import Glibc
         #expect(!client.isPaused)
     }
 
-    /// What writes become when they are decoded is counted until they are answered, whatever their size.
+    /// Decoded writes are counted until they are answered, whatever their size is.
     @Test(.timeLimit(.minutes(1)), arguments: [2, 1000]) func decodedWritesOfAllConnectionsAreBounded(elements: Int)
         throws
     {
@@ -72,8 +73,8 @@ import Glibc
         #expect(memory.working.usedBytes == 0)
     }
 
-    /// The queue of the writer is full at the moment at which a client goes.
-    @Test(.timeLimit(.minutes(1))) func whatIsWantedAtTheEndIsTriedAgain() throws {
+    /// The writer's queue is full when a client disconnects.
+    @Test(.timeLimit(.minutes(1))) func disconnectWritesAreTriedAgain() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -96,7 +97,7 @@ import Glibc
         #expect(try view.journal().isEmpty)
     }
 
-    /// A client listens to the same again and again: what it doesn't want any more counts until it has ended.
+    /// A client repeats a listen again and again: a replaced read counts until it has ended.
     @Test(.timeLimit(.minutes(1))) func listensThatAreReplacedLeaveNoReadsBehind() throws {
         let site = try Site()
         defer { site.close() }
@@ -108,7 +109,7 @@ import Glibc
         site.withBusyWorkers {
             for number in 0..<count {
                 client.request(number, "q", #"{"p":"a","h":""}"#)
-                // What is replaced before it is known to the hub is never read.
+                // A listen that is replaced before the hub knows it is never read.
                 site.settle()
             }
             site.settle()
@@ -129,7 +130,7 @@ import Glibc
         #expect(readsInFlight == 0)
     }
 
-    /// Rules are put in force while the workers have no room for a job of each listen.
+    /// Rules are changed while the workers have no capacity for a job of each listen.
     @Test(.timeLimit(.minutes(1))) func rulesThatChangeNothingEndNoListen() throws {
         let site = try Site(jobsMax: 20)
         defer { site.close() }
@@ -158,8 +159,8 @@ import Glibc
         #expect(others.isEmpty)
     }
 
-    /// Rules change while a listen is read, and the client goes between its data and the question about its rights.
-    @Test(.timeLimit(.minutes(1))) func aSessionMayEndBeforeItsListensAreJudged() throws {
+    /// Rules change while a listen is read, and the client disconnects between its data and the check of its rights.
+    @Test(.timeLimit(.minutes(1))) func aSessionMayEndBeforeItsListensAreChecked() throws {
         let site = try Site()
         defer { site.close() }
         let (namespace, service, loop) = (site.namespace, site.service, site.loop)
@@ -188,9 +189,9 @@ import Glibc
     }
 }
 
-/// A session that nobody holds but its own work.
+/// A session that is referenced only by its own jobs.
 private final class Ghost {
     weak var session: RealtimeSession?
-    /// What its connection holds.
+    /// The resources of its connection.
     var last: RealtimeSession?
 }

@@ -48,7 +48,7 @@ final class Line: RealtimeCarrier, @unchecked Sendable {
         return true
     }
 
-    /// Whether large messages stay until the client takes them.
+    /// Whether large messages wait until the client takes them.
     var isBlocked = false
     var hasLarge: Bool { isBlocked && !large.isEmpty }
     var large: [LargeMessage] = []
@@ -58,15 +58,15 @@ final class Line: RealtimeCarrier, @unchecked Sendable {
     func end(_ fault: RealtimeFault) { self.fault = fault }
 }
 
-/// What other threads bring about in their time; nil when nothing comes within a minute.
+/// A result that other threads produce; nil when there is none within a minute.
 func awaited<Value>(_ look: () throws -> Value?) rethrows -> Value? {
     let end = ContinuousClock.now + .seconds(60)
-    var looks = 0
+    var polls = 0
     while true {
         if let value = try look() { return value }
         if ContinuousClock.now > end { return nil }
-        looks += 1
-        if looks < 1_000 { sched_yield() } else { usleep(1_000) }
+        polls += 1
+        if polls < 1_000 { sched_yield() } else { usleep(1_000) }
     }
 }
 
@@ -110,7 +110,7 @@ final class Site {
         return Client(site: self, line: line, session: made.value)
     }
 
-    /// Whether files of large answers come to so many bytes: a worker may still have hold of one that it has made.
+    /// Whether the files of large answers have this total size: a worker may still use one that it has made.
     func holds(_ bytes: Int) -> Bool {
         awaited { service.spools.usedBytes == bytes ? true : nil } ?? false
     }
@@ -123,7 +123,7 @@ final class Site {
         while !isDone.withLock({ $0 }) { sched_yield() }
     }
 
-    /// Keeps the writer from everything else until the end of `body`.
+    /// Blocks the writer until the end of `body`.
     func withBusyWriter(_ body: () throws -> Void) rethrows {
         let isOver = Mutex(false)
         let isBusy = Mutex(false)
@@ -137,7 +137,7 @@ final class Site {
         try body()
     }
 
-    /// Keeps workers from everything else until the end of `body`.
+    /// Blocks the workers until the end of `body`.
     func withBusyWorkers(
         _ kinds: [WorkerPool.Kind] = [.brief, .short, .long, .long], _ body: () throws -> Void
     ) rethrows {
@@ -159,7 +159,7 @@ final class Site {
         return brief.waiting + short.waiting + long.waiting
     }
 
-    /// Lets the writer and the loop do what they have.
+    /// Waits until the writer and the loop have no more jobs.
     func settle() {
         for _ in 0..<3 {
             let isDone = Mutex(false)
@@ -183,15 +183,15 @@ struct Client {
     let line: Line
     let session: RealtimeSession
 
-    func say(_ strings: String...) {
+    func sendRaw(_ strings: String...) {
         site.loop.execute { [session] in for string in strings { session.receive(Array(string.utf8)) } }
     }
 
     func request(_ number: Int, _ action: String, _ body: String) {
-        say(#"{"t":"d","d":{"r":\#(number),"a":"\#(action)","b":\#(body)}}"#)
+        sendRaw(#"{"t":"d","d":{"r":\#(number),"a":"\#(action)","b":\#(body)}}"#)
     }
 
-    /// Takes what was sent, once there are so many.
+    /// Takes the sent messages, once there are at least this number.
     func take(_ count: Int) -> [String] {
         let taken = awaited {
             site.on { [line] () -> [String]? in
@@ -207,10 +207,10 @@ struct Client {
     var isPaused: Bool { site.on { [line] in line.isPaused } }
     var fault: RealtimeFault? { site.on { [line] in LoopBound(line.fault) }.value }
 
-    /// Reads nothing more.
+    /// Stops reading.
     func fill() { site.on { [line] in line.queuedBytes = Limits.realtimeQueueBytesMax + 1 } }
 
-    /// Keeps large messages until they are taken.
+    /// Stores large messages until they are taken.
     func block() { site.on { [line] in line.isBlocked = true } }
 
     func takeLarge() {

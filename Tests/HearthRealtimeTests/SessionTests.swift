@@ -18,7 +18,7 @@ import Glibc
 @Suite struct SessionTests {
     private let ok = #""b":{"s":"ok","d":""}}}"#
 
-    /// Specification §10.6.
+    /// A session with each kind of message.
     @Test func theExampleSession() throws {
         let site = try Site()
         defer { site.close() }
@@ -33,7 +33,7 @@ import Glibc
         let handshake = client.take(1)[0]
         #expect(handshake.hasPrefix(#"{"t":"c","d":{"t":"h","d":{"ts":"#))
         #expect(handshake.contains(#","v":"5","h":"localhost:9000","s":""#))
-        client.say(
+        client.sendRaw(
             #"{"t":"d","d":{"r":1,"a":"s","b":{"c":{"sdk.js.11-0-0":1}}}}"#,
             #"{"t":"d","d":{"r":2,"a":"q","b":{"p":"/counter","h":""}}}"#)
         #expect(
@@ -42,16 +42,16 @@ import Glibc
                 #"{"t":"d","d":{"a":"d","b":{"p":"counter","d":10}}}"#,
                 #"{"t":"d","d":{"r":2,"b":{"s":"ok","d":{}}}}"#,
             ])
-        client.say(#"{"t":"c","d":{"t":"p","d":{}}}"#)
+        client.sendRaw(#"{"t":"c","d":{"t":"p","d":{}}}"#)
         #expect(client.take(1) == [#"{"t":"c","d":{"t":"o","d":null}}"#])
-        client.say(
+        client.sendRaw(
             #"{"t":"d","d":{"r":3,"a":"p","b":{"p":"/counter","d":11,"h":"+r5aI9HvKKagELki8SYKBk0q7D4="}}}"#)
         #expect(
             client.take(2) == [
                 #"{"t":"d","d":{"a":"d","b":{"p":"counter","d":11}}}"#,
                 #"{"t":"d","d":{"r":3,"b":{"s":"ok","d":""}}}"#,
             ])
-        client.say(
+        client.sendRaw(
             #"{"t":"d","d":{"r":4,"a":"q","b":{"p":"/scores","q":{"l":2,"vf":"r","i":"points"},"t":1,"h":""}}}"#)
         #expect(
             client.take(2) == [
@@ -63,7 +63,7 @@ import Glibc
             client.take(1) == [
                 #"{"t":"d","d":{"a":"m","b":{"p":"scores","d":{"ann":null,"cy":{"points":8}},"t":1}}}"#
             ])
-        client.say(
+        client.sendRaw(
             #"{"t":"d","d":{"r":5,"a":"n","b":{"p":"/scores","q":{"l":2,"vf":"r","i":"points"},"t":1}}}"#,
             #"{"t":"d","d":{"r":6,"a":"p","b":{"p":"/admin","d":true}}}"#)
         #expect(
@@ -73,8 +73,8 @@ import Glibc
             ])
     }
 
-    /// However much a client asks for at once, one large answer is made, and the next when it has taken that; all of them
-    /// come, in order, and nothing stays.
+    /// However many large answers a client requests at once, each is made only when the client has read the one before.
+    /// All of them arrive in order, and no file remains.
     @Test func largeAnswersAreMadeOneAtATime() throws {
         let site = try Site()
         defer { site.close() }
@@ -103,8 +103,9 @@ import Glibc
         #expect(client.fault == nil)
     }
 
-    /// A listen for whose data there is no room ends the connection, which may come again; a get says so.
-    @Test func withoutRoomForFilesClientsAreSentAway() throws {
+    /// A listen whose data cannot be stored ends the connection, and the client may reconnect; a get answers with the
+    /// error.
+    @Test func withoutSpaceForFilesClientsAreDisconnected() throws {
         let site = try Site()
         defer { site.close() }
         site.write("big", Node(.string(String(repeating: "x", count: 300_000))))
@@ -121,7 +122,7 @@ import Glibc
         #expect(awaited { client.fault } == .busy)
     }
 
-    /// Specification §5.2, §11.3: of much data only the parts that differ are sent.
+    /// Of large data only the differing parts are sent.
     @Test func aCompoundHashGetsTheRangesThatDiffer() throws {
         let site = try Site()
         defer { site.close() }
@@ -148,8 +149,8 @@ import Glibc
         #expect(client.take(1) == [#"{"t":"d","d":{"r":2,"b":{"s":"ok","d":{}}}}"#])
     }
 
-    /// A client that reads nothing gets no changes and no answers; then the whole, then the answers.
-    @Test func aClientWithoutRoomGetsTheWholeLater() throws {
+    /// A client that does not read receives no changes and no answers; later it receives all data, then the answers.
+    @Test func aClientWithoutCapacityReceivesAllDataLater() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -176,10 +177,10 @@ import Glibc
         #expect(client.take(1) == [#"{"t":"d","d":{"a":"d","b":{"p":"a/c","d":2}}}"#])
     }
 
-    /// A socket tells that it has sent some only when it has had more than it is given ahead: with less than that waiting,
-    /// nothing else would come that could have the whole sent.
+    /// A socket reports that it has sent data only when it holds more than its threshold. With less waiting, no further
+    /// event would trigger sending all data.
     @Test(arguments: [0, 64 << 10 + 1, Limits.realtimeSocketHighWaterBytes - 1])
-    func whatIsLackingIsSentWithWhatASocketIsGivenAhead(queuedBytes: Int) throws {
+    func lackingDataIsSentBelowTheSocketsThreshold(queuedBytes: Int) throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -202,8 +203,8 @@ import Glibc
         #expect(client.take(2) == sent)
     }
 
-    /// Changes that were to be sent are lost while a listen waits for them: that was all that it has waited for.
-    @Test func whatWaitsForLargeChangesGoesOnWhenTheyAreLost() throws {
+    /// A listen waits for changes that are lost: it must not wait any longer.
+    @Test func listensThatWaitForLargeChangesContinueWhenTheyAreLost() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -251,16 +252,16 @@ import Glibc
         #expect(client.take(3).last == #"{"t":"d","d":{"r":100001,"b":{"s":"ok","d":{}}}}"#)
     }
 
-    @Test func whatIsNoMessageEndsTheConnection() throws {
+    @Test func anInvalidMessageEndsTheConnection() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
         defer { client.end() }
-        client.say("nonsense")
+        client.sendRaw("nonsense")
         #expect(client.fault?.kind == .malformed)
     }
 
-    /// What a crash left in the journal is done before anybody is served.
+    /// Disconnect writes that a crash has left are made before the first client is served.
     @Test func whatACrashLeftIsDone() throws {
         let site = try Site()
         defer { site.close() }
@@ -269,7 +270,7 @@ import Glibc
         client.request(2, "o", #"{"p":"count","d":{".sv":{"increment":2}}}"#)
         _ = client.take(3)
         site.write("count", 5)
-        // As after a crash: nobody ends the session, and its namespace is opened again.
+        // As after a crash: the session is not ended, and its namespace is opened again.
         try site.namespace.runAbandoned(site.service)
         site.write("other", 1)
         let view = try site.namespace.database.view()
@@ -279,8 +280,8 @@ import Glibc
         #expect(try view.journal().isEmpty)
     }
 
-    /// Whoever reads first after a crash sees it, too, however busy the writer is.
-    @Test func whatACrashLeftIsThereForTheFirstReader() throws {
+    /// The first reader after a crash also sees the disconnect writes, however busy the writer is.
+    @Test func disconnectWritesOfACrashPrecedeTheFirstRead() throws {
         let site = try Site()
         defer { site.close() }
         let clients = (0..<20).map { site.open(connection: UInt64(1 + $0)) }
@@ -295,7 +296,7 @@ import Glibc
             while database.statistics.queuedWrites < 20 { sched_yield() }
             for _ in 0..<20 { sched_yield() }
         }
-        // What comes before may be taken from the queue with this, and never count as waiting.
+        // Writes before this one may be taken from the queue with it, and never count as waiting.
         while !isBusy.withLock({ $0 }) { sched_yield() }
         try site.namespace.runAbandoned(site.service, waitMilliseconds: 60_000)
         let view = try database.view()
@@ -304,8 +305,8 @@ import Glibc
         #expect(try view.journal().isEmpty)
     }
 
-    /// With whose rights that is done is who the client is at the end: the journal hears of it before the client does.
-    @Test func theJournalHasWhoTheClientIs() throws {
+    /// Disconnect writes use the client's identity at the end: the journal contains it before the client is notified.
+    @Test func theJournalContainsTheIdentity() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -327,7 +328,7 @@ import Glibc
         client.request(3, "gauth", #"{"cred":"owner"}"#)
         #expect(client.take(1)[0].hasPrefix(#"{"t":"d","d":{"r":3,"b":{"s":"ok""#))
         #expect(try kept().scope != nil)
-        // Nobody is kept for whom nothing is to be done.
+        // The journal has no identity without a disconnect write.
         client.request(4, "oc", #"{"p":"left","d":null}"#)
         client.request(5, "unauth", "{}")
         #expect(client.take(2).count == 2)
@@ -336,8 +337,8 @@ import Glibc
         #expect(try view.journal().isEmpty)
     }
 
-    /// A token that ends is like `unauth`: who is told of it finds the journal changed.
-    @Test func theJournalKnowsOfTheTokensEndFirst() throws {
+    /// An expired token is like `unauth`: when the client is notified, the journal is already changed.
+    @Test func theJournalRecordsTheTokensExpiryFirst() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -362,8 +363,8 @@ import Glibc
         #expect(record.identity.auth == nil)
     }
 
-    /// A disk that is full for a moment costs nobody's rights.
-    @Test func whoTheClientIsComesToTheJournalAgain() throws {
+    /// A disk that is full for a moment does not change anyone's rights.
+    @Test func theIdentityIsWrittenToTheJournalAgain() throws {
         let store = FaultyStore()
         let site = try Site(stores: OneStore(store))
         defer { site.close() }
@@ -389,9 +390,9 @@ import Glibc
         #expect(try awaited { try auth() == nil ? true : nil } == true)
     }
 
-    /// A wish that the journal could not keep is refused, and isn't done: neither at the end nor after a crash.
+    /// A disconnect write that the journal could not store fails, and isn't made: neither at the end nor after a crash.
     @Test(arguments: [false, true])
-    func aRefusedWishIsTakenBack(isCrash: Bool) throws {
+    func aFailedDisconnectWriteIsUndone(isCrash: Bool) throws {
         let store = FaultyStore()
         let site = try Site(stores: OneStore(store))
         defer { site.close() }
@@ -428,8 +429,8 @@ import Glibc
         #expect(try view.journal().isEmpty)
     }
 
-    /// Wishes that wait behind a refused one are worked into what is left.
-    @Test func wishesBehindARefusedOneStay() throws {
+    /// Disconnect writes behind one that fails are merged into the rest.
+    @Test func disconnectWritesBehindAFailedOneRemain() throws {
         let store = FaultyStore()
         let site = try Site(stores: OneStore(store))
         defer { site.close() }
@@ -452,8 +453,8 @@ import Glibc
         #expect(try view.node(at: "kept") == inner(["b": 3]))
     }
 
-    /// The journal is led from one state of the wishes to the next.
-    @Test func theJournalHasWhatIsWished() throws {
+    /// The journal follows each change of the disconnect writes.
+    @Test func theJournalContainsTheDisconnectWrites() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -468,10 +469,10 @@ import Glibc
                 writes.cancel(TreePath(path))
             case 1:
                 client.request(number, "om", #"{"p":"\#(path)","d":{"x":\#(number),"y/z":null}}"#)
-                let place = TreePath(path)
+                let location = TreePath(path)
                 writes.merge([
-                    TreeChange(path: place + "x", node: Node(.integer(Int64(number)))),
-                    TreeChange(path: place + "y/z", node: .empty),
+                    TreeChange(path: location + "x", node: Node(.integer(Int64(number)))),
+                    TreeChange(path: location + "y/z", node: .empty),
                 ])
             default:
                 client.request(number, "o", #"{"p":"\#(path)","d":{"k":\#(number)}}"#)
@@ -487,7 +488,7 @@ import Glibc
         }
     }
 
-    @Test func aDamagedJournalKeepsNobodyFromTheRest() throws {
+    @Test func aDamagedJournalEntryBlocksNoOther() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -508,7 +509,7 @@ import Glibc
         #expect(try view.journal().map(\.session) == ["0"])
     }
 
-    @Test func nothingStaysOfASession() throws {
+    @Test func nothingRemainsOfASession() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()

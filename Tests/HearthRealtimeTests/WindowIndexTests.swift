@@ -16,19 +16,19 @@ import Testing
         done.wait()
     }
 
-    /// Those that are found are those that a look at each finds; and a few whose bounds leave out just that child.
+    /// The index finds the windows that a check of each window finds, and a few whose bounds exclude just that child.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func findsTheWindowsThatALookAtEachFinds(_ seed: UInt64) throws {
+    func findsTheSameWindowsAsAFullScan(_ seed: UInt64) throws {
         var trees = WindowTrees(seed)
         let database = try TreeDatabase(name: "t", store: MemoryStore(), clock: SystemClock())
         defer { database.close() }
-        let place = HubLocation(path: path)
+        let location = HubLocation(path: path)
         var model = trees.children(60)
         write([TreeChange(path: path, node: model)], database)
         for step in 0..<80 {
-            _ = place.window(of: trees.query())
-            if trees.random.next(3) == 0, let window = place.windows.values.randomElement(using: &trees.random) {
-                place.forget(window)
+            _ = location.window(of: trees.query())
+            if trees.random.next(3) == 0, let window = location.windows.values.randomElement(using: &trees.random) {
+                location.forget(window)
             }
             let changes = trees.changes(at: path)
             let node = inner(["p": model]).applying(changes).child("p")
@@ -42,16 +42,16 @@ import Testing
             }
             if changes.contains(where: { $0.path == path }) { continue }
             let children = TouchedChildren(path, changes)
-            try children.look(before: before, for: place.filed)
-            try children.look(after: after, for: place.filed)
-            let found = place.filed.concerned(by: children)
+            try children.read(before: before, for: location.filed)
+            try children.read(after: after, for: location.filed)
+            let found = location.filed.concerned(by: children)
             var asked = Set<TreeQuery>()
             for (window, keys) in found {
                 #expect(asked.insert(window.query).inserted, "seed \(seed), step \(step)")
                 for key in keys { #expect(children.keys.contains(key), "seed \(seed), step \(step)") }
                 #expect(Set(keys).count == keys.count, "seed \(seed), step \(step)")
             }
-            for query in place.windows.keys {
+            for query in location.windows.keys {
                 let keys = children.keys.filter { key in
                     [model.child(key), node.child(key)].contains { (child: Node) in
                         !child.isEmpty && query.contains(key, child)
@@ -65,17 +65,17 @@ import Testing
                 if isExact { #expect(Set(keys) == Set(foundKeys), "seed \(seed), step \(step), \(query)") }
             }
         }
-        for window in Array(place.windows.values) { place.forget(window) }
-        #expect(place.isEmpty)
-        #expect(place.filed.paths.isEmpty)
+        for window in Array(location.windows.values) { location.forget(window) }
+        #expect(location.isEmpty)
+        #expect(location.filed.paths.isEmpty)
     }
 }
 
-/// However many windows a location has, a commit asks those in whose range a child stood or stands.
+/// However many windows a location has, a commit visits those in whose range a child was or is.
 @Suite struct ManyWindowsTests {
     private let path: TreePath = "people"
 
-    /// The windows that are asked when the age of one of 20 people goes from 4 to 15.
+    /// The windows that are visited when the age of one of 20 people changes from 4 to 15.
     private func asked(_ queries: [TreeQuery]) throws -> Set<TreeQuery> {
         let database = try TreeDatabase(name: "t", store: MemoryStore(), clock: SystemClock())
         defer { database.close() }
@@ -92,13 +92,13 @@ import Testing
         while database.isBuilding {}
         let before = try database.view()
         defer { before.close() }
-        let place = HubLocation(path: path)
+        let location = HubLocation(path: path)
         for query in queries {
-            let window = place.window(of: query)
+            let window = location.window(of: query)
             let reading = RealtimeSharedQuery.Reading(
                 version: before.version, window: try RealtimeSharedQuery.read(query, path, before))
             #expect(try window.begin(with: reading, before))
-            place.hasChanged(window)
+            location.hasChanged(window)
         }
         let done = Latch(1)
         write("people/p4/age", 15, done)
@@ -106,9 +106,9 @@ import Testing
         let after = try database.view()
         defer { after.close() }
         let children = TouchedChildren(path, [TreeChange(path: "people/p4/age", node: 15)])
-        try children.look(before: before, for: place.filed)
-        try children.look(after: after, for: place.filed)
-        return Set(place.filed.concerned(by: children).map(\.window.query))
+        try children.read(before: before, for: location.filed)
+        try children.read(after: after, for: location.filed)
+        return Set(location.filed.concerned(by: children).map(\.window.query))
     }
 
     private func query(_ index: TreeQuery.Index, from start: Int, to end: Int? = nil, limit: Int? = nil) -> TreeQuery {
@@ -121,20 +121,20 @@ import Testing
     }
 
     @Test(arguments: [100, 1000, 10_000])
-    func ofManyRangesThoseOfTheChild(count: Int) throws {
+    func visitsOnlyRangesOfTheChild(count: Int) throws {
         let queries = (0..<count).map { query(.child("age"), from: $0 * 3, to: $0 * 3 + 2) }
         #expect(try asked(queries) == [queries[1], queries[5]])
     }
 
     @Test(arguments: [100, 1000, 10_000])
-    func ofManyPathsInsideThoseThatTheChildHas(count: Int) throws {
+    func visitsOnlyPathsOfTheChild(count: Int) throws {
         let queries = (0..<count).map { query(.child(TreePath(keys: [$0 == 7 ? "age" : TreeKey("f\($0)")])), from: 0) }
         #expect(try asked(queries) == [queries[7]])
     }
 
-    /// A window keeps a reserve of 11 behind a limit of 1: what changes behind that is nothing to it.
+    /// A window with a limit of 1 has a reserve of 11: changes behind that do not affect it.
     @Test(arguments: [100, 1000, 10_000])
-    func ofManyFullWindowsThoseThatItReaches(count: Int) throws {
+    func visitsOnlyFullWindowsThatItReaches(count: Int) throws {
         let last = (0..<count).map { number in
             var query = TreeQuery()
             query.index = .child("age")
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func staysInOrder(_ seed: UInt64) {
+    func remainsInOrder(_ seed: UInt64) {
         var random = Seeded(seed)
         let isReversed = seed % 2 == 0
         var model: Set<Int> = []
@@ -199,7 +199,7 @@ import Testing
         #expect(positions.isEmpty && positions.last == nil)
     }
 
-    /// Whatever the size of a window, a change of it costs what it touches.
+    /// Whatever the size of a window, the cost of a change depends on what it touches.
     @Test func aChangeOfALargeWindowCostsWhatItTouches() {
         func steps(_ count: Int, limit: Int?, changed: Int) -> Int {
             var random = Seeded(7)

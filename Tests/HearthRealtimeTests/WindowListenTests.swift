@@ -9,7 +9,7 @@ import Testing
 
 @testable import HearthServer
 
-/// Listeners with queries at one location, beside what a fresh read finds there.
+/// Listeners with queries at one location, compared with the result of a new read.
 @Suite struct WindowListenTests {
     private let path: TreePath = "p/q"
 
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: 1...30 as ClosedRange<UInt64>)
-    func everyListenerKnowsWhatAFreshReadFindsAfterEveryWrite(_ seed: UInt64) throws {
+    func everyListenerHasTheDataOfANewReadAfterEveryWrite(_ seed: UInt64) throws {
         var (bench, trees) = try bench(seed)
         defer { bench.close() }
         var model = Node.empty
@@ -49,15 +49,15 @@ import Testing
             let changes = trees.changes(at: path)
             write(changes)
             bench.settle()
-            let place =
+            let note =
                 "seed \(seed), step \(step), \(changes.map { "\($0.path) = \(bench.json($0.node).prefix(80))" })"
-            guard bench.allAgree(with: model, place) else { return }
+            guard bench.allAgree(with: model, note) else { return }
         }
     }
 
-    /// Commits overtake what is read, and one another.
+    /// Commits overtake reads, and one another.
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
-    func everyListenerKnowsInTheEndWhatWasWrittenMeanwhile(_ seed: UInt64) throws {
+    func everyListenerHasConcurrentWritesInTheEnd(_ seed: UInt64) throws {
         var (bench, trees) = try bench(seed)
         defer { bench.close() }
         var model = Node.empty
@@ -73,9 +73,9 @@ import Testing
         }
     }
 
-    /// When the disk refuses a group, windows that were ahead are found again.
+    /// When a group fails on the disk, windows that were newer are found again.
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
-    func refusedWritesLeaveNothingInWindows(_ seed: UInt64) throws {
+    func failedWritesLeaveNothingInWindows(_ seed: UInt64) throws {
         let store = FailingStore()
         var (bench, trees) = try bench(seed, store)
         defer { bench.close() }
@@ -93,7 +93,7 @@ import Testing
 
     // MARK: Work
 
-    /// Windows that are asked by some writes beside n listeners whom they don't concern, and one whom they do.
+    /// The windows that some writes visit beside n listeners that they don't affect, and one that they do.
     private func asked(_ count: Int, _ query: (Int) -> TreeQuery, _ writes: [[TreeChange]]) throws -> Int {
         let bench = try Bench()
         defer { bench.close() }
@@ -106,14 +106,14 @@ import Testing
         model = model.applying([first])
         for index in 0..<count { _ = bench.listen(to: path, query(index), on: index) }
         bench.settle()
-        let before = bench.hub.windowsAsked.load(ordering: .relaxed)
+        let before = bench.hub.windowsVisited.load(ordering: .relaxed)
         for changes in writes {
             bench.write(changes)
             model = model.applying(changes)
         }
         bench.settle()
         #expect(bench.allAgree(with: model, "\(count) listeners"))
-        return bench.hub.windowsAsked.load(ordering: .relaxed) - before
+        return bench.hub.windowsVisited.load(ordering: .relaxed) - before
     }
 
     private func equal(_ index: TreeQuery.Index, _ value: Scalar) -> TreeQuery {
@@ -131,14 +131,14 @@ import Testing
     }
 
     @Test(arguments: [100, 1000])
-    func aWriteBesideManyValuesOfOneIndexAsksTheirWindows(count: Int) throws {
+    func aWriteBesideManyValuesOfOneIndexVisitsTheirWindows(count: Int) throws {
         // From 1 to 17, to 90, inside of 90, to 3, and away.
         let asked = try asked(count, { equal(.child("age"), .integer(Int64($0))) }, agesOfOne)
         #expect(asked == 2 + 2 + 1 + 2 + 1)
     }
 
     @Test(arguments: [100, 1000])
-    func aWriteBesideManyIndexesAsksThoseOfItsChild(count: Int) throws {
+    func aWriteBesideManyIndexesVisitsThoseOfItsChild(count: Int) throws {
         let query = { (index: Int) in
             equal(index == 0 ? .child("age") : .child(TreePath(keys: [TreeKey("f\(index)")])), .integer(90))
         }
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(arguments: [100, 1000])
-    func aWriteBehindTheLimitOfManyWindowsAsksNone(count: Int) throws {
+    func aWriteBehindTheLimitOfManyWindowsVisitsNone(count: Int) throws {
         let query = { (index: Int) in
             var query = TreeQuery()
             query.index = .child("age")

@@ -1,14 +1,14 @@
 import HearthTree
 
-/// Random children of one location, and queries that show some of them: many children, few values, so that windows touch.
+/// Random children of one location, and queries for some of them: many children, few values, so that windows overlap.
 struct WindowTrees {
     var random: Seeded
-    /// Whether children are so large that a location of them isn't read by the writer.
+    /// Whether children are so large that the writer doesn't read the whole location.
     let isLarge: Bool
 
     static let names: [TreeKey] = (0..<70).map { $0 % 3 == 0 ? TreeKey($0) : TreeKey("k\($0)") }
     static let indexes: [TreeQuery.Index] = [.key, .priority, .value, .child("a"), .child("a/b"), .child("c")]
-    /// Of strings with one beginning, indexes only have that.
+    /// Of strings with the same beginning, indexes only contain that.
     static let beginning = String(repeating: "é", count: 150)
 
     init(_ seed: UInt64, isLarge: Bool = false) {

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: ["a\u{0}", "a\u{1F}b", "\u{0}", "a", "a ", "ab\u{FFFF}", "-0", "00", "7", "2147483648"])
-    func boundsLieBetweenKeysAndWhatIsBelowThem(string: String) {
+    func boundsAreBetweenKeysAndTheirSubtrees(string: String) {
         let seed = SeededRandom.seed()
         var trees = RandomTrees(seed)
         let bound = TreeKey(string)
@@ -31,7 +31,7 @@ import Testing
         for _ in 0..<2000 {
             let key = trees.key()
             if key == bound { continue }
-            let below = PathCode.place(TreePath(keys: [key, trees.key()]))
+            let below = PathCode.location(TreePath(keys: [key, trees.key()]))
             let order = UTF8Order.compare(below, bytes).signum()
             #expect(order == TreeKey.compare(key, bound).signum(), "seed \(seed), \(key)")
         }

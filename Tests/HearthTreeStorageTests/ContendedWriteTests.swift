@@ -10,7 +10,7 @@ import Glibc
 
 @testable import HearthTreeStorage
 
-/// Writes that take long, beside others that change what they rest on all the time.
+/// Writes that take long, while others continuously change the data that they depend on.
 @Suite struct ContendedWriteTests {
     private final class Commits: TreeObserver {
         let all = Mutex<[TreeCommit]>([])
@@ -19,7 +19,7 @@ import Glibc
         func discard() {}
     }
 
-    /// Connections that write one thing after the other.
+    /// Connections that write continuously, one write after the other.
     private final class Crowd: Sendable {
         private let isOver = Atomic(false)
         private let inFlight = Atomic(0)
@@ -37,7 +37,7 @@ import Glibc
             }
         }
 
-        /// - Returns: how many writes were answered.
+        /// - Returns: the number of answered writes.
         func end() -> Int {
             isOver.store(true, ordering: .relaxed)
             while inFlight.load(ordering: .acquiring) > 0 { sched_yield() }
@@ -45,7 +45,7 @@ import Glibc
         }
     }
 
-    /// Looks at a place that is written whenever it is asked beside the writer.
+    /// Reads a location that is written whenever the guard is evaluated beside the writer.
     private final class OvertakenGuard: TreeGuard {
         private let database: TreeDatabase
         private let hastyStepsMax: Int
@@ -93,9 +93,9 @@ import Glibc
         (0..<count).map { TreeChange(path: TreePath("wide/k\($0)/v"), node: 1) }
     }
 
-    /// Beside the writer it never comes to an end in time; on the writer's thread nobody comes between.
+    /// Beside the writer it never ends in time; on the writer's thread no write comes between.
     @Test(.timeLimit(.minutes(1)), arguments: [1, 1000])
-    func whatAGuardLooksAtMayBeWrittenAllTheTime(nodes: Int) throws {
+    func dataOfAGuardMayBeWrittenAllTheTime(nodes: Int) throws {
         var options = TreeWriterOptions()
         options.replacementNodesMin = 100
         let database = try open(options)
@@ -108,7 +108,7 @@ import Glibc
         #expect(overtaken.countBeside.load(ordering: .relaxed) == 2)
         #expect(overtaken.countHere.load(ordering: .relaxed) == 1)
         #expect(try database.read { try $0.node(at: "big") } == large(nodes))
-        // Each judgement beside the writer makes it one more; with the last one it is forbidden.
+        // Each evaluation beside the writer adds one; the last one denies the write.
         try database.write(TreeWrite(("hot", 1), ("big", .empty)))
         let closing = OvertakenGuard(database, hastyStepsMax: options.judgeStepsMax) { $0 < 3 }
         write.guard = closing
@@ -120,19 +120,20 @@ import Glibc
         #expect(try !database.read { try $0.exists(at: "big") })
     }
 
-    /// Who has so many locations that the writer can't judge them is given up. Nobody else's write fails for it.
-    @Test(.timeLimit(.minutes(1))) func whoIsGivenUpFailsAlone() throws {
+    /// A write with so many locations that the writer cannot evaluate its guard fails. No other write fails because of
+    /// it.
+    @Test(.timeLimit(.minutes(1))) func aWriteThatIsGivenUpFailsAlone() throws {
         var options = TreeWriterOptions()
         options.groupCostMax = 200
         options.judgeAgainStepsMax = options.judgeStepsMax
         let database = try open(options)
         defer { database.close() }
         try database.write(TreeWrite(("hot", 1)))
-        // So many wait all the time that the guarded write always comes among others.
+        // So many writes wait all the time that the guarded write is always among others.
         let crowd = Crowd()
         for number in 0..<100 { crowd.write(to: database, connection: UInt64(100 + number)) }
         let overtaken = OvertakenGuard(database, hastyStepsMax: options.judgeStepsMax) { _ in true }
-        // It costs more than theirs do, or its turn would always be the first of a group.
+        // It costs more than theirs do; otherwise it would always be the first of a group.
         var write = TreeWrite(("mine", large(60)))
         write.guard = overtaken
         for _ in 0..<5 {
@@ -148,8 +149,8 @@ import Glibc
         #expect(crowd.failures.load(ordering: .relaxed) == 0)
     }
 
-    /// A counter in a large write that others count with all the time doesn't keep it from being made, and nothing is counted
-    /// twice or not at all.
+    /// A counter in a large write that other clients increment all the time doesn't prevent the write, and each
+    /// increment is counted exactly once.
     @Test(.timeLimit(.minutes(1)), arguments: [true, false])
     func aCounterInALargeWriteMayBeWrittenAllTheTime(isWide: Bool) throws {
         var options = TreeWriterOptions.sliced(nodes: 100, records: 20)

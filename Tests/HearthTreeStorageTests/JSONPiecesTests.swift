@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthTreeStorage
 
-/// JSON that is written piece by piece is the JSON that is written at once.
+/// JSON that is written piece by piece equals the JSON that is written at once.
 @Suite struct JSONPiecesTests {
     private func database() throws -> TreeDatabase {
         try TreeDatabase(name: "pieces", store: try LastingStore(.memory), clock: StoppedClock())
@@ -53,7 +53,7 @@ import Testing
         return Node(children: children)
     }
 
-    @Test func whatMayBeArraysIsFoundOutAhead() throws {
+    @Test func possibleArraysAreDeterminedAhead() throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed)
         let database = try database()
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func onlySoMuchIsKeptOfWhatMayBeAnArray() throws {
+    @Test func heldBackOutputOfAPossibleArrayIsBounded() throws {
         let database = try database()
         defer { database.close() }
         let string = Node(.string(String(repeating: "x", count: 100)))

@@ -57,7 +57,7 @@ import Testing
             model = model.applying(resolved)
             let commit = try database.write(TreeWrite(changes: changes, nowMilliseconds: testNow))
             #expect(commit.changes == resolved, note)
-            // Of what is replaced in slices nobody looks whether it is the same.
+            // Data that is replaced in slices is not compared.
             #expect(!commit.isNoChange || model == before, note)
             #expect(commit.isNoChange || model != before || options.replacementNodesMin < 10, note)
             #expect(commit.version > version, note)
@@ -67,7 +67,7 @@ import Testing
                 try compare(view, model, &trees, note)
             }
             if step % 10 == 9, trees.random.chance(20) {
-                // Whatever is left of a large write is done by the next start.
+                // The rest of a large write is made by the next start.
                 database.close()
                 database = try TreeDatabase(name: "test", store: store, clock: SystemClock(), options: options)
             }
@@ -114,34 +114,34 @@ import Testing
         }
         for _ in 0..<3 {
             let query = trees.query()
-            let place = trees.path(3)
-            try compare(view, query, place, model.node(at: place), note)
+            let location = trees.path(3)
+            try compare(view, query, location, model.node(at: location), note)
         }
     }
 
     private func compare(
-        _ view: TreeView, _ query: TreeQuery, _ place: TreePath, _ node: Node, _ note: Comment
+        _ view: TreeView, _ query: TreeQuery, _ location: TreePath, _ node: Node, _ note: Comment
     ) throws {
         let wanted = query.orderedChildren(of: node)
-        let found = try view.result(of: query, at: place)
-        let says: Comment = "\(note), \(query) at \(place)"
-        #expect(found.children.map(\.key) == wanted.map(\.key), says)
-        #expect(found.children.map(\.node) == wanted.map(\.node), says)
-        let keys = try view.keys(of: query, at: place)
-        #expect(keys.isIndexed == found.isIndexed, says)
-        #expect(keys.children.map(\.key) == wanted.map(\.key), says)
+        let found = try view.result(of: query, at: location)
+        let comment: Comment = "\(note), \(query) at \(location)"
+        #expect(found.children.map(\.key) == wanted.map(\.key), comment)
+        #expect(found.children.map(\.node) == wanted.map(\.node), comment)
+        let keys = try view.keys(of: query, at: location)
+        #expect(keys.isIndexed == found.isIndexed, comment)
+        #expect(keys.children.map(\.key) == wanted.map(\.key), comment)
         for (key, child) in zip(keys.children, wanted) {
-            #expect(TreeIndexValue.compare(key.value, query.indexValue(of: child.node)) == 0, says)
+            #expect(TreeIndexValue.compare(key.value, query.indexValue(of: child.node)) == 0, comment)
         }
         let isDefined = Self.definitions.contains {
-            $0.index == query.index && $0.pattern.count == place.count
-                && zip($0.pattern, place.keys).allSatisfy { $0.hasPrefix("$") || TreeKey($0) == $1 }
+            $0.index == query.index && $0.pattern.count == location.count
+                && zip($0.pattern, location.keys).allSatisfy { $0.hasPrefix("$") || TreeKey($0) == $1 }
         }
         let isNative = query.index == .key || query.index == .priority
-        #expect(found.isIndexed == (isNative || isDefined && !view.indexes.all.isEmpty), says)
+        #expect(found.isIndexed == (isNative || isDefined && !view.indexes.all.isEmpty), comment)
     }
 
-    /// Every record and entry is that of a database to which the tree was written at once: nothing is left behind.
+    /// Every record and entry equals that of a database to which the tree was written at once: no other record is left.
     private func compareAll(_ store: any Store, _ model: Node, _ isIndexed: Bool, _ note: Comment) throws {
         let other = MemoryStore()
         let database = try TreeDatabase(name: "other", store: other, clock: SystemClock())

@@ -1,7 +1,7 @@
 import Glibc
 import HearthTree
 
-/// SplitMix64: a short generator whose runs can be repeated by their seed. `HEARTH_TEST_SEED` gives one,
+/// SplitMix64: a short generator whose runs can be repeated by their seed. `HEARTH_TEST_SEED` sets it,
 /// `HEARTH_TEST_EFFORT` multiplies the number of cases.
 struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
@@ -28,7 +28,7 @@ struct SeededRandom: RandomNumberGenerator {
     mutating func pick<Element>(_ choices: [Element]) -> Element { choices[below(choices.count)] }
 }
 
-/// Trees, changes and queries that meet each other often, of all that is odd.
+/// Trees, changes and queries that overlap often, with unusual keys and values.
 struct RandomTrees {
     var random: SeededRandom
 
@@ -95,7 +95,7 @@ struct RandomTrees {
         }
     }
 
-    /// Mostly one; several may lie above or below each other.
+    /// Mostly one; several may be above or below each other.
     mutating func changes() -> [TreeChange] {
         (0..<(random.chance(70) ? 1 : 2 + random.below(4))).map { _ in change() }
     }

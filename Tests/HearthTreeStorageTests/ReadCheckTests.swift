@@ -6,7 +6,7 @@ import Testing
 
 @testable import HearthTreeStorage
 
-/// Reads end when nobody wants them any more.
+/// Reads end when they are not wanted any more.
 @Suite struct ReadCheckTests {
     private let database: TreeDatabase
     private static let childCount = 5000
@@ -47,7 +47,7 @@ import Testing
         view.askWhileReading { asked += 1 }
         try read(view)
         #expect(asked >= Self.childCount / ReadCheck.readsMax, "\(name)")
-        // Of a view that is asked for two reasons, each is asked.
+        // A view with two checks calls each of them.
         var again = 0
         view.askWhileReading { () throws(Status) in
             again += 1

@@ -13,7 +13,7 @@ enum Engine: String, CaseIterable {
     case memory, sqlite
 }
 
-/// A store that lives on when its database is closed, so that another can be opened on it.
+/// A store that remains open when its database is closed, so that another database can use it.
 final class LastingStore: Store {
     private let folder: TemporaryFolder?
     private let inner: Mutex<any Store>
@@ -42,11 +42,11 @@ final class LastingStore: Store {
 
     func maintain() { store.maintain() }
 
-    /// Only a file can be read anew.
+    /// Only a file can be opened again.
     func close() {
         guard let folder else { return }
         store.close()
-        // Not `try!`: a test that comes here with a damaged file should say why.
+        // Not `try!`: a test with a damaged file should report the error.
         do throws(Status) {
             let reopened = try SQLiteStore(path: folder.path + "/tree.sqlite")
             inner.withLock { $0 = reopened }
@@ -56,12 +56,12 @@ final class LastingStore: Store {
     }
 }
 
-/// A folder that is removed with all that's in it when the object goes.
+/// A folder that is removed with its content at deinitialization.
 final class TemporaryFolder: Sendable {
     let path: String
 
     init() {
-        // In memory where there is such a place: thousands of commits wait for a disk that others use as well.
+        // In memory where such a folder exists: thousands of commits would wait for a shared disk.
         let memory = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? memory
         var template = Array("\(parent)/hearth-tree-XXXXXX".utf8CString)
@@ -75,7 +75,7 @@ final class TemporaryFolder: Sendable {
     }
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that only moves when it is set.
 final class StoppedClock: Clock {
     private let microseconds: Mutex<Int64>
 
@@ -86,7 +86,7 @@ final class StoppedClock: Clock {
     func set(_ value: Int64) { microseconds.withLock { $0 = value } }
 }
 
-/// What one thread waits for from another.
+/// A value that one thread waits for from another.
 final class Promise<Value: Sendable>: Sendable {
     private let value = Mutex<Value?>(nil)
     private let semaphore = DispatchSemaphore(value: 0)
@@ -133,7 +133,7 @@ extension TreeDatabase {
         try promise.wait().get()
     }
 
-    /// Waits until indexes are complete and gone.
+    /// Waits until indexes are complete or deleted.
     func finishBuilding() {
         while isBuilding {
             let promise = Promise<Bool>()
@@ -142,7 +142,7 @@ extension TreeDatabase {
         }
     }
 
-    /// Waits until nothing is left to be done for large writes.
+    /// Waits until the background work of large writes is complete.
     func finishSettling() {
         while !isSettled {
             let promise = Promise<Bool>()
@@ -173,7 +173,7 @@ func tree(_ json: String) -> Node {
     do throws(TreeDataError) { return try TreeJSON.node(Array(json.utf8)) } catch { fatalError("\(error)") }
 }
 
-/// Everything in the keyspaces that hold the tree.
+/// Everything in the keyspaces of the tree.
 func contents(_ store: any Store) throws -> [[UInt8]: [UInt8]] {
     let snapshot = try store.snapshot()
     defer { snapshot.close() }

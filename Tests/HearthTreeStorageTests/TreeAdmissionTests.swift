@@ -9,7 +9,7 @@ import Testing
 
 @testable import HearthTreeStorage
 
-/// How much each client may have waiting for the writer of a tree.
+/// The share of each client in the waiting writes of a tree.
 @Suite struct TreeAdmissionTests {
     private func client(_ account: UInt64, _ connection: UInt64) -> Requester {
         Requester(account: account, connection: connection, isAdministrator: false)
@@ -37,7 +37,7 @@ import Testing
         #expect(admission.enter(.server, bytes: 51) == TreeAdmission.isFull)
     }
 
-    @Test func whatClientsHoldShutsNoAdministratorOut() {
+    @Test func clientsDoNotBlockAdministrators() {
         var admission = TreeAdmission(countMax: 1000, bytesMax: 1 << 20)
         let requesters = (0..<1000).map { client(UInt64($0 % 7), UInt64($0 % 70)) }
         let entered = requesters.filter { admission.enter($0, bytes: 1) == nil }
@@ -49,8 +49,8 @@ import Testing
         #expect(admission.enter(client(1, 1), bytes: 1) == nil)
     }
 
-    /// One connection sends as many writes as are taken, while the writer is stuck.
-    @Test(.timeLimit(.minutes(1))) func aClientThatFillsItsShareShutsNobodyOut() throws {
+    /// One connection sends as many writes as are accepted, while the writer is blocked.
+    @Test(.timeLimit(.minutes(1))) func aClientThatFillsItsShareBlocksNobody() throws {
         let store = FaultyStore()
         let database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
         defer { database.close() }

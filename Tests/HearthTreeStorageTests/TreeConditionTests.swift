@@ -7,7 +7,7 @@ import Testing
 
 @testable import HearthTreeStorage
 
-/// Conditions whose hashes are worked out beside the writer.
+/// Conditions whose hashes are computed beside the writer.
 @Suite struct TreeConditionTests {
     private let options: TreeWriterOptions
     private let database: TreeDatabase
@@ -32,7 +32,7 @@ import Testing
     private func isStale(_ outcome: TreeOutcome) -> Bool { if case .stale = outcome { true } else { false } }
 
     @Test(arguments: [100, 1_000, 10_000])
-    func aHashIsWorkedOutOnceHoweverOftenItIsAskedFor(count: Int) throws {
+    func aHashIsComputedOnceForManyConditions(count: Int) throws {
         try database.write(TreeWrite(("big", children(count))))
         for _ in 0..<50 {
             #expect(isStale(database.begin(conditional("big", 1, ifHash: "wrong")).wait()))
@@ -44,10 +44,10 @@ import Testing
         #expect(isStale(database.begin(conditional("big", 2, ifHash: children(count).hash)).wait()))
     }
 
-    @Test func whatChangesMeanwhileMakesItStale() throws {
+    @Test func aConcurrentChangeMakesItStale() throws {
         let node = children(500)
         try database.write(TreeWrite(("big", node)))
-        // Both are queued before the hash is known: the one that comes second sees the first.
+        // Both are queued before the hash is known: the second one sees the first.
         let first = database.begin(conditional("big", node.setting(TreeKey("k1"), to: 7), ifHash: node.hash))
         let second = database.begin(conditional("big", node.setting(TreeKey("k2"), to: 7), ifHash: node.hash))
         let outcomes = [first.wait(), second.wait()]
@@ -55,7 +55,7 @@ import Testing
         #expect(outcomes.filter { isStale($0) }.count == 1)
     }
 
-    @Test func aBusyPlaceAndItsParentMakeProgress() throws {
+    @Test func aBusyLocationAndItsParentMakeProgress() throws {
         let node = children(300)
         try database.write(TreeWrite(("a/big", node)))
         let isDone = Atomic(false)
@@ -69,7 +69,7 @@ import Testing
         }
         thread?.detach()
         while !isDone.load(ordering: .acquiring), rounds < 100_000 {
-            // Each replaces what is above the place by the same.
+            // Each replaces the data above the location by the same data.
             try database.write(
                 TreeWrite(
                     ("a", Node(children: [(TreeKey("big"), node), (TreeKey("n"), Node(.integer(Int64(rounds))))]))))
@@ -79,7 +79,7 @@ import Testing
         #expect(outcome.commit != nil || isStale(outcome))
     }
 
-    /// Counters kept by conditional writes of several clients: none is lost.
+    /// Counters that several clients increment by conditional writes: no increment is lost.
     @Test func transactionsLoseNothing() throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed)
@@ -88,7 +88,7 @@ import Testing
             TreeWrite(("n", Node(children: [(TreeKey("filler"), filler), (TreeKey("count"), Node(.integer(0)))]))))
         var made: Int64 = 0
         for round in 0..<300 {
-            // Several begin on the state that they read, in any order.
+            // Several begin on the version that they read, in any order.
             let attempts = try (0..<(1 + random.below(5))).map { client in
                 let present = try database.read { try $0.node(at: "n") }
                 let count = present.child("count").value?.number ?? -1

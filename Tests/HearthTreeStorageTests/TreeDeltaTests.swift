@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthTreeStorage
 
-/// Another tree as what is different in it.
+/// Another tree as its differences from a tree.
 @Suite struct TreeDeltaTests {
     private typealias Records = [[UInt8]: [UInt8]]
 
@@ -21,9 +21,9 @@ import Testing
         return KeyRange(lower: key(&random), upper: key(&random))
     }
 
-    /// Both trees are changed at random; each is what a dictionary says, in every direction, and in the end the tree is the
-    /// other one.
-    @Test func bothTreesAreWhatDictionariesSay() throws {
+    /// Both trees are changed at random; each agrees with a dictionary, in every direction, and in the end the tree is
+    /// the other one.
+    @Test func bothTreesAgreeWithDictionaries() throws {
         let seed = SeededRandom.seed()
         var random = SeededRandom(seed)
         for round in 0..<60 * SeededRandom.effort {
@@ -120,7 +120,7 @@ import Testing
         let range = range(&random)
         let reverse = random.chance(50)
         let dropping = random.chance(50) ? min(2, range.lower.count) : 0
-        // What is left out has to be the same in all keys.
+        // The omitted part must be the same in all keys.
         let hasStart = range.upper.map { $0.starts(with: range.lower.prefix(dropping)) } ?? false
         let dropped = hasStart ? dropping : 0
         var wanted = model.keys.filter { range.contains($0) }.sorted { UTF8Order.compare($0, $1) < 0 }
@@ -156,7 +156,7 @@ import Testing
         #expect(index == wanted.count, note)
     }
 
-    /// What was deleted beside what is there costs those nothing who read it.
+    /// Deleted records do not increase the cost of reading the existing ones.
     @Test func aReadCostsTheSameHoweverMuchIsDifferent() throws {
         var costs: [[Int]] = []
         for count in [100, 1_000, 10_000] {
@@ -168,7 +168,8 @@ import Testing
                     try transaction.put(.entries, Self.numbered(number), [1])
                 }
                 for number in 1..<count - 1 {
-                    // Half of what is in the middle is gone one by one, the rest is gone or new between what stays.
+                    // Half of the records in the middle are deleted one by one, the rest are deleted or new between
+                    // existing ones.
                     if number < count / 2 || number % 2 == 0 { try shown.delete(.entries, Self.numbered(number)) }
                     if number > count / 2, number % 2 == 0 { try shown.put(.entries, Self.numbered(number) + [1], [2]) }
                 }
@@ -201,8 +202,8 @@ import Testing
         #expect(costs[2].allSatisfy { $0 <= 160 }, "\(costs)")
     }
 
-    /// What is deleted of the tree below a large part of the shadow costs what the tree has there.
-    @Test func whatIsKeptFromADeletionCostsWhatIsDeleted() throws {
+    /// The cost of a deletion in the tree below a large part of the shadow depends on the tree's records there.
+    @Test func aDeletionBelowAShadowCostsTheDeletedRecords() throws {
         var costs: [Int] = []
         for count in [100, 1_000, 10_000] {
             let store = FaultyStore()
@@ -228,7 +229,7 @@ import Testing
     private static func numbered(_ number: Int) -> [UInt8] { [1, 2, UInt8(number >> 8), UInt8(number & 0xFF), 9] }
 }
 
-/// A snapshot that counts what is read of it.
+/// A snapshot that counts its reads.
 private final class CountingSnapshot: Snapshot {
     private final class Cursor: KeyCursor {
         private let inner: any KeyCursor

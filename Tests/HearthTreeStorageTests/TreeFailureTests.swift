@@ -36,7 +36,7 @@ import Testing
         database.setObserver(counter)
     }
 
-    /// A condition that isn't judged yet makes its connection's jobs wait; the write of another fails beside them.
+    /// An undecided condition makes its connection's jobs wait; the write of another connection fails meanwhile.
     @Test(.timeLimit(.minutes(1)), arguments: 0..<40) func everyJobIsPerformedBesideWritesThatFail(operation: Int)
         throws
     {
@@ -66,11 +66,11 @@ import Testing
         store.fail(at: nil)
     }
 
-    /// Whoever waits for a job that waits for a write is answered also when the database is closed.
+    /// A job that waits for a write is also answered when the database is closed.
     @Test(.timeLimit(.minutes(1))) func heldJobsArePerformedAtTheEnd() throws {
         var options = TreeWriterOptions()
         options.compareBytesMax = 200
-        // Nothing is ever worked out beside the writer.
+        // No computation beside the writer ever ends.
         let database = try TreeDatabase(
             name: "end", store: FaultyStore(), clock: SystemClock(), options: options, TreeBackground { _, _, _ in })
         try database.write(TreeWrite(("big", Node(children: (0..<200).map { (TreeKey("k\($0)"), 1) }))))
@@ -94,8 +94,8 @@ import Testing
         #expect(refusal.wait()?.code == .unavailable)
     }
 
-    /// The disk is full when the rest of a large write is to be cleared away, and nobody writes afterwards.
-    @Test(.timeLimit(.minutes(1))) func theRestOfALargeWriteIsClearedAwayWithoutAnotherWrite() throws {
+    /// The disk is full when the rest of a large write must be deleted, and no write follows.
+    @Test(.timeLimit(.minutes(1))) func theRestOfALargeWriteIsDeletedWithoutAnotherWrite() throws {
         final class Watcher: TreeObserver {
             let store: FaultyStore
             init(_ store: FaultyStore) { self.store = store }
@@ -110,12 +110,12 @@ import Testing
         database.setObserver(Watcher(store))
         let children = Node(children: (0..<40).map { (TreeKey("k\($0)"), 1) })
         let promises = [database.begin(TreeWrite(("a", children))), database.begin(TreeWrite(("b", children)))]
-        // The second may come to a disk that is full still; it is answered.
+        // The disk may still be full for the second one; it is answered.
         for promise in promises { _ = promise.wait() }
         while !database.isSettled { sched_yield() }
     }
 
-    /// One connection may come under two accounts: with two tokens over one connection.
+    /// One connection may use two accounts: with two tokens over one connection.
     @Test func nothingTakenIsLostWhenItsConnectionIsHeldAlready() {
         var queue = TreeWriteQueue()
         let one = Requester(account: 1, connection: 1, isAdministrator: false)
@@ -128,8 +128,8 @@ import Testing
         #expect(tickets == [1, 2, 3])
     }
 
-    /// Between two large pieces of work it is the small ones' turn, and each connection's stay in their order.
-    @Test func whatIsPutBackComesFirstWhenItIsLittle() {
+    /// Between two large slices the small jobs run, and each connection's jobs keep their order.
+    @Test func smallJobsThatArePutBackComeFirst() {
         var queue = TreeWriteQueue()
         func entry(_ number: UInt64, of connection: UInt64, cost: Int) -> TreeWriteQueue.Entry {
             let requester = Requester(account: 1, connection: connection, isAdministrator: false)
@@ -179,7 +179,7 @@ import Testing
                 guard case .failed(let failure) = outcome else { continue }
                 #expect(failure == status || failure.code == .unavailable, "operation \(operation)")
             }
-            // Back to where it began; the entries must agree with the records, whatever has failed.
+            // Back to the initial value; the entries must agree with the records, whatever has failed.
             try database.write(
                 TreeWrite(
                     (
@@ -191,13 +191,13 @@ import Testing
         }
         #expect(operation > 40)
         let counts = counter.counts.withLock { $0 }
-        // What the store reports while a write is worked out may be the trouble of that write alone.
+        // An error of the store while a write is computed may be the error of that write alone.
         #expect(counts.discarded > (status.code == .unavailable ? 40 : 20))
         #expect(counts.published > operation)
         #expect(database.statistics.failedGroups == counts.discarded)
     }
 
-    @Test func whatIsBuiltGoesOnAfterAFailure() throws {
+    @Test func buildingContinuesAfterAFailure() throws {
         try database.write(
             TreeWrite(("m", Node(children: (0..<1200).map { (TreeKey($0), Node(.integer(Int64($0 % 7)))) }))))
         try database.define([])

@@ -8,19 +8,19 @@ import Testing
 
 @Suite struct TreeIndexTests {
     private static let definitions = [
-        TreeIndexDefinition(pattern: ["rooms", "$room"], index: .child("at")),
-        TreeIndexDefinition(pattern: ["rooms"], index: .child("name")),
+        TreeIndexDefinition(pattern: ["groups", "$group"], index: .child("at")),
+        TreeIndexDefinition(pattern: ["groups"], index: .child("name")),
         TreeIndexDefinition(pattern: ["$any"], index: .value),
     ]
 
-    /// Rooms with messages, more of them than a slice has.
-    private static func rooms(_ count: Int) -> Node {
+    /// Groups with messages, more of them than a slice has.
+    private static func groups(_ count: Int) -> Node {
         Node(
-            children: (0..<count).map { room in
+            children: (0..<count).map { group in
                 let messages = (0..<30).map { message in
-                    (TreeKey("m\(message)"), tree("{\"at\":\((room * 7 + message * 13) % 11),\"text\":\"t\"}"))
+                    (TreeKey("m\(message)"), tree("{\"at\":\((group * 7 + message * 13) % 11),\"body\":\"t\"}"))
                 }
-                return (TreeKey("room\(room)"), Node(children: messages + [("name", Node(.string("n\(room % 5)")))]))
+                return (TreeKey("group\(group)"), Node(children: messages + [("name", Node(.string("n\(group % 5)")))]))
             })
     }
 
@@ -28,7 +28,7 @@ import Testing
         try contents(store)
     }
 
-    /// What a database has that had the indexes from the beginning.
+    /// The entries of a database that had the indexes from the beginning.
     private func wanted(_ root: Node, _ definitions: [TreeIndexDefinition]) throws -> [[UInt8]: [UInt8]] {
         let store = MemoryStore()
         let database = try TreeDatabase(name: "other", store: store, clock: SystemClock())
@@ -50,7 +50,7 @@ import Testing
             model = model.setting(path, to: node)
             try database.write(TreeWrite((path, node)))
         }
-        try write("rooms", Self.rooms(60))
+        try write("groups", Self.groups(60))
         try write("other", tree("{\"x\":{\"y\":1},\"z\":2}"))
         try database.define(Self.definitions)
         var query = TreeQuery()
@@ -59,23 +59,23 @@ import Testing
         query.limit = 5
         var (before, number) = (0, 0)
         while database.isBuilding {
-            let room = TreePath("rooms/room\(number * 17 % 70)")
+            let group = TreePath("groups/group\(number * 17 % 70)")
             switch number % 4 {
-            case 0: try write(room + TreePath("m\(number % 40)"), tree("{\"at\":\(number % 9)}"))
-            case 1: try write(room + "m5/at", .empty)
-            case 2: try write(room, number % 8 == 2 ? .empty : 5)
-            default: try write(room + TreePath("new\(number)/at/deep"), "x")
+            case 0: try write(group + TreePath("m\(number % 40)"), tree("{\"at\":\(number % 9)}"))
+            case 1: try write(group + "m5/at", .empty)
+            case 2: try write(group, number % 8 == 2 ? .empty : 5)
+            default: try write(group + TreePath("new\(number)/at/deep"), "x")
             }
-            let window = try database.read { try $0.result(of: query, at: room) }
+            let window = try database.read { try $0.result(of: query, at: group) }
             if !window.isIndexed { before += 1 }
-            #expect(window.children.map(\.key) == query.orderedChildren(of: model.node(at: room)).map(\.key))
+            #expect(window.children.map(\.key) == query.orderedChildren(of: model.node(at: group)).map(\.key))
             number += 1
         }
         database.finishSettling()
         #expect(before > 0)
         #expect(try entries(store) == wanted(model, Self.definitions))
-        for room in 0..<70 {
-            let path = TreePath("rooms/room\(room)")
+        for group in 0..<70 {
+            let path = TreePath("groups/group\(group)")
             let window = try database.read { try $0.result(of: query, at: path) }
             #expect(window.isIndexed)
             #expect(window.children.map(\.node) == query.orderedChildren(of: model.node(at: path)).map(\.node))
@@ -83,18 +83,18 @@ import Testing
     }
 
     @Test(arguments: Engine.allCases)
-    func whatWasBegunGoesOnAfterTheNextStart(engine: Engine) throws {
+    func buildingContinuesAfterTheNextStart(engine: Engine) throws {
         let store = try LastingStore(engine)
         var database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
-        let rooms = Self.rooms(50)
-        try database.write(TreeWrite(("rooms", rooms)))
+        let groups = Self.groups(50)
+        try database.write(TreeWrite(("groups", groups)))
         try database.define(Self.definitions)
         #expect(database.isBuilding)
         database.close()
         database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
         database.finishBuilding()
         database.finishSettling()
-        let root = Node(children: [(TreeKey("rooms"), rooms)])
+        let root = Node(children: [(TreeKey("groups"), groups)])
         #expect(try entries(store) == wanted(root, Self.definitions))
 
         try database.define([Self.definitions[1]])
@@ -112,21 +112,21 @@ import Testing
         let store = try LastingStore(.memory)
         let database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
         defer { database.close() }
-        try database.write(TreeWrite(("rooms", Self.rooms(5))))
+        try database.write(TreeWrite(("groups", Self.groups(5))))
         try database.define(Self.definitions)
         database.finishBuilding()
         database.finishSettling()
         let before = try contents(store)
         let others = [
             TreeIndexDefinition(pattern: ["$other"], index: .value), Self.definitions[1],
-            TreeIndexDefinition(pattern: ["rooms", "$r"], index: .child("at")), Self.definitions[1],
-            TreeIndexDefinition(pattern: ["rooms"], index: .key), TreeIndexDefinition(pattern: [], index: .priority),
+            TreeIndexDefinition(pattern: ["groups", "$r"], index: .child("at")), Self.definitions[1],
+            TreeIndexDefinition(pattern: ["groups"], index: .key), TreeIndexDefinition(pattern: [], index: .priority),
         ]
         try database.define(others)
         #expect(!database.isBuilding)
         #expect(database.readyIndexes.count == 3)
         #expect(try contents(store) == before)
-        // One that comes again after it went is another.
+        // A definition that is added again after its deletion makes another index.
         try database.define([])
         try database.define(Self.definitions)
         database.finishBuilding()
@@ -135,7 +135,7 @@ import Testing
         #expect(try contents(store) != before)
     }
 
-    /// A list of all indexes is made anew a few times only while they are filled, however many there are.
+    /// A list of all indexes is made only a few times while they are filled, however many there are.
     @Test(arguments: [10, 100, 1000]) func manyEmptyIndexesMakeFewLists(count: Int) throws {
         let store = MemoryStore()
         let builder = TreeIndexBuilder(store: store)
@@ -154,7 +154,7 @@ import Testing
         let (built, lists) = try finish(try builder.change(TreeIndexes([]), to: definitions(0..<count)))
         #expect(lists <= 12)
         #expect(built.all.count == count)
-        // Others are wanted while some are complete that the list doesn't know to be.
+        // The definitions change while some indexes are complete but not yet changed in the list.
         var half = try builder.slice(of: try builder.change(built, to: definitions(count..<3 * count)))
         half = try builder.change(half, to: definitions(0..<count))
         let (again, more) = try finish(half)
@@ -170,8 +170,8 @@ import Testing
         #expect(stored == count)
     }
 
-    /// A write asks for the indexes above its location.
-    @Test func indexesOfALocationAreFoundWithoutALookAtOthers() throws {
+    /// A write reads the indexes above its location.
+    @Test func indexesOfALocationAreFoundWithoutExaminingOthers() throws {
         var steps: [Int] = []
         for count in [100, 1000, 10_000] {
             let all = (0..<count).map { number in
@@ -198,7 +198,7 @@ import Testing
         #expect(database.readyIndexes.isEmpty && !database.isBuilding)
     }
 
-    @Test func aPatternFitsOnlyItsPlaces() throws {
+    @Test func aPatternMatchesOnlyItsLocations() throws {
         let store = MemoryStore()
         let database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
         defer { database.close() }

@@ -23,7 +23,7 @@ import Testing
             {"ann":{"age":7,"name":"Ann",".priority":3},"bob":{"age":{"of":"stone"},"x":{".value":1,".priority":"p"}},"c":5}
             """)
         try database.write(
-            TreeWrite(("users", users), ("text", .init(.string(String(repeating: "x", count: 600))))))
+            TreeWrite(("users", users), ("string", .init(.string(String(repeating: "x", count: 600))))))
     }
 
     private func findings() throws -> [String] { try database.read { try TreeIntegrityCheck.run($0, max: 5) } }
@@ -44,14 +44,14 @@ import Testing
 
     @Test func recordsBelowALeaf() throws {
         let found = try damage { transaction throws(Status) in
-            try transaction.put(.entries, PathCode.place("text/below"), TreeRecord(1, priority: nil).bytes)
+            try transaction.put(.entries, PathCode.location("string/below"), TreeRecord(1, priority: nil).bytes)
         }
-        #expect(found == ["There is something below a leaf: /text/below."])
+        #expect(found == ["There is something below a leaf: /string/below."])
     }
 
     @Test func prioritiesOfNothing() throws {
         let found = try damage { transaction throws(Status) in
-            try transaction.put(.entries, PathCode.place("zzz"), TreeRecord(nil, priority: 1).bytes)
+            try transaction.put(.entries, PathCode.location("zzz"), TreeRecord(nil, priority: 1).bytes)
         }
         #expect(found.contains("A priority has no entry: /zzz."))
         #expect(found.contains("A node without children has a priority: /zzz."))
@@ -60,21 +60,21 @@ import Testing
     @Test func damagedRecords() throws {
         let found = try damage { transaction throws(Status) in
             try transaction.put(.entries, [1, 9, 9], TreeRecord(1, priority: nil).bytes)
-            try transaction.put(.entries, PathCode.place("users/c"), [0xFF])
+            try transaction.put(.entries, PathCode.location("users/c"), [0xFF])
         }
         #expect(found.filter { $0.hasPrefix("A record is damaged") }.count == 2)
     }
 
     @Test func missingStrings() throws {
         let found = try damage { transaction throws(Status) in
-            try transaction.delete(.documents, PathCode.place("text"))
+            try transaction.delete(.documents, PathCode.location("string"))
         }
-        #expect(found.first == "A long string is missing or has another length: /text.")
+        #expect(found.first == "A long string is missing or has another length: /string.")
     }
 
     @Test func strayStrings() throws {
         let found = try damage { transaction throws(Status) in
-            try transaction.put(.documents, PathCode.place("other"), [1])
+            try transaction.put(.documents, PathCode.location("other"), [1])
         }
         #expect(found == ["There are 2 long strings, there should be 1."])
     }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HearthTreeStorage
 
-/// Guards that take long are asked beside the writer.
+/// Guards that take long are evaluated beside the writer.
 @Suite struct TreeJudgementTests {
     private let options: TreeWriterOptions
     private let store = FaultyStore()
@@ -21,7 +21,7 @@ import Testing
         database = try TreeDatabase(name: "test", store: store, clock: SystemClock(), options: options)
     }
 
-    /// Allows what `isAllowed` says, and takes more steps than the writer has.
+    /// Decides by `isAllowed`, and takes more steps than the writer allows.
     private final class SlowGuard: TreeGuard {
         typealias Body = @Sendable (_ before: any TreeData, _ after: any TreeData, _ count: Int) throws -> Bool
         private let isAllowed: Body
@@ -64,10 +64,10 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: [1, 1000])
-    func othersWriteWhileItIsJudged(nodes: Int) throws {
+    func othersWriteWhileAGuardIsEvaluated(nodes: Int) throws {
         let database = database
         let slow = SlowGuard { before, after, _ in
-            // The judgement doesn't end before another's write is made.
+            // The evaluation doesn't end before another write is made.
             let other = Promise<TreeOutcome>()
             database.submit(TreeWrite(("small", 1)), for: .administrator(connection: 7)) { other.fulfil($0) }
             guard other.wait().commit != nil else { return false }
@@ -75,14 +75,14 @@ import Testing
         }
         #expect(outcome("big", large(nodes), slow).commit != nil)
         #expect(slow.count.load(ordering: .relaxed) == 1)
-        // What is large anyway isn't even tried on the writer's thread.
+        // A large write isn't even tried on the writer's thread.
         #expect(slow.countHere.load(ordering: .relaxed) == (nodes > 100 ? 0 : 1))
         #expect(options.counters.judgements.load(ordering: .relaxed) == 1)
         #expect(try database.read { try $0.node(at: "big") } == large(nodes))
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: [1, 1000])
-    func itIsJudgedAgainWhenWhatItLookedAtIsAnother(nodes: Int) throws {
+    func aGuardIsEvaluatedAgainWhenItsDataChanged(nodes: Int) throws {
         let database = database
         try database.write(TreeWrite(("open", true)))
         let slow = SlowGuard { before, _, number in
@@ -96,11 +96,11 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func itIsNotJudgedAgainWhenTheAnswersAreTheSame() throws {
+    func aGuardIsNotEvaluatedAgainWhenItsReadsAreTheSame() throws {
         let database = database
         try database.write(TreeWrite(("users", tree("{\"a\":{\"name\":1},\"b\":2}"))))
         let slow = SlowGuard { before, _, _ in
-            // Something is written at, above and below what it looks at, of which none says anything else.
+            // Writes at, above and below the location that the guard reads do not change the result of its reads.
             let isThere = try before.exists(at: "users") && before.hasChildren(at: "users/a")
             let isTwo = try before.value(at: "users/b") == .integer(2) && before.value(at: "users/c") == nil
             try database.write(TreeWrite(("users/a/name", 7)))
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func otherRulesJudgeItAgain() throws {
+    func changedRulesAreEvaluatedAgain() throws {
         let slow = Mutex<SlowGuard?>(nil)
         let treeGuard = SlowGuard { _, _, number in
             if number == 1 { slow.withLock { $0 }?.changeRules() }
@@ -123,9 +123,9 @@ import Testing
         #expect(treeGuard.count.load(ordering: .relaxed) == 2)
     }
 
-    /// What it looks at is never twice the same: it ends, and nobody is held up by it.
+    /// The data that it reads changes every time: it ends, and blocks no other write.
     @Test(.timeLimit(.minutes(1)))
-    func itIsGivenUpInTheEnd() throws {
+    func aWriteIsGivenUpInTheEnd() throws {
         let database = database
         let slow = SlowGuard { before, _, number in
             _ = try before.value(at: "counter")
@@ -140,9 +140,9 @@ import Testing
         #expect(slow.count.load(ordering: .relaxed) == Limits.treeAttemptsMax)
     }
 
-    /// Increments are worked out on the state that is judged.
+    /// Increments are computed on the version on which the guard is evaluated.
     @Test(.timeLimit(.minutes(1)))
-    func anIncrementIsJudgedAsItIsMade() throws {
+    func aGuardSeesTheIncrementThatIsMade() throws {
         let database = database
         try database.write(TreeWrite(("n", 1)))
         let slow = SlowGuard { _, after, number in
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func aGroupThatFailedDoesntKeepItFromBeingMade() throws {
+    func aFailedGroupDoesNotPreventTheWrite() throws {
         try database.write(TreeWrite(("a", 1)))
         let failing = database
         store.refuse(transactions: 1)
@@ -165,17 +165,17 @@ import Testing
         #expect(slow.count.load(ordering: .relaxed) == 1)
     }
 
-    @Test func moreThanItRemembersCountsAsAWhole() throws {
+    @Test func readsAboveTheLimitCountAsTheWholeTree() throws {
         try database.write(TreeWrite(("a", large(1000)), ("b", 1)))
-        let looks = TreeReads(countMax: 100)
+        let reads = TreeReads(countMax: 100)
         let view = try database.view()
         defer { view.close() }
-        let observed = ObservedTree(view: view, looks: looks)
+        let observed = ObservedTree(view: view, reads: reads)
         for number in 0..<1000 { _ = try observed.value(at: TreePath("a/k\(number)")) }
         _ = try observed.value(at: "b")
-        #expect(looks.count <= 100)
-        #expect(try !looks.areSame(in: view, changedAt: ["a/other"]))
-        #expect(try looks.areSame(in: view, changedAt: ["b", "c", "b/d"]))
-        #expect(try !looks.areSame(in: view, changedAt: [.root]))
+        #expect(reads.count <= 100)
+        #expect(try !reads.areSame(in: view, changedAt: ["a/other"]))
+        #expect(try reads.areSame(in: view, changedAt: ["b", "c", "b/d"]))
+        #expect(try !reads.areSame(in: view, changedAt: [.root]))
     }
 }

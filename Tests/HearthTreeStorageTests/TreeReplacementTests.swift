@@ -46,8 +46,8 @@ import Testing
         return try contents(store)
     }
 
-    /// Every operation of the store may fail, or be the last before the process ends: the tree is the one before or the one
-    /// after, and what is left behind is cleared away.
+    /// Every operation of the store may fail, or be the last before the process ends: the tree is the earlier or the
+    /// later one, and all staged records are deleted.
     @Test(arguments: [false, true], [false, true])
     func aFailureAnywhereLeavesOneOfTheTwoTrees(isCrash: Bool, isWide: Bool) throws {
         var options = TreeWriterOptions.sliced(nodes: 10, records: 7)
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// - Returns: whether the write was made, and how many operations of the store there were.
+    /// - Returns: whether the write was made, and the number of operations of the store.
     private func run(
         _ write: TreeWrite, _ before: Node, _ options: TreeWriterOptions, failingAt operation: Int?, isCrash: Bool,
         _ note: Comment
@@ -92,11 +92,11 @@ import Testing
         let isMade = outcome.commit != nil
         if operation == nil { database.finishSettling() }
         if let operation, !isCrash {
-            // It may hit what is done in the background.
+            // It may hit background work.
             while !database.isSettled, store.operations <= operation { sched_yield() }
         }
         let operations = store.operations
-        // Nothing more reaches the disk.
+        // No further operation reaches the disk.
         if isCrash { severed.sever() }
         store.fail(at: nil)
         if isCrash {
@@ -107,7 +107,7 @@ import Testing
         let expected = isMade ? before.applying(write.changes) : before
         #expect(try database.read { try $0.node(at: .root) } == expected, note)
         #expect(try database.read { try TreeIntegrityCheck.run($0, max: 9) } == [], note)
-        // What failed in the background goes on with the next write.
+        // Background work that failed continues with the next write.
         try database.write(TreeWrite(("touch", 1)))
         try database.write(TreeWrite(("touch", .empty)))
         database.finishSettling()
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    /// What is done in one transaction doesn't grow with the write.
+    /// The work of one transaction doesn't grow with the write.
     @Test(arguments: [1, 10, 100])
     func aLargeWriteIsMadeInPiecesOfOneSize(factor: Int) throws {
         let store = CountingStore()
@@ -153,7 +153,7 @@ import Testing
         #expect(total <= 20 * factor * 6 * 8 + 100)
     }
 
-    /// Nodes may be few and yet large: bytes count as well, of what is written and of what is replaced or removed.
+    /// Few nodes may be large: bytes count as well, of written, replaced and removed data.
     @Test(arguments: [10, 100])
     func fewNodesWithLongStringsAreWrittenAndRemovedInPieces(count: Int) throws {
         let store = CountingStore()
@@ -209,18 +209,18 @@ import Testing
 
     /// However much is written or removed, and at however many locations, one transaction does no more than a slice.
     @Test(arguments: [1, 100, 500], [false, true])
-    func noTransactionDoesMoreThanASlice(places: Int, isRemoval: Bool) throws {
+    func noTransactionDoesMoreThanASlice(locations: Int, isRemoval: Bool) throws {
         var options = TreeWriterOptions.sliced(nodes: 100, records: 50)
         options.groupCostMax = 50
         let store = FaultyStore()
         let database = try open(store, options)
         defer { database.close() }
-        let count = 10_000 / places
+        let count = 10_000 / locations
         var before: [TreeChange] = []
-        for place in 0..<places {
-            let path = TreePath("a/p\(place)")
+        for location in 0..<locations {
+            let path = TreePath("a/p\(location)")
             before.append(TreeChange(path: path, node: children(count, 1)))
-            try database.write(TreeWrite(changes: [before[place]], nowMilliseconds: testNow))
+            try database.write(TreeWrite(changes: [before[location]], nowMilliseconds: testNow))
         }
         database.finishSettling()
         store.changesMax.store(0, ordering: .relaxed)
@@ -228,7 +228,7 @@ import Testing
         try database.write(TreeWrite(changes: after, nowMilliseconds: testNow))
         database.finishSettling()
         #expect(try database.read { try $0.node(at: .root) } == Node.empty.applying(after))
-        // Of a slice each record is put and deleted; what a graft notes of itself comes to it.
+        // Each record of a slice is put and deleted; the graft's own records are added to it.
         #expect(store.changesMax.load(ordering: .relaxed) <= 2 * 50 + 10)
     }
 
@@ -251,7 +251,7 @@ import Testing
         #expect(order.withLock { $0 } == Array(0..<40))
     }
 
-    @Test func incrementsInALargeWriteAddToWhatIsThere() throws {
+    @Test func incrementsInALargeWriteAddToThePresentValue() throws {
         let database = try open(try LastingStore(.memory), .sliced(nodes: 10, records: 3))
         defer { database.close() }
         let node = Node(
@@ -262,7 +262,7 @@ import Testing
         #expect(try database.read { try $0.value(at: "n/k3") } == .integer(testNow))
     }
 
-    @Test func anOlderProgramRefusesATreeThatIsNotSettled() throws {
+    @Test func anOlderProgramRejectsATreeThatIsNotSettled() throws {
         let store = MemoryStore()
         let severed = SeveredStore(store)
         let database = try open(severed, .sliced(nodes: 10, records: 3))
@@ -271,7 +271,7 @@ import Testing
         database.close()
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
-        // What such a program reads at its start is taken for the record of an index.
+        // Such a program reads this at its start as the record of an index.
         let mark = try #require(try snapshot.get(.meta, TreeGraft.markKey))
         #expect(TreeIndex(id: 0, stored: mark) == nil)
         let again = try open(store, .sliced(nodes: 10, records: 3))
@@ -282,7 +282,7 @@ import Testing
     }
 }
 
-/// A way to a store that can be cut, as the end of a process cuts it; the store lives on.
+/// A store whose operations can be cut off, as at the end of a process; its data remains.
 final class SeveredStore: Store {
     private let inner: any Store
     private let isSevered = Atomic(false)
@@ -312,7 +312,7 @@ final class SeveredStore: Store {
     func close() {}
 }
 
-/// A store in memory that counts what its transactions change.
+/// A store in memory that counts the changes of its transactions.
 final class CountingStore: Store {
     private let inner = MemoryStore()
     private let counts = Mutex((all: 0, max: 0, bytesMax: 0, stringsMax: 0))
@@ -320,9 +320,9 @@ final class CountingStore: Store {
     var changes: Int { counts.withLock { $0.all } }
     /// Of one transaction.
     var changesMax: Int { counts.withLock { $0.max } }
-    /// Bytes that one transaction has put.
+    /// The bytes that one transaction has put.
     var bytesMax: Int { counts.withLock { $0.bytesMax } }
-    /// Long strings that were deleted by one call.
+    /// The number of long strings that were deleted by one call.
     var stringsMax: Int { counts.withLock { $0.stringsMax } }
 
     func forget() { counts.withLock { $0 = (0, 0, 0, 0) } }

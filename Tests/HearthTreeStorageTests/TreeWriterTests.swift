@@ -14,7 +14,7 @@ import Testing
 
     init() throws {
         var options = TreeWriterOptions()
-        // However long it takes on a machine that is busy.
+        // However long it takes on a busy machine.
         options.groupMilliseconds = 600_000
         database = try TreeDatabase(name: "test", store: store, clock: SystemClock(), options: options)
     }
@@ -24,7 +24,7 @@ import Testing
     /// Runs writes that share a group.
     private func group(_ writes: [TreeWrite]) -> [TreeOutcome] {
         store.hold()
-        // The first is taken alone and waits at the gate; the others gather behind it.
+        // The first is taken alone and waits at the gate; the others collect behind it.
         let first = database.begin(TreeWrite(changes: [], nowMilliseconds: testNow))
         store.waitForWriter()
         let rest = writes.map { database.begin($0) }
@@ -54,16 +54,16 @@ import Testing
         return database.begin(write).wait()
     }
 
-    @Test func aConditionAsksForTheHashOfWhatIsThere() throws {
+    @Test func aConditionComparesTheHashOfThePresentValue() throws {
         #expect(conditional("", reveals: true, isAllowed: true).commit != nil)
         guard case .stale = conditional("", reveals: true, isAllowed: true) else {
-            Issue.record("a written place is not empty")
+            Issue.record("a written location is not empty")
             return
         }
         #expect(conditional(Node(.integer(2)).hash, reveals: false, isAllowed: true).commit?.isNoChange == true)
     }
 
-    @Test func aConditionTellsNothingToWhomTheGuardRefuses() throws {
+    @Test func aConditionRevealsNothingWhenTheGuardDenies() throws {
         guard case .failed(let status) = conditional("x", reveals: false, isAllowed: false) else {
             Issue.record("the guard comes first")
             return
@@ -74,7 +74,7 @@ import Testing
             return
         }
         guard case .failed = conditional("", reveals: true, isAllowed: false) else {
-            Issue.record("the guard is asked as well")
+            Issue.record("the guard is evaluated as well")
             return
         }
         #expect(try root() == .empty)
@@ -94,7 +94,7 @@ import Testing
         #expect(try root() == after)
     }
 
-    @Test func whatIsRefusedLeavesNothingBehind() throws {
+    @Test func aFailedWriteLeavesNothingBehind() throws {
         try database.write(TreeWrite(("a", tree("{\"b\":1,\".priority\":5}"))))
         let before = try contents(store)
         var write = TreeWrite(("a/b", .empty), ("c", 1), ("d/.priority", 1))
@@ -164,7 +164,7 @@ import Testing
         #expect(database.statistics.queuedWrites == 0)
     }
 
-    @Test func whatIsPerformedBetweenWritesLeavesThemOneGroup() throws {
+    @Test func jobsBetweenWritesDoNotSplitTheirGroup() throws {
         store.hold()
         let first = database.begin(TreeWrite(("a", 1)))
         store.waitForWriter()
@@ -185,7 +185,7 @@ import Testing
         #expect(database.statistics.groups == 3)
     }
 
-    @Test func versionsGrowWhateverTheClockSays() throws {
+    @Test func versionsIncreaseWhateverTheClockDoes() throws {
         let clock = StoppedClock()
         let store = try LastingStore(.memory)
         var last: Int64 = 0
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeReadSaysWhy() throws {
+    @Test func unreadableDataReportsTheReason() throws {
         try database.write(TreeWrite(("a", 1)))
         store.setUnreadable(true)
         let seen = Promise<[Status.Code]>()
@@ -221,7 +221,7 @@ import Testing
 
     // MARK: Ends
 
-    @Test func whatWasSubmittedBeforeTheEndIsMadeAndWhatComesLaterIsRefused() throws {
+    @Test func writesBeforeTheEndAreMadeAndLaterOnesFail() throws {
         store.hold()
         let promises = (0..<10).map { database.begin(TreeWrite((TreePath("k\($0)"), 1))) }
         store.release()
@@ -235,7 +235,7 @@ import Testing
         #expect(!database.perform { _ in })
     }
 
-    @Test func aDatabaseThatIsLetGoAnswersAll() throws {
+    @Test func aReleasedDatabaseAnswersAll() throws {
         let store = FaultyStore()
         store.hold()
         var database: TreeDatabase? = try TreeDatabase(name: "test", store: store, clock: SystemClock())
@@ -267,7 +267,7 @@ import Testing
         if case .failed(let status) = database.begin(write).wait() { status } else { nil }
     }
 
-    @Test func whatCannotBeStoredIsRefused() throws {
+    @Test func invalidDataIsRejected() throws {
         let deepest = TreePath(keys: Array(repeating: "k", count: Limits.treeDepthMax))
         let bad: [TreeWrite] = [
             TreeWrite((TreePath(keys: ["a.b"]), 1)), TreeWrite((TreePath(keys: [""]), 1)),
@@ -302,13 +302,13 @@ import Testing
         try database.read { view in
             for (path, size) in [("a", 100 * (7 + 11 + 32)), ("b", 5 + 5000 + 32)] as [(TreePath, Int)] {
                 var assembler = NodeAssembler()
-                var walk = try SubtreeWalk(PathCode.place(path), in: view.snapshot, sizeBytesMax: size)
+                var walk = try SubtreeWalk(PathCode.location(path), in: view.snapshot, sizeBytesMax: size)
                 try walk.run(&assembler)
                 #expect(assembler.result == (try view.node(at: path)))
                 #expect(walk.sizeBytes <= size && walk.sizeBytes > size - 200)
                 let bound = walk.sizeBytes - 1
                 #expect(throws: Status.self) {
-                    var walk = try SubtreeWalk(PathCode.place(path), in: view.snapshot, sizeBytesMax: bound)
+                    var walk = try SubtreeWalk(PathCode.location(path), in: view.snapshot, sizeBytesMax: bound)
                     var assembler = NodeAssembler()
                     try walk.run(&assembler)
                 }
@@ -322,15 +322,15 @@ import Testing
 
     // MARK: Leaves
 
-    @Test func aLeafIsToldOfWithoutItsLargeString() throws {
+    @Test func aLeafIsVisitedWithoutItsLargeString() throws {
         let store = MemoryStore()
         let database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
         let size = Leaf.stringSizeBytesMax
         let (short, long) = (String(repeating: "a", count: size), String(repeating: "a", count: size + 1))
         try database.write(
             TreeWrite(("short", Node(.string(short))), ("long", Node(.string(long))), ("n", 7), ("inner/x", 1)))
-        // A leaf's large string lies elsewhere, and isn't looked for.
-        try store.write { transaction throws(Status) in try transaction.delete(.documents, PathCode.place("long")) }
+        // A leaf's large string is stored elsewhere, and isn't read.
+        try store.write { transaction throws(Status) in try transaction.delete(.documents, PathCode.location("long")) }
         let view = try database.view()
         defer { view.close() }
         #expect(try view.leaf(at: "short") == .value(.string(short)))

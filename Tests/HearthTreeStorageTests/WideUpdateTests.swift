@@ -45,8 +45,8 @@ import Glibc
         return try contents(store)
     }
 
-    /// Small and wide writes of several connections at once, above, below and beside each other, on every engine: the tree is
-    /// what the commits make of it in their order, and nothing else is stored.
+    /// Small and wide writes of several connections at once, above, below and beside each other, on every engine: the
+    /// tree is the result of the commits in their order, and nothing else is stored.
     @Test(arguments: Engine.allCases) func writesBesideAWideOneAreOnBothTrees(engine: Engine) throws {
         let seed = SeededRandom.seed()
         var trees = RandomTrees(seed)
@@ -101,7 +101,7 @@ import Glibc
             nowMilliseconds: testNow)
     }
 
-    /// Neither what is made, nor what is settled, nor what another write does meanwhile grows with the update.
+    /// Neither making, nor settling, nor another write meanwhile grows with the update.
     @Test(arguments: [1_000, 10_000]) func noTransactionDoesMoreThanASlice(count: Int) throws {
         var options = TreeWriterOptions.sliced(nodes: 100, records: 50)
         options.groupCostMax = 50
@@ -201,7 +201,7 @@ import Glibc
         }
     }
 
-    /// Who replaces what is above much of a wide write doesn't wait for it: the wide one is made anew.
+    /// A write that replaces a location above much of a wide write doesn't wait for it: the wide one is made again.
     @Test(.timeLimit(.minutes(1))) func aWriteAboveAWideOneComesBeforeIt() throws {
         var options = TreeWriterOptions.sliced(nodes: 500, records: 20)
         options.groupCostMax = 20
@@ -212,7 +212,7 @@ import Glibc
         let count = 10_000
         let wide = Promise<TreeOutcome>()
         database.submit(update(count) { _ in 1 }, for: attacker) { wide.fulfil($0) }
-        // What lies above is written as soon as the wide one is being made, and once more when it is made anew.
+        // The location above is written as soon as the wide write is being made, and once more when it is made again.
         var last: Int64 = 0
         for number in 0..<2 {
             while !database.isMakingWideUpdate { sched_yield() }
@@ -230,7 +230,7 @@ import Glibc
         #expect(try database.read { try TreeIntegrityCheck.run($0, max: 9) } == [])
     }
 
-    /// A wide write that others overtake again and again is given up, and leaves nothing behind.
+    /// A wide write that others overtake repeatedly fails, and leaves no records behind.
     @Test(.timeLimit(.minutes(1))) func aWideWriteIsGivenUpWhenTheDataChangesTooFast() throws {
         var options = TreeWriterOptions.sliced(nodes: 500, records: 20)
         options.groupCostMax = 20
@@ -303,7 +303,7 @@ import Glibc
         }
     }
 
-    @Test func incrementsOfAWideWriteAddToWhatIsThere() throws {
+    @Test func incrementsOfAWideWriteAddToThePresentValue() throws {
         let database = try open(try LastingStore(.memory), .sliced(nodes: 10, records: 3))
         defer { database.close() }
         let write = update(600) { Node(.deferred($0 % 3 == 0 ? .timestamp : .increment(1))) }
@@ -313,8 +313,8 @@ import Glibc
         #expect(try database.read { try $0.value(at: "wide/k3/v") } == .integer(testNow))
     }
 
-    /// A program that knows only grafts of ranges reads this as damage, and leaves the tree alone.
-    @Test func aProgramBeforeThisRefusesAShadowThatIsNotSettled() throws {
+    /// A program that supports only grafts of ranges reads this as damage, and does not change the tree.
+    @Test func anOlderProgramRejectsAShadowThatIsNotSettled() throws {
         let store = MemoryStore()
         let severed = SeveredStore(store)
         let database = try open(severed, .sliced(nodes: 10, records: 3))
@@ -325,7 +325,7 @@ import Glibc
         defer { snapshot.close() }
         let mark = try #require(try snapshot.get(.meta, TreeGraft.markKey))
         #expect(TreeIndex(id: 0, stored: mark) == nil)
-        // Behind the ID comes a range, of five bytes at least.
+        // Behind the ID there is a range, of five bytes at least.
         #expect(try snapshot.get(.meta, TreeGraft.rangesKey)?.count == 5)
         let again = try open(store, .sliced(nodes: 10, records: 3))
         defer { again.close() }

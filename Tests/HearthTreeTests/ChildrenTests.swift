@@ -4,7 +4,7 @@ import Testing
 @testable import HearthTree
 
 @Suite struct ChildrenTests {
-    /// A node that grows and shrinks is at each step what a dictionary says it is.
+    /// A node that grows and shrinks agrees with a dictionary at each step.
     @Test func childrenAreThoseOfADictionary() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
@@ -24,29 +24,29 @@ import Testing
             }
             for (key, _) in model { node = node.setting(key, to: .empty) }
             #expect(node.isEmpty)
-            // What was there before has not changed.
+            // The earlier value is unchanged.
             for (node, model) in earlier { try expect(node, model, "seed \(seed), \(span)") }
         }
     }
 
-    private func expect(_ node: Node, _ model: [TreeKey: Int], _ say: String) throws {
+    private func expect(_ node: Node, _ model: [TreeKey: Int], _ note: String) throws {
         let keys = model.keys.sorted()
         let children = node.children
-        try #require(children.map(\.key) == keys, "\(say)")
+        try #require(children.map(\.key) == keys, "\(note)")
         #expect(children.count == keys.count)
-        #expect(children.map(\.node) == keys.map { Node(.integer(Int64(model[$0]!))) }, "\(say)")
+        #expect(children.map(\.node) == keys.map { Node(.integer(Int64(model[$0]!))) }, "\(note)")
         for (position, key) in keys.enumerated() {
-            #expect(children[position].key == key, "\(say)")
-            #expect(children.place(of: key) == position, "\(say)")
+            #expect(children[position].key == key, "\(note)")
+            #expect(children.place(of: key) == position, "\(note)")
             #expect(
                 children.place(of: TreeKey(key.string + "x"))
                     == (keys.firstIndex { $0 > TreeKey(key.string + "x") } ?? keys.count))
         }
-        #expect(children == Node(children: keys.shuffled().map { ($0, node.child($0)) }).children, "\(say)")
+        #expect(children == Node(children: keys.shuffled().map { ($0, node.child($0)) }).children, "\(note)")
     }
 
-    /// Texts of any order and length become what their members are, whether they are put together on the way or not.
-    @Test func textsBecomeWhatTheirMembersAre() throws {
+    /// JSON of any order and length is read correctly, whether it is put into chunks during the read or not.
+    @Test func jsonIsReadIntoItsMembers() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
         for count in [0, 1, 95, 96, 97, 128, 129, 192, 500] {
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func aLargeNodeIsTakenApart() throws {
+    @Test func aLargeNodeIsReduced() throws {
         let all = (0..<1000).map { (TreeKey($0), Node(.integer(Int64($0)))) }
         let node = Node(children: all.shuffled())
         #expect(node.children.map(\.key) == all.map(\.0))
@@ -87,8 +87,8 @@ import Testing
         }
     }
 
-    /// The hash that is kept is that of the content, whatever happens around it.
-    @Test func keptHashesAreThoseOfTheContent() {
+    /// The stored hash is that of the content, whatever changes around it.
+    @Test func cachedHashesAreThoseOfTheContent() {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
         var node = Node.empty
@@ -102,17 +102,17 @@ import Testing
             #expect(node.hash == node.hash)
         }
         let list = Node(children: (0..<20).map { (TreeKey($0), Node(true)) })
-        #expect(list.children.storage?.keptHash == nil)
+        #expect(list.children.storage?.cachedHash == nil)
         node = node.setting(TreeKey("list"), to: list)
         #expect(node.hash == node.copied.hash)
-        #expect(list.children.storage?.keptHash != nil)
+        #expect(list.children.storage?.cachedHash != nil)
         #expect(list.with(priority: 1).hash == list.copied.with(priority: 1).hash)
         #expect(list.with(priority: 1).hash != list.hash)
     }
 }
 
 extension Node {
-    /// The same that shares nothing.
+    /// An equal node that shares nothing.
     fileprivate var copied: Node {
         if let value { return Node(value, priority: priority) }
         return Node(children: children.map { ($0.key, $0.node.copied) }, priority: priority)

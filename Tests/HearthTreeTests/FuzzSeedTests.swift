@@ -3,11 +3,12 @@ import Glibc
 import HearthTree
 import Testing
 
-/// Feeds every kept seed of the targets for trees (Tests/Fuzz) to both entry points: what the fuzzer once found stays found.
+/// Passes every stored seed of the targets for trees (Tests/Fuzz) to both entry points: errors that the fuzzer has
+/// found stay fixed.
 @Suite struct FuzzSeedTests {
     @Test(arguments: ["tree", "treequery"]) func everySeedIsAnsweredOrRefused(_ target: String) {
         let seeds = Self.seeds(of: target)
-        // A wrong folder would make this test pass without a look at anything.
+        // With a wrong folder this test would pass without reading anything.
         #expect(seeds.count >= 5)
         for seed in seeds {
             #expect(!seed.isEmpty)

@@ -5,7 +5,7 @@ import Testing
 @testable import HearthTree
 
 @Suite struct NodeHashTests {
-    /// Source: rtdb-protocol §5.1.
+    /// Source: the public SDKs.
     @Test(arguments: [
         ("true", "E5z61QM0lN/U2WsOnusszCTkR8M="),
         ("500", "Ajg9bohDwTVmqR14o1bVJnneryM="),
@@ -37,12 +37,12 @@ import Testing
         #expect(try tree(data).hash == hash)
     }
 
-    /// Told bit by bit, in the order of keys, a node has the same hash; also a long one, which is digested in parts.
-    @Test func aNodeThatIsToldOfHasItsHash() throws {
-        func tell(_ node: Node, _ key: TreeKey?, to builder: inout NodeHashBuilder) {
+    /// Received in events, in the order of keys, a node has the same hash; also a long one, which is digested in parts.
+    @Test func aNodeReceivedAsEventsHasItsHash() throws {
+        func send(_ node: Node, _ key: TreeKey?, to builder: inout NodeHashBuilder) {
             if let value = node.value { return builder.leaf(key, value, priority: node.priority) }
             builder.open(key, priority: node.priority)
-            for (key, child) in node.children { tell(child, key, to: &builder) }
+            for (key, child) in node.children { send(child, key, to: &builder) }
             builder.close()
         }
         var wide: [(TreeKey, Node)] = []
@@ -58,10 +58,10 @@ import Testing
         let node = Node(children: children, priority: .double(1.5))
         var builder = NodeHashBuilder()
         #expect(builder.hash == "")
-        tell(node, nil, to: &builder)
+        send(node, nil, to: &builder)
         #expect(builder.hash == node.hash)
         var leaf = NodeHashBuilder()
-        tell(Node(.string("x"), priority: .string("p")), nil, to: &leaf)
+        send(Node(.string("x"), priority: .string("p")), nil, to: &leaf)
         #expect(leaf.hash == "Ee+tTXV5cvjTnBMuKXMyU8fA5VY=")
     }
 
@@ -73,8 +73,8 @@ import Testing
             var shuffled = Node.empty
             for (key, child) in node.children.shuffled(using: &chance) { shuffled = shuffled.setting(key, to: child) }
             if !node.isLeaf { #expect(shuffled.with(priority: node.priority).hash == node.hash, "seed \(seed)") }
-            let place = chance.path(3)
-            let changed = node.setting(place, to: chance.node(depth: 1))
+            let location = chance.path(3)
+            let changed = node.setting(location, to: chance.node(depth: 1))
             // Hashes are of doubles, of which integers beyond 2^53 share one.
             func asDoubles(_ node: Node) -> String {
                 string(of: node).split(separator: "9007199254740993", omittingEmptySubsequences: false)
@@ -95,7 +95,7 @@ import Testing
         let hashes: [String]
     }
 
-    /// Source: rtdb-protocol §5.2.
+    /// Source: the public SDKs for Apple and Android.
     static let samples = [
         Sample(
             data: "{\"a\":1,\"b\":\"x\\\"y\",\"c\":{\"d\":true}}", length: .max, paths: ["c/d"],
@@ -158,7 +158,7 @@ import Testing
         #expect(throws: TreeDataError.self) { try CompoundHash(wire: wire) }
     }
 
-    /// Whatever a client holds: the ranges that it is sent make it the server's data.
+    /// Whatever data a client has: applying the received ranges results in the server's data.
     @Test func rangesLeadFromTheClientsDataToTheServers() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
@@ -184,7 +184,7 @@ import Testing
     @Test("A node of many children costs the ranges that are named of it, not their product")
     func manyRanges() throws {
         let node = Node(children: (0..<20_000).map { (TreeKey("key\($0)"), Node(.integer($0))) })
-        /// Seconds of the processor for this thread.
+        /// The CPU time of this thread in seconds.
         func seconds(_ length: Int) throws -> (ranges: Int, seconds: Double) {
             func now() -> Double {
                 var time = timespec()
@@ -192,13 +192,13 @@ import Testing
                 return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
             }
             let known = CompoundHash(of: node, splittingOver: length)
-            // Every second range is another than the server's.
+            // Every second range differs from the server's.
             let hashes = known.hashes.enumerated().map { $0 % 2 == 0 ? .string("x") : JSONValue.string($1) }
-            let told = try CompoundHash(wire: [
+            let received = try CompoundHash(wire: [
                 "ps": .array(known.paths.map { .string($0.description) }), "hs": .array(hashes),
             ])
             let start = now()
-            return (told.differences(from: node).count, now() - start)
+            return (received.differences(from: node).count, now() - start)
         }
         let few = try seconds(20_000)
         let many = try seconds(100)

@@ -3,7 +3,7 @@ import HearthTree
 import Testing
 
 @Suite struct TreeJSONTests {
-    /// The table of rtdb-protocol §1.4.
+    /// JSON and its plain form.
     @Test(arguments: [
         ("{\"0\":1,\"1\":2,\"2\":3}", "[1,2,3]"),
         ("{\"0\":1,\"2\":3}", "[1,null,3]"),
@@ -42,7 +42,7 @@ import Testing
         ("{\"a\":{\"b\":1},\".priority\":{\".sv\":\"timestamp\"}}", nil),
         (" \t\r\n[ 1 , { \"a\" : true } ] ", "{\"0\":1,\"1\":{\"a\":true}}"),
     ])
-    func theExportFormSaysAll(_ data: String, _ export: String?) throws {
+    func theExportFormIsComplete(_ data: String, _ export: String?) throws {
         #expect(string(of: try tree(data)) == export ?? data)
     }
 
@@ -55,7 +55,7 @@ import Testing
         ("9007199254740991.0", "9007199254740991"), ("9007199254740992.0", "9007199254740992.0"), ("1e-400", "0"),
         ("5e-324", "5e-324"), ("1.7976931348623157e308", "1.7976931348623157e+308"), ("123456789012345678901234", nil),
     ])
-    func numbersKeepWhatTheyMean(_ data: String, _ printed: String?) throws {
+    func numbersKeepTheirValues(_ data: String, _ printed: String?) throws {
         let node = try tree(data)
         if let printed { #expect(string(of: node) == printed) }
         #expect(try tree(string(of: node)).value?.number == node.value?.number)
@@ -73,7 +73,7 @@ import Testing
         ("\"\\u00e4\\u20AC\\ud83d\\uDE00\"", "\u{e4}\u{20ac}\u{1F600}"),
         ("\"\\u0000\"", "\0"), ("\"\"", ""), ("\"\u{7f}\u{2028}\"", "\u{7f}\u{2028}"),
     ])
-    func stringsAreKeptAsTheyAre(_ data: String, _ value: String) throws {
+    func stringsAreUnchanged(_ data: String, _ value: String) throws {
         let node = try tree(data)
         #expect(node.value == .string(value))
         #expect(try tree(string(of: node)) == node)
@@ -88,12 +88,12 @@ import Testing
         "\"\\ud800\"",
         "\"\\udc00\"", "\"\\ud800\\u0041\"", "\"\\ud800x\"", "\"\n\"", "\"\u{1}\"", "1//", "{}{}", "[1]]", "\u{FEFF}1",
     ])
-    func whatIsNoJSONIsRefused(_ data: String) {
+    func invalidJSONIsRejected(_ data: String) {
         let error = #expect(throws: TreeDataError.self) { try tree(data) }
         #expect(error?.message == "Invalid data; couldn't parse JSON object, array, or value.")
         #expect(throws: TreeDataError.self) { try json(data) }
         if data.contains("1e400") { return }
-        // The step over values refuses the same, but doesn't work out numbers.
+        // Skipping values rejects the same input, but doesn't compute numbers.
         #expect(throws: TreeDataError.self) { try TreeJSON.members(Array("{\"x\":\(data)}".utf8)) }
     }
 
@@ -113,11 +113,11 @@ import Testing
         ("{\"a\\u007f\":1}", "1:2"), ("{\"\\u001f\":1}", "1:2"), ("{\"\u{1F600}\u{e4}\":{\".\":1}}", "1:8"),
         ("{\".values\":1}", "1:2"), ("{\"$\":null}", "1:2"),
     ])
-    func aBadKeyIsNamedByItsPlace(_ data: String, _ place: String) {
+    func anInvalidKeyIsReportedByItsPosition(_ data: String, _ position: String) {
         let error = #expect(throws: TreeDataError.self) { try tree(data) }
         #expect(
             error?.message
-                == "Invalid data; couldn't parse key beginning at \(place). Key value can't be empty or contain $ # [ ] / or ."
+                == "Invalid data; couldn't parse key beginning at \(position). Key value can't be empty or contain $ # [ ] / or ."
         )
     }
 
@@ -209,7 +209,7 @@ import Testing
         #expect(string(of: .empty, .plain, pretty: true) == "null")
     }
 
-    @Test func whatIsWrittenReadsAsTheSame() throws {
+    @Test func writtenJSONReadsAsTheSame() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
         for _ in 0..<1500 {

@@ -2,7 +2,7 @@ import HearthTree
 import Testing
 
 @Suite struct TreeKeyTests {
-    @Test func keysStandInTheDatabasesOrder() {
+    @Test func keysAreInTheDatabasesOrder() {
         let keys: [TreeKey] = [
             "-2147483648", "-1", "-01", "0", "-0", "00", "1", "01", "9", "10", "2147483647", "", "-", "-2147483649",
             "2147483648", "a", "a\u{308}", "b", "\u{e4}", "\u{1F600}", "\u{E000}", "\u{FFFD}",
@@ -42,7 +42,7 @@ import Testing
         for (key, index) in cases { #expect(key.arrayIndex == index, "\(key)") }
     }
 
-    /// Source: rtdb-protocol §10.1.
+    /// Source: the public SDKs for Apple.
     @Test func neighboursAreThoseOfTheSDKsForApple() {
         let longest = String(repeating: "k", count: 767)
         let successors: [(TreeKey, TreeQuery.BoundKey)] = [
@@ -70,7 +70,7 @@ import Testing
         for (key, neighbour) in predecessors { #expect(key.predecessor == neighbour, "\(key)") }
     }
 
-    @Test func neighboursStandBeside() {
+    @Test func neighboursAreAdjacent() {
         let keys: [TreeKey] = ["-5", "0", "7", "a", "b", "a ", "\u{e4}", "\u{1F600}", "\u{E000}", "\u{FFFD}", "!"]
         for key in keys {
             if case .key(let next) = key.successor { #expect(key < next) } else { Issue.record("\(key)") }
@@ -109,8 +109,8 @@ import Testing
 }
 
 @Suite struct PushIDTests {
-    /// Source: rtdb-protocol §3.
-    @Test func theTimeStandsInFront() {
+    /// Source: the public SDKs.
+    @Test func theTimeIsTheFirstPart() {
         var generator = PushID.Generator()
         #expect(generator.next(nowMilliseconds: 1).string.hasPrefix("-------0"))
         #expect(generator.next(nowMilliseconds: 1_700_000_000_000).string.hasPrefix("-NjEtLV-"))

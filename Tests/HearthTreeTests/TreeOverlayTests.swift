@@ -2,7 +2,7 @@ import HearthModel
 import HearthTree
 import Testing
 
-/// A tree that only answers by the ways of the protocol, and notes when all of a place is read.
+/// A tree that only answers by the protocol's functions, and records when a whole subtree is read.
 private final class CountingTree: TreeData {
     let root: Node
     var nodesRead = 0
@@ -37,7 +37,7 @@ private final class CountingTree: TreeData {
         return string(of: result)
     }
 
-    @Test func writesBelowALeafTakeItsPlace() throws {
+    @Test func writesBelowALeafReplaceIt() throws {
         #expect(
             try after("{\"a\":{\".value\":5,\".priority\":1}}", [("a/b/c", "2")])
                 == "{\"a\":{\"b\":{\"c\":2},\".priority\":1}}")
@@ -47,12 +47,12 @@ private final class CountingTree: TreeData {
         #expect(try after("7", [("", "{\"x\":1}")]) == "{\"x\":1}")
     }
 
-    @Test func aParentGoesWithItsLastChild() throws {
+    @Test func aParentIsDeletedWithItsLastChild() throws {
         let data = "{\"a\":{\"b\":1,\"c\":2,\".priority\":\"p\"},\".priority\":3}"
         #expect(try after(data, [("a/b", "null")]) == "{\"a\":{\"c\":2,\".priority\":\"p\"},\".priority\":3}")
         #expect(try after(data, [("a/b", "null"), ("a/c", "{}")]) == "null")
         #expect(try after(data, [("a", "null"), ("x", "1")]) == "{\"x\":1,\".priority\":3}")
-        // At once: the node is never without children, whatever the order.
+        // At once: the node always has a child, whatever the order.
         #expect(
             try after(data, [("a/b", "null"), ("a/c", "null"), ("a/d", "1")])
                 == "{\"a\":{\"d\":1,\".priority\":\"p\"},\".priority\":3}")
@@ -77,7 +77,7 @@ private final class CountingTree: TreeData {
         #expect(try after("null", [("a", "1"), ("a/.priority", "2")]) == "{\"a\":{\".value\":1,\".priority\":2}}")
     }
 
-    /// Every way to read shows what the changed node shows.
+    /// Every function shows the data of the changed node.
     @Test func anOverlayIsTheChangedTree() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
@@ -86,31 +86,31 @@ private final class CountingTree: TreeData {
             let changes = (0...chance.below(4)).map { _ in chance.change(depth: 3) }
             let changed = base.applying(changes)
             let overlay = TreeOverlay(base: CountingTree(base), changes: changes)
-            let say = "seed \(seed): \(string(of: base)) with \(changes.map { "\($0.path)=\(string(of: $0.node))" })"
-            var places = Set((0..<10).map { _ in chance.path(4) })
+            let note = "seed \(seed): \(string(of: base)) with \(changes.map { "\($0.path)=\(string(of: $0.node))" })"
+            var locations = Set((0..<10).map { _ in chance.path(4) })
             for change in changes {
                 for depth in 0...change.path.count {
-                    places.insert(TreePath(keys: Array(change.path.keys.prefix(depth))))
+                    locations.insert(TreePath(keys: Array(change.path.keys.prefix(depth))))
                 }
             }
-            for path in places where !path.keys.contains(.priority) {
-                try #require(try overlay.node(at: path) == changed.node(at: path), "\(say) at \(path)")
-                try #require(try overlay.value(at: path) == changed.value(at: path), "\(say) at \(path)")
-                try #require(try overlay.leaf(at: path) == changed.leaf(at: path), "\(say) at \(path)")
-                try #require(try overlay.priority(at: path) == changed.priority(at: path), "\(say) at \(path)")
-                try #require(try overlay.exists(at: path) == changed.exists(at: path), "\(say) at \(path)")
-                try #require(try overlay.hasChildren(at: path) == changed.hasChildren(at: path), "\(say) at \(path)")
+            for path in locations where !path.keys.contains(.priority) {
+                try #require(try overlay.node(at: path) == changed.node(at: path), "\(note) at \(path)")
+                try #require(try overlay.value(at: path) == changed.value(at: path), "\(note) at \(path)")
+                try #require(try overlay.leaf(at: path) == changed.leaf(at: path), "\(note) at \(path)")
+                try #require(try overlay.priority(at: path) == changed.priority(at: path), "\(note) at \(path)")
+                try #require(try overlay.exists(at: path) == changed.exists(at: path), "\(note) at \(path)")
+                try #require(try overlay.hasChildren(at: path) == changed.hasChildren(at: path), "\(note) at \(path)")
                 let key = chance.isOne(in: 2) ? chance.key() : nil
                 let limit = 1 + chance.below(5)
                 try #require(
                     try overlay.keys(at: path, after: key, limit: limit)
                         == changed.keys(at: path, after: key, limit: limit),
-                    "\(say) at \(path) after \(key as Any)")
+                    "\(note) at \(path) after \(key as Any)")
             }
         }
     }
 
-    /// Changes that don't meet have one meaning: that of a node set after another, as long as none takes away.
+    /// Non-overlapping changes have the same result as nodes that are set one after another, as long as none removes.
     @Test func changesOneAfterAnotherAreTheSame() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
@@ -127,7 +127,7 @@ private final class CountingTree: TreeData {
         }
     }
 
-    @Test func lookingAtAPlaceDoesNotReadItsTree() throws {
+    @Test func readingALocationDoesNotReadItsTree() throws {
         let users = (0..<1000).map { (TreeKey("u\($0)"), Node(children: [(TreeKey("name"), Node("n"))])) }
         let base = CountingTree(Node(children: [(TreeKey("users"), Node(children: users, priority: 7))]))
         let changes = (0..<10).map { TreeChange(path: TreePath("users/u\($0)"), node: .empty) }
@@ -197,9 +197,9 @@ private final class CountingTree: TreeData {
         ("{\"\":1}", "1:2"), ("{\"/\":1}", "1:2"), ("{\"a\":1,\n\"b/$c\":1}", "2:1"), ("{\".value\":1}", "1:2"),
         ("{\".priority/a\":1}", "1:2"), ("{\"a/.sv\":1}", "1:2"), ("{\"a\":{\"b/c\":1}}", "1:7"),
     ])
-    func badNamesAreRefusedByTheirPlace(_ data: String, _ place: String) {
+    func invalidNamesAreReportedByTheirPosition(_ data: String, _ position: String) {
         let error = #expect(throws: TreeDataError.self) { try merge(data) }
-        #expect(error?.message.hasPrefix("Invalid data; couldn't parse key beginning at \(place). Key") == true)
+        #expect(error?.message.hasPrefix("Invalid data; couldn't parse key beginning at \(position). Key") == true)
     }
 
     @Test func depthIsCountedFromTheRoot() throws {
@@ -229,7 +229,7 @@ extension String {
 }
 
 @Suite struct ServerValueTests {
-    @Test func deferredValuesAreWorkedOutWhereTheyStand() throws {
+    @Test func deferredValuesAreComputedInTheirLocation() throws {
         let old = try tree(
             "{\"c\":{\"n\":{\".value\":5,\".priority\":2},\"d\":1.5,\"s\":\"x\",\"m\":9223372036854775807,\"o\":{\"a\":1}}}"
         )
@@ -270,7 +270,7 @@ extension String {
         for (value, old, result) in cases { #expect(value.resolved(nowMilliseconds: 99, old: old) == result) }
     }
 
-    @Test func aPrioritysChangeIsWorkedOutToo() throws {
+    @Test func aPrioritysChangeIsComputedToo() throws {
         let old = try tree("{\"a\":{\".value\":1,\".priority\":4}}")
         let change = TreeChange(path: "a/.priority", node: Node(.deferred(.increment(1))))
         #expect(try change.resolved(nowMilliseconds: 0, old: old).node.value == .integer(5))

@@ -2,11 +2,11 @@ import HearthModel
 import HearthTree
 import Testing
 
-/// What a query has to answer, worked out the long way: every child looked at, orders said by arrays of numbers.
+/// The expected answer of a query, computed in a simple way: every child is visited, and orders are arrays of numbers.
 private enum QueryModel {
     static func window(_ query: TreeQuery, _ node: Node) -> [TreeKey] {
-        var children = node.children.map { (key: $0.key, place: place($0.key, $0.node, query.index)) }
-        children.sort { isBefore($0.place, $1.place) }
+        var children = node.children.map { (key: $0.key, position: position($0.key, $0.node, query.index)) }
+        children.sort { isBefore($0.position, $1.position) }
         children.removeAll { child in
             if let start = query.start, !isBehind(child, start, query, -1) { return true }
             if let end = query.end, !isBehind(child, end, query, 1) { return true }
@@ -19,7 +19,7 @@ private enum QueryModel {
     }
 
     private static func isBehind(
-        _ child: (key: TreeKey, place: [[Double]]), _ bound: TreeQuery.Bound, _ query: TreeQuery, _ side: Int
+        _ child: (key: TreeKey, position: [[Double]]), _ bound: TreeQuery.Bound, _ query: TreeQuery, _ side: Int
     ) -> Bool {
         var edge = [query.index == .key ? [] : rank(bound.value)]
         switch bound.key {
@@ -27,8 +27,8 @@ private enum QueryModel {
         case .max: edge.append([9])
         case .key(let key): edge.append(rank(key))
         }
-        if edge == child.place { return bound.isInclusive }
-        return side < 0 ? isBefore(edge, child.place) : isBefore(child.place, edge)
+        if edge == child.position { return bound.isInclusive }
+        return side < 0 ? isBefore(edge, child.position) : isBefore(child.position, edge)
     }
 
     private static func isBefore(_ lhs: [[Double]], _ rhs: [[Double]]) -> Bool {
@@ -36,7 +36,7 @@ private enum QueryModel {
         return false
     }
 
-    private static func place(_ key: TreeKey, _ node: Node, _ index: TreeQuery.Index) -> [[Double]] {
+    private static func position(_ key: TreeKey, _ node: Node, _ index: TreeQuery.Index) -> [[Double]] {
         switch index {
         case .key: [[], rank(key)]
         case .priority: [rank(node.priority), rank(key)]
@@ -100,26 +100,26 @@ extension Chance {
             let query = chance.query()
             let window = QueryModel.window(query, node)
             found += window.count
-            let say = "seed \(seed): \(query) of \(string(of: node))"
-            try #require(query.orderedChildren(of: node).map(\.key) == window, "\(say)")
+            let note = "seed \(seed): \(query) of \(string(of: node))"
+            try #require(query.orderedChildren(of: node).map(\.key) == window, "\(note)")
             if !query.isUnfiltered {
-                #expect(query.result(of: node).children.map(\.key) == window.sorted(), "\(say)")
+                #expect(query.result(of: node).children.map(\.key) == window.sorted(), "\(note)")
                 #expect(query.result(of: node).priority == nil)
                 var unlimited = query
                 unlimited.limit = nil
                 let inside = QueryModel.window(unlimited, node)
                 for (key, child) in node.children {
-                    #expect(query.contains(key, child) == inside.contains(key), "\(say) has \(key)")
+                    #expect(query.contains(key, child) == inside.contains(key), "\(note) has \(key)")
                 }
             }
-            #expect(try TreeQuery(wire: query.wire) == query, "\(say) as \(string(of: query.wire))")
+            #expect(try TreeQuery(wire: query.wire) == query, "\(note) as \(string(of: query.wire))")
             let wire = string(of: query.wire)
-            #expect(string(of: try TreeQuery(wire: json(wire)).wire) == wire, "\(say)")
+            #expect(string(of: try TreeQuery(wire: json(wire)).wire) == wire, "\(note)")
         }
         #expect(found > 500)
     }
 
-    @Test func valuesStandInTheirOrder() throws {
+    @Test func valuesAreInTheirOrder() throws {
         let node = try tree(
             "{\"k\":{\"x\":1},\"j\":\"b\",\"i\":\"a\",\"h\":2,\"g\":1,\"f\":true,\"e\":false,\"d\":{\"x\":2},\"c\":1.0}"
         )
@@ -130,7 +130,7 @@ extension Chance {
         #expect(query.orderedChildren(of: node).map(\.key) == ["c", "e", "f", "g", "h", "i", "j", "k", "d"])
     }
 
-    @Test func noLeafAndNoPlaceHasAResult() throws {
+    @Test func aLeafAndAnEmptyLocationHaveNoResult() throws {
         var query = TreeQuery()
         query.limit = 1
         #expect(query.result(of: Node(5)).isEmpty)
@@ -138,7 +138,7 @@ extension Chance {
         #expect(TreeQuery().result(of: Node(5)) == Node(5))
     }
 
-    /// Large integers are compared as doubles, by which the order is one.
+    /// Large integers are compared as doubles, so that the order is consistent.
     @Test func integersBeyondTheDoublesAreTied() throws {
         let node = try tree("{\"c\":9007199254740992,\"a\":9007199254740993,\"b\":9007199254740992.0}")
         var query = TreeQuery()
@@ -150,7 +150,7 @@ extension Chance {
 @Suite struct TreeQueryWireTests {
     private let people = "{\"a\":{\"n\":1},\"b\":{\"n\":2},\"c\":{\"n\":2},\"d\":{\"n\":3},\"e\":{}, \"f\":true}"
 
-    /// The forms in which the SDKs send bounds: rtdb-protocol §10.1.
+    /// The forms in which the SDKs send bounds. Source: the public SDKs.
     @Test(arguments: [
         ("{}", "abcdf"),
         ("{\"i\":\"n\",\"sp\":2}", "bcd"),
@@ -268,7 +268,7 @@ extension Chance {
         #expect(try TreeQuery(rest: parameters("shallow=true&auth=x&print=pretty")) == nil)
     }
 
-    /// The texts of rtdb-protocol §7.6.
+    /// The error messages of the service.
     @Test(arguments: [
         ("startAt=1", "orderBy must be defined when other query parameters are defined"),
         ("limitToFirst=1", "orderBy must be defined when other query parameters are defined"),
@@ -305,7 +305,7 @@ extension Chance {
         ("orderBy=\"n\"&startAt=1&startAfter=1", "Only one of startAt and startAfter may be specified"),
         ("orderBy=\"n\"&endAt=1&endBefore=1", "Only one of endAt and endBefore may be specified"),
     ])
-    func refusalsHaveTheServicesWords(_ string: String, _ message: String) {
+    func errorsHaveTheServicesMessages(_ string: String, _ message: String) {
         let error = #expect(throws: TreeDataError.self) { try TreeQuery(rest: parameters(string)) }
         #expect(error?.message == message)
     }

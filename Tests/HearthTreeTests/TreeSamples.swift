@@ -2,7 +2,7 @@ import HearthModel
 import HearthTree
 import Testing
 
-/// The tree that a JSON text says.
+/// The tree of a JSON string.
 func tree(_ string: String, limits: TreeLimits = .standard) throws(TreeDataError) -> Node {
     try TreeJSON.node(Array(string.utf8), limits: limits)
 }
@@ -58,7 +58,7 @@ extension Chance {
 
     mutating func path(_ countMax: Int) -> TreePath { TreePath(keys: (0..<below(countMax + 1)).map { _ in key() }) }
 
-    /// Small keys and few values, so that things meet.
+    /// Small keys and few values, so that changes overlap.
     mutating func node(depth: Int) -> Node {
         if isOne(in: 10) { return .empty }
         if depth == 0 || isOne(in: 4) { return Node(scalar(), priority: priority()) }

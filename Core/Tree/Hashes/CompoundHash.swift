@@ -1,10 +1,10 @@
 import HearthModel
 
-/// By which a client that holds much lets the server find out which parts of it are stale.
+/// The hashes by which a client with much data lets the server find the parts that are stale.
 ///
 /// The leaves of a tree, in the order of their keys and with each inner node's priority as a leaf `.priority` among its
-/// children, are cut into ranges. A range ends with a leaf, whose path is said, and has the hash of a text that says its leaves;
-/// the last, empty hash is for what lies behind the last path. Source: rtdb-protocol §5.2, after the SDKs for Apple and
+/// children, are divided into ranges. A range ends with a leaf, whose path is listed, and has the hash of a string that
+/// encodes its leaves; the last, empty hash is for the data behind the last path. Source: the public SDKs for Apple and
 /// Android.
 package struct CompoundHash: Hashable, Sendable {
     /// Of the last leaf of each range, ascending.
@@ -12,18 +12,18 @@ package struct CompoundHash: Hashable, Sendable {
     /// One more than paths.
     package let hashes: [String]
 
-    /// Of what a client holds.
+    /// Of a client's data.
     package init(of node: Node) {
         let size = Double(Self.estimatedSize(of: node))
         self.init(of: node, splittingOver: max(512, Int((size * 100).squareRoot())))
     }
 
-    /// - Parameter length: a range ends with the leaf that makes its text longer, in UTF-16 code units.
+    /// - Parameter length: a range ends with the leaf that makes its string longer, in UTF-16 code units.
     package init(of node: Node, splittingOver length: Int) {
         var paths: [TreePath] = []
         var hashes: [String] = []
         let sha1 = SHA1()
-        var range = RangeText()
+        var range = RangeString()
         LeafWalk.visit(node) { keys, leaf in
             range.add(leaf, at: keys)
             guard range.utf16Count > length, keys.last != .priority else { return }
@@ -41,7 +41,7 @@ package struct CompoundHash: Hashable, Sendable {
     /// Whether a node is so large that its compound hash is worth sending.
     package static func isWorthwhile(for node: Node) -> Bool { estimatedSize(of: node) > 1024 }
 
-    /// About the size of the node as JSON; both sides have to find the same, because ranges depend on it.
+    /// The approximate size of the node as JSON; both sides must compute the same, because ranges depend on it.
     static func estimatedSize(of node: Node) -> Int {
         guard let children = node.inner else {
             let size = estimatedSize(of: node.value)
@@ -58,7 +58,7 @@ package struct CompoundHash: Hashable, Sendable {
         case nil, .bool: 4
         case .integer, .double: 8
         case .string(let string): 2 + string.utf16.count
-        case .deferred: preconditionFailure("a value that the server hasn't worked out has no hash")
+        case .deferred: preconditionFailure("a deferred value has no hash")
         }
     }
 }
@@ -95,12 +95,12 @@ extension CompoundHash {
         ]
     }
 
-    /// The ranges in which `node`, the server's data, is not what the client holds: applied to that one after another they
-    /// make it `node`.
+    /// The ranges in which `node`, the server's data, differs from the client's data. Applied to that data one after
+    /// another, they result in `node`.
     package func differences(from node: Node) -> [TreeRange] {
         let sha1 = SHA1()
         var own: [String] = []
-        var range = RangeText()
+        var range = RangeString()
         LeafWalk.visit(node) { keys, leaf in
             while own.count < paths.count, TreePath.compare(keys[...], paths[own.count].keys[...]) > 0 {
                 own.append(range.end(sha1))
@@ -153,12 +153,12 @@ enum LeafWalk {
     }
 }
 
-/// The text of a range of leaves: `("a":("b":(number:…),"c":(…)))`.
-private struct RangeText {
+/// The string of a range of leaves: `("a":("b":(number:…),"c":(…)))`.
+private struct RangeString {
     private var string: [UInt8] = []
-    /// The keys of the leaf added last, which are still open.
+    /// The keys of the leaf that was added last, which are still open.
     private(set) var last: [TreeKey]?
-    /// Of the text as it is built so far, without the closings that are still due.
+    /// Of the string so far, without the closing parentheses that follow.
     private(set) var utf16Count = 0
 
     mutating func add(_ leaf: Node, at keys: [TreeKey]) {
@@ -172,28 +172,28 @@ private struct RangeText {
         }
         for key in keys[shared...] {
             let start = string.count
-            NodeText.appendQuoted(key.string, to: &string)
+            NodeEncoding.appendQuoted(key.string, to: &string)
             string.append(contentsOf: ":(".utf8)
             count(from: start)
         }
         let start = string.count
         if let priority = leaf.priority {
             string.append(contentsOf: "priority:".utf8)
-            NodeText.append(priority, to: &string, isQuoted: true)
+            NodeEncoding.append(priority, to: &string, isQuoted: true)
             string.append(UInt8(ascii: ":"))
         }
-        if let value = leaf.value { NodeText.append(value, to: &string, isQuoted: true) }
+        if let value = leaf.value { NodeEncoding.append(value, to: &string, isQuoted: true) }
         count(from: start)
         last = keys
     }
 
-    /// - Returns: the hash of what was added since the last end; empty when that is nothing.
+    /// - Returns: the hash of the leaves since the last end; empty when there are none.
     mutating func end(_ sha1: SHA1) -> String {
         guard let last else { return "" }
         close(last.count + 1)
         var hash: [UInt8] = []
         sha1.digest(of: string[...]).appendBase64(to: &hash)
-        self = RangeText()
+        self = RangeString()
         return String(decoding: hash, as: UTF8.self)
     }
 

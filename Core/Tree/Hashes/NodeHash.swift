@@ -1,17 +1,18 @@
-/// The hash by which client and server find out whether they hold the same data: the SHA-1 of a text that says the node, in
-/// base64. Source: rtdb-protocol §5.1, after the SDKs.
+/// The hash by which client and server compare their data: the SHA-1 of a string that encodes the node, in base64.
+/// Source: the public SDKs.
 extension Node {
-    /// Of what is in it, priorities too. Empty for an empty node.
+    /// Of all data in the node, priorities too. Empty for an empty node.
     package var hash: String {
         var hasher = NodeHasher()
         return hasher.hash(self)
     }
 }
 
-/// Hashes nodes depth-first. Its text is a stack: a child's text stands behind its parent's until its hash takes its place.
+/// Hashes nodes depth-first. Its string is a stack: a child's string is behind its parent's until its hash replaces it.
 struct NodeHasher {
-    /// Of so many leaves and more the hash is kept, and of all nodes with inner nodes below: what is less is soon done again.
-    private static let leavesKeptMin = 8
+    /// The hash is stored of nodes with at least this number of leaves, and of all nodes with inner nodes below:
+    /// smaller ones are computed again quickly.
+    private static let cachedLeavesMin = 8
 
     private let sha1 = SHA1()
     private var string: [UInt8] = []
@@ -27,12 +28,12 @@ struct NodeHasher {
     private mutating func appendHash(_ node: Node) {
         // A node without children has no storage; with a priority it has another hash than its children alone.
         let storage = node.priority == nil ? node.inner?.storage : nil
-        if let kept = storage?.keptHash { return kept.digest.appendBase64(to: &string) }
+        if let cached = storage?.cachedHash { return cached.digest.appendBase64(to: &string) }
         let start = string.count
-        NodeText.append(priority: node.priority, to: &string)
+        NodeEncoding.append(priority: node.priority, to: &string)
         var hasInner = false
         if let value = node.value {
-            NodeText.append(value, to: &string, isQuoted: false)
+            NodeEncoding.append(value, to: &string, isQuoted: false)
         } else {
             node.children.visitInOrderOfPriority { key, child in
                 string.append(UInt8(ascii: ":"))
@@ -45,7 +46,7 @@ struct NodeHasher {
         let digest = sha1.digest(of: string[start...])
         string.removeSubrange(start...)
         digest.appendBase64(to: &string)
-        if let storage, hasInner || storage.count >= Self.leavesKeptMin { storage.keep(KeptHash(digest)) }
+        if let storage, hasInner || storage.count >= Self.cachedLeavesMin { storage.store(CachedHash(digest)) }
     }
 }
 
@@ -60,8 +61,8 @@ extension Children {
     }
 }
 
-/// How hashed texts say values.
-enum NodeText {
+/// The encoding of values in hashed strings.
+enum NodeEncoding {
     static func append(priority: Scalar?, to string: inout [UInt8]) {
         guard let priority else { return }
         string.append(contentsOf: "priority:".utf8)
@@ -69,7 +70,7 @@ enum NodeText {
         string.append(UInt8(ascii: ":"))
     }
 
-    /// - Parameter isQuoted: whether a string stands in quotes, with `\` before `\` and `"`.
+    /// - Parameter isQuoted: whether a string is in quotes, with `\` before `\` and `"`.
     static func append(_ value: Scalar, to string: inout [UInt8], isQuoted: Bool) {
         switch value {
         case .bool(let value): string.append(contentsOf: (value ? "boolean:true" : "boolean:false").utf8)
@@ -78,7 +79,7 @@ enum NodeText {
         case .string(let value):
             string.append(contentsOf: "string:".utf8)
             if isQuoted { appendQuoted(value, to: &string) } else { string.append(contentsOf: value.utf8) }
-        case .deferred: preconditionFailure("a value that the server hasn't worked out has no hash")
+        case .deferred: preconditionFailure("a deferred value has no hash")
         }
     }
 

@@ -1,40 +1,40 @@
-/// The hash of a node that is told of in the order of keys (`Node.hash`), without the node: what is kept are the open nodes, and
-/// of their children those with priorities.
+/// The hash (`Node.hash`) of a node that is received as events in the order of keys, without the node itself. Only the
+/// open nodes are stored, and those of their children that have priorities.
 package struct NodeHashBuilder {
     private struct Level {
         var key: TreeKey?
         var priority: Scalar?
-        /// Where its text begins, as far as that isn't digested.
+        /// The beginning of its string, as far as that isn't digested.
         var start: Int
-        /// Has digested the beginning of a long text.
+        /// Has digested the beginning of a long string.
         var digested: SHA1?
         /// Children with priorities: they come behind all that have none.
         var behind: [(key: TreeKey, priority: TreeIndexValue, hash: [UInt8])] = []
     }
 
-    /// Bytes of a node's text that are kept before they are digested.
+    /// The bytes of a node's string that are stored before they are digested.
     private static let stringBytesMax = 1 << 16
 
     private let sha1 = SHA1()
     private var levels: [Level] = []
     /// Of all open nodes, one behind the other.
     private var string: [UInt8] = []
-    /// Empty until the node is told to its end, and for an empty node.
+    /// Empty until the node has ended, and for an empty node.
     package private(set) var hash = ""
 
     package init() {}
 
     /// An inner node begins.
-    /// - Parameter key: nil for the node whose hash is wanted.
+    /// - Parameter key: nil for the node whose hash is computed.
     package mutating func open(_ key: TreeKey?, priority: Scalar?) {
         levels.append(Level(key: key, priority: priority, start: string.count))
-        NodeText.append(priority: priority, to: &string)
+        NodeEncoding.append(priority: priority, to: &string)
     }
 
     package mutating func leaf(_ key: TreeKey?, _ value: Scalar, priority: Scalar?) {
         let start = string.count
-        NodeText.append(priority: priority, to: &string)
-        NodeText.append(value, to: &string, isQuoted: false)
+        NodeEncoding.append(priority: priority, to: &string)
+        NodeEncoding.append(value, to: &string, isQuoted: false)
         let digest = sha1.digest(of: string[start...])
         string.removeSubrange(start...)
         add(key, priority, digest)
@@ -42,7 +42,7 @@ package struct NodeHashBuilder {
 
     /// The inner node that was opened last ends.
     package mutating func close() {
-        guard var level = levels.popLast() else { preconditionFailure("what is closed was opened") }
+        guard var level = levels.popLast() else { preconditionFailure("a node ends without a beginning") }
         level.behind.sort { lhs, rhs in
             let order = TreeIndexValue.compare(lhs.priority, rhs.priority)
             return order != 0 ? order < 0 : lhs.key < rhs.key
@@ -87,7 +87,7 @@ package struct NodeHashBuilder {
         string.append(UInt8(ascii: ":"))
     }
 
-    /// What the innermost open node has said so far is digested.
+    /// Digests the string of the innermost open node so far.
     private mutating func digestText() {
         let last = levels.count - 1
         let digested = levels[last].digested ?? SHA1()

@@ -28,12 +28,12 @@ struct SHA1Digest: Sendable {
     }
 }
 
-/// OpenSSL's SHA-1, kept for many short texts.
+/// OpenSSL's SHA-1, reused for many short strings.
 final class SHA1 {
-    /// Never changed once it is fetched.
+    /// Never changed after it is fetched.
     private nonisolated(unsafe) static let algorithm: OpaquePointer = {
         guard let algorithm = EVP_MD_fetch(nil, "SHA1", nil) else {
-            fatalError("OpenSSL offers no SHA-1, by which clients compare their data with the server's")
+            fatalError("OpenSSL has no SHA-1, which clients use to compare their data with the server's")
         }
         return algorithm
     }()
@@ -59,7 +59,7 @@ final class SHA1 {
         }
     }
 
-    // MARK: A text in parts
+    // MARK: A string in parts
 
     func begin() { precondition(EVP_DigestInit_ex2(context, Self.algorithm, nil) == 1, "SHA-1 failed") }
 

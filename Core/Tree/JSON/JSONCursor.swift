@@ -1,7 +1,7 @@
 import HearthModel
 
-/// Reads JSON (RFC 8259) from bytes, a token at a time. Refuses what isn't: text that isn't UTF-8, escaped surrogates that
-/// stand alone, numbers beyond the finite doubles, nesting beyond `Limits.treeNestingMax`.
+/// Reads JSON (RFC 8259) from bytes, a token at a time. Rejects invalid JSON, and also bytes that aren't UTF-8, escaped
+/// surrogates without their pair, numbers beyond the finite doubles, and nesting beyond `Limits.treeNestingMax`.
 struct JSONCursor {
     let bytes: UnsafeBufferPointer<UInt8>
     /// Lines and columns are counted from here.
@@ -10,14 +10,14 @@ struct JSONCursor {
     var index: Int
 
     init(_ bytes: UnsafeBufferPointer<UInt8>, in range: Range<Int>) {
-        precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count, "a slice outside of its text")
+        precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count, "a slice outside of its bytes")
         self.bytes = bytes
         start = range.lowerBound
         end = range.upperBound
         index = start
     }
 
-    /// Nothing but a value and white space around it.
+    /// Exactly one value, and white space around it.
     mutating func whole<Value>(
         _ read: (inout JSONCursor) throws(TreeDataError) -> Value
     ) throws(TreeDataError) -> Value {
@@ -31,7 +31,7 @@ struct JSONCursor {
     /// Zero at the end: no token begins with it.
     var byte: UInt8 { index < end ? bytes[index] : 0 }
 
-    func position(of index: Int) -> TextPosition { TextPosition(of: index, in: bytes, from: start) }
+    func position(of index: Int) -> JSONPosition { JSONPosition(of: index, in: bytes, from: start) }
 
     mutating func skipSpace() {
         while index < end {
@@ -54,7 +54,7 @@ struct JSONCursor {
         index += count
     }
 
-    /// Calls `member` with the place of each name of an object, before its value; `member` takes the value.
+    /// Calls `member` with the position of each name of an object, before its value; `member` reads the value.
     mutating func object(
         _ member: (inout JSONCursor, _ name: String, _ nameIndex: Int) throws(TreeDataError) -> Void
     ) throws(TreeDataError) {
@@ -75,7 +75,7 @@ struct JSONCursor {
         }
     }
 
-    /// Calls `element`, which takes a value, for each of an array's.
+    /// Calls `element`, which reads a value, for each element of an array.
     mutating func array(
         _ element: (inout JSONCursor, _ position: Int) throws(TreeDataError) -> Void
     ) throws(TreeDataError) {
@@ -93,7 +93,7 @@ struct JSONCursor {
         }
     }
 
-    /// Behind a value: a comma, or the end of what it stands in.
+    /// Behind a value: a comma, or the end of the container.
     private mutating func isEnd(_ closing: UInt8) throws(TreeDataError) -> Bool {
         skipSpace()
         let found = byte

@@ -1,4 +1,4 @@
-/// Any JSON: for envelopes, queries, tokens and other small things. Data is a `Node`.
+/// Any JSON: for envelopes, queries, tokens and other small values. Data is a `Node`.
 package enum JSONValue: Sendable {
     case null
     case bool(Bool)
@@ -7,7 +7,7 @@ package enum JSONValue: Sendable {
     case double(Double)
     case string(String)
     case array([JSONValue])
-    /// In the order of the text. Of equal names the last holds: see the subscript.
+    /// In the order of the source. Of equal names the last applies: see the subscript.
     case object([(name: String, value: JSONValue)])
 }
 
@@ -18,7 +18,7 @@ extension JSONValue {
     package var object: [(name: String, value: JSONValue)]? { if case .object(let value) = self { value } else { nil } }
     package var isNull: Bool { if case .null = self { true } else { false } }
 
-    /// A number that is whole, however it is written.
+    /// A number that is whole, whatever its spelling is.
     package var integer: Int64? {
         switch self {
         case .integer(let value): value
@@ -64,7 +64,7 @@ extension JSONValue {
 }
 
 extension ServerValue {
-    /// What stands under `.sv`.
+    /// The value of `.sv`.
     var json: JSONValue {
         switch self {
         case .timestamp: .string("timestamp")

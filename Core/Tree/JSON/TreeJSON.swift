@@ -1,19 +1,19 @@
 import HearthModel
 
-/// The JSON texts of trees.
+/// The JSON of trees.
 ///
-/// Two forms are written. The export form says all: a leaf with a priority is `{".value":…,".priority":…}`, an inner node's
-/// priority is its member `.priority`, and there are no arrays. The plain form leaves priorities out, and a node whose keys
-/// are mostly the numbers from 0 is an array. Both are read, arrays as nodes with the keys 0, 1, …; in writes `.sv` stands for
-/// values that the server works out.
+/// Two forms are written. The export form is complete: a leaf with a priority is `{".value":…,".priority":…}`, an inner
+/// node's priority is its member `.priority`, and there are no arrays. The plain form omits priorities, and a node
+/// whose keys are mostly the numbers from 0 is an array. Both are read, arrays as nodes with the keys 0, 1, …; in
+/// writes `.sv` denotes values that the server computes.
 package enum TreeJSON {
     package enum Form: Sendable, Hashable {
         case plain
         case export
     }
 
-    /// The tree that a text says, in export or plain form. Keys, depth and strings are checked.
-    /// - Parameter range: of the text; all of it when nil. Positions in errors are counted from its start.
+    /// The tree of a JSON string, in export or plain form. Keys, depth and strings are checked.
+    /// - Parameter range: of the string; all of it when nil. Positions in errors are counted from its start.
     package static func node(
         _ string: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard
     ) throws(TreeDataError) -> Node {
@@ -23,7 +23,7 @@ package enum TreeJSON {
         }
     }
 
-    /// The update that a text says: an object whose names are keys or paths below `path`.
+    /// The update of a JSON string: an object whose names are keys or paths below `path`.
     package static func merge(
         _ string: [UInt8], in range: Range<Int>? = nil, at path: TreePath, limits: TreeLimits = .standard
     ) throws(TreeDataError) -> TreeUpdate {
@@ -40,7 +40,7 @@ package enum TreeJSON {
         return try TreeUpdate(at: path, changes: members)
     }
 
-    /// The members of an object as slices of its text, which are well formed and not taken apart yet. For envelopes.
+    /// The members of an object as slices of its JSON, which are valid and not parsed yet. For envelopes.
     package static func members(
         _ string: [UInt8], in range: Range<Int>? = nil
     ) throws(TreeDataError) -> [(name: String, value: Range<Int>)] {
@@ -58,7 +58,7 @@ package enum TreeJSON {
         }
     }
 
-    /// Any JSON. For small things.
+    /// Any JSON value. For small values.
     package static func value(_ string: [UInt8], in range: Range<Int>? = nil) throws(TreeDataError) -> JSONValue {
         try string.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
             var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
@@ -68,7 +68,7 @@ package enum TreeJSON {
 }
 
 extension JSONCursor {
-    /// - Parameter depth: keys above.
+    /// - Parameter depth: the number of keys above.
     fileprivate mutating func node(depth: Int, limits: TreeLimits) throws(TreeDataError) -> Node {
         switch byte {
         case UInt8(ascii: "{"): return try inner(depth: depth, limits: limits)
@@ -95,7 +95,7 @@ extension JSONCursor {
         return value
     }
 
-    /// What an object says: children, a leaf with a priority, or something for the server to work out.
+    /// The content of an object: children, a leaf with a priority, or a deferred value.
     private mutating func inner(depth: Int, limits: TreeLimits) throws(TreeDataError) -> Node {
         let first = index
         var children = ChildrenBuilder()
@@ -149,7 +149,7 @@ extension JSONCursor {
         }
     }
 
-    /// Null, a number, a string, or what becomes one.
+    /// Null, a number, a string, or a deferred value.
     private mutating func priority(_ limits: TreeLimits) throws(TreeDataError) -> Scalar? {
         let first = index
         let value = try valueOrDeferred(limits)
@@ -162,7 +162,7 @@ extension JSONCursor {
         return TreeDataError("Invalid data; \(name) at \(position(of: index)) has to be \(kinds).")
     }
 
-    /// What stands under `.sv`.
+    /// The value of `.sv`.
     private mutating func deferred() throws(TreeDataError) -> ServerValue {
         let first = index
         guard let deferred = ServerValue(json: try value()) else {
@@ -178,11 +178,11 @@ extension JSONCursor {
         try object { (cursor, name, nameIndex) throws(TreeDataError) in
             try limits.checkSize(of: name)
             let path = TreePath(name)
-            let place = path.last == .priority ? TreePath(keys: path.keys.dropLast()) : path
-            guard !path.isRoot, place.keys.allSatisfy(limits.isValid) else {
+            let location = path.last == .priority ? TreePath(keys: path.keys.dropLast()) : path
+            guard !path.isRoot, location.keys.allSatisfy(limits.isValid) else {
                 throw .invalidKey(cursor.position(of: nameIndex))
             }
-            try cursor.checkDepth(place.count, limits)
+            try cursor.checkDepth(location.count, limits)
             if path.last == .priority {
                 changes.append(TreeChange(path: path, node: Node(scalar: try cursor.priority(limits))))
             } else {

@@ -1,5 +1,5 @@
 extension TreeJSON {
-    /// The elements of an array as slices of its text, which are well formed and not taken apart yet. For envelopes.
+    /// The elements of an array as slices of its JSON, which are valid and not parsed yet. For envelopes.
     package static func elements(
         _ string: [UInt8], in range: Range<Int>? = nil
     ) throws(TreeDataError) -> [Range<Int>] {

@@ -1,10 +1,11 @@
 import HearthModel
 
-/// The next and the previous key that can be, by which the SDKs for Apple and Android turn exclusive bounds into inclusive
-/// ones. Characters are compared as UTF-16 does; the least that a key can have is the space. Source: rtdb-protocol §10.1.
+/// The next and the previous possible key, by which the SDKs for Apple and Android convert exclusive bounds into
+/// inclusive ones. Characters are compared as UTF-16 does; the least character of a key is the space. Source: the
+/// public SDKs for Apple and Android.
 ///
-/// What they make up need not be a valid key. Of numbers the neighbours are numbers, although a longer spelling of the same
-/// number would stand between: so do the SDKs.
+/// The result need not be a valid key. The neighbours of numbers are numbers, although a longer spelling of the same
+/// number would be between them: the SDKs do the same.
 extension TreeKey {
     private static let least: Unicode.Scalar = " "
     private static let greatest: Unicode.Scalar = "\u{FFFF}"
@@ -42,7 +43,7 @@ extension TreeKey {
         return TreeKey(String(string))
     }
 
-    /// In the order of UTF-16, where all beyond U+FFFF stand between U+D7FF and U+E000.
+    /// In the order of UTF-16, where all characters beyond U+FFFF are between U+D7FF and U+E000.
     private static func next(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
         switch scalar.value {
         case 0xD7FF: Unicode.Scalar(0x10000)

@@ -1,18 +1,18 @@
-/// Keys whose order is that of the times at which they were made: eight characters of time, twelve of chance.
-/// Source: rtdb-protocol §3, after the SDKs.
+/// Keys in the order of the times at which they were made: eight characters of time, twelve random ones. Source: "The
+/// 2^120 Ways to Ensure Unique Identifiers" on the Firebase blog, and the public SDKs.
 package enum PushID {
-    /// In the order of ASCII, which makes the order of keys that of times.
+    /// In the order of ASCII, so that the order of keys is that of times.
     private static let alphabet = Array("-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz".utf8)
     private static let randomCount = 12
 
-    /// Makes ids, each behind all that it made before, also within one millisecond and when the clock goes back.
+    /// Makes ids, each behind all earlier ones, also within one millisecond and when the clock is set back.
     package struct Generator: Sendable {
         private var lastMilliseconds: Int64 = -1
         private var random = [UInt8](repeating: 0, count: PushID.randomCount)
 
         package init() {}
 
-        /// - Parameter nowMilliseconds: since 1970; clients take the server's time as they know it.
+        /// - Parameter nowMilliseconds: since 1970; clients use their estimate of the server's time.
         package mutating func next(
             nowMilliseconds: Int64, using source: inout some RandomNumberGenerator
         ) -> TreeKey {
@@ -20,7 +20,7 @@ package enum PushID {
                 lastMilliseconds = max(nowMilliseconds, 0)
                 for index in random.indices { random[index] = UInt8.random(in: 0..<64, using: &source) }
             } else if !increment() {
-                // All are at their last: the next millisecond begins, with zeros.
+                // All are at their last character: the next millisecond begins, with zeros.
                 lastMilliseconds += 1
             }
             return id

@@ -2,9 +2,9 @@ import HearthModel
 
 /// The name of a child.
 ///
-/// Two names are equal when their bytes are: to Swift's `String`, two spellings of "é" are one. The order is the database's
-/// own: names that look like 32-bit integers come first, by number, and of one number the shorter spelling ("-0" before "00"); all others
-/// follow by UTF-16 code units.
+/// Two names are equal when their bytes are: to Swift's `String`, two spellings of "é" are one. The order is the
+/// database's own: names that have the form of 32-bit integers come first, by number, and of one number the shorter
+/// spelling ("-0" before "00"); all others follow by UTF-16 code units.
 package struct TreeKey: Sendable {
     package let string: String
 
@@ -12,7 +12,7 @@ package struct TreeKey: Sendable {
 
     package init(_ number: Int) { string = String(number) }
 
-    /// Its number when it looks like a 32-bit integer: `-`, zeros, then at most ten digits.
+    /// Its number when it has the form of a 32-bit integer: `-`, zeros, then at most ten digits.
     package var integer: Int32? { Self.withBytes(string) { Self.integer($0) } }
 
     private static func integer(_ bytes: UnsafeBufferPointer<UInt8>) -> Int32? {
@@ -35,7 +35,7 @@ package struct TreeKey: Sendable {
         return Int32(exactly: isNegative ? -magnitude : magnitude)
     }
 
-    /// Its UTF-8, without a copy for the strings that Swift makes itself.
+    /// Its UTF-8, without a copy for Swift's native strings.
     static func withBytes<Result>(_ string: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         if let result = string.utf8.withContiguousStorageIfAvailable(body) { return result }
         var string = string
@@ -63,7 +63,7 @@ extension TreeKey: Hashable {
 extension TreeKey: Comparable {
     package static func < (lhs: TreeKey, rhs: TreeKey) -> Bool { compare(lhs, rhs) < 0 }
 
-    /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
+    /// Negative, zero or positive, as `lhs` is before, at or after `rhs`.
     package static func compare(_ lhs: TreeKey, _ rhs: TreeKey) -> Int {
         withBytes(lhs.string) { left in withBytes(rhs.string) { right in compare(left, right) } }
     }
@@ -87,9 +87,9 @@ extension TreeKey: ExpressibleByStringLiteral, CustomStringConvertible {
     package var description: String { string }
 }
 
-/// Comparison of texts by UTF-16 code units, in which characters beyond U+FFFF stand before U+E000 to U+FFFF.
+/// Comparison of strings by UTF-16 code units, in which characters beyond U+FFFF are before U+E000 to U+FFFF.
 package enum UTF16Order {
-    /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
+    /// Negative, zero or positive, as `lhs` is before, at or after `rhs`.
     package static func compare(_ lhs: String, _ rhs: String) -> Int {
         TreeKey.withBytes(lhs) { left in TreeKey.withBytes(rhs) { right in compare(left, right) } }
     }
@@ -102,6 +102,7 @@ package enum UTF16Order {
         return Int(rank(left[index])) - Int(rank(right[index]))
     }
 
-    /// UTF-8 has the order of code points; with its lead bytes EE and EF (U+E000 to U+FFFF) behind F0 to F4, that of UTF-16.
+    /// UTF-8 has the order of code points. With its lead bytes EE and EF (U+E000 to U+FFFF) behind F0 to F4 it has the
+    /// order of UTF-16.
     package static func rank(_ byte: UInt8) -> UInt8 { byte == 0xEE || byte == 0xEF ? byte + 7 : byte }
 }

@@ -1,4 +1,4 @@
-/// Where a node is: the keys from the root down.
+/// The location of a node: the keys from the root down.
 package struct TreePath: Hashable, Sendable {
     package var keys: [TreeKey]
 
@@ -6,7 +6,7 @@ package struct TreePath: Hashable, Sendable {
 
     package init(keys: [TreeKey]) { self.keys = keys }
 
-    /// Takes a text apart at `/`; empty parts are dropped. Keys are not checked: see `TreeLimits`.
+    /// Splits a string at `/`; empty parts are dropped. Keys are not checked: see `TreeLimits`.
     package init(_ string: String) {
         keys = string.utf8.split(separator: UInt8(ascii: "/")).map { TreeKey(String(Substring($0))) }
     }
@@ -23,12 +23,12 @@ package struct TreePath: Hashable, Sendable {
 
     package static func + (lhs: TreePath, rhs: TreePath) -> TreePath { TreePath(keys: lhs.keys + rhs.keys) }
 
-    /// Whether `other` is this place or below it.
+    /// Whether `other` is this location or below it.
     package func contains(_ other: TreePath) -> Bool {
         other.keys.count >= keys.count && zip(keys, other.keys).allSatisfy { $0 == $1 }
     }
 
-    /// The rest of the way from `ancestor`, which has to contain this place.
+    /// The rest of the path from `ancestor`, which must contain this location.
     package func relative(to ancestor: TreePath) -> TreePath {
         precondition(ancestor.contains(self), "\(ancestor) does not contain \(self)")
         return TreePath(keys: Array(keys.dropFirst(ancestor.count)))

@@ -1,4 +1,4 @@
-/// What a child is ordered by: nothing, a value, or a node with children, which are all alike.
+/// The order value of a child: nothing, a value, or a node with children. All nodes with children are equal.
 package enum TreeIndexValue: Hashable, Sendable {
     case null
     case scalar(Scalar)
@@ -12,7 +12,7 @@ package enum TreeIndexValue: Hashable, Sendable {
         self = if node.childCount > 0 { .inner } else { TreeIndexValue(node.value) }
     }
 
-    /// Nothing, then the order of `Scalar`, then nodes with children. 15 and 15.0 stand at one place.
+    /// Nothing, then the order of `Scalar`, then nodes with children. 15 and 15.0 are equal.
     package static func compare(_ lhs: TreeIndexValue, _ rhs: TreeIndexValue) -> Int {
         switch (lhs, rhs) {
         case (.scalar(let left), .scalar(let right)): Scalar.compare(left, right)
@@ -30,7 +30,7 @@ package enum TreeIndexValue: Hashable, Sendable {
 }
 
 extension TreeQuery.Index {
-    /// What a child is ordered by before its key; nothing on the key index.
+    /// The order value of a child, which precedes its key in the order; nothing on the key index.
     package func value(of child: Node) -> TreeIndexValue {
         switch self {
         case .priority: TreeIndexValue(child.priority)
@@ -40,7 +40,7 @@ extension TreeQuery.Index {
         }
     }
 
-    /// Negative, zero or positive, as one child stands before, at or after another.
+    /// Negative, zero or positive, as one child is before, at or after another.
     package func compare(_ lhs: (key: TreeKey, node: Node), _ rhs: (key: TreeKey, node: Node)) -> Int {
         let order = TreeIndexValue.compare(value(of: lhs.node), value(of: rhs.node))
         return order != 0 ? order : TreeKey.compare(lhs.key, rhs.key)

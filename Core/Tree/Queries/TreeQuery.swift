@@ -1,10 +1,10 @@
-/// Which children of a place are asked for, and in which order.
+/// A selection of a location's children, and their order.
 package struct TreeQuery: Hashable, Sendable {
     package enum Index: Hashable, Sendable {
         case priority
         case key
         case value
-        /// The value at a place inside the child.
+        /// The value at a path inside the child.
         case child(TreePath)
     }
 
@@ -12,7 +12,7 @@ package struct TreeQuery: Hashable, Sendable {
     package enum BoundKey: Hashable, Sendable {
         case min
         case max
-        /// Need not be a valid key: SDKs make up the next possible one.
+        /// Need not be a valid key: SDKs compute the next possible one.
         case key(TreeKey)
     }
 
@@ -21,7 +21,7 @@ package struct TreeQuery: Hashable, Sendable {
         /// Nil for null.
         package var value: Scalar?
         package var key: BoundKey
-        /// Whether what stands exactly at value and key belongs to the window.
+        /// Whether a child with exactly this value and key belongs to the window.
         package var isInclusive: Bool
 
         package init(value: Scalar?, key: BoundKey, isInclusive: Bool = true) {
@@ -34,13 +34,13 @@ package struct TreeQuery: Hashable, Sendable {
     package var index: Index = .priority
     package var start: Bound?
     package var end: Bound?
-    /// At most so many children, 1 to 2³¹ − 1.
+    /// The maximum number of children, 1 to 2³¹ − 1.
     package var limit: Int?
     /// Whether the limit counts from the end.
     package var isLimitedToLast = false
 
     package init() {}
 
-    /// Whether the window has all children: no bounds, no limit. Such a query is listened to as a place without one.
+    /// Whether the window has all children: no bounds, no limit. Such a query is listened to as a location without one.
     package var isUnfiltered: Bool { start == nil && end == nil && limit == nil }
 }

@@ -1,10 +1,11 @@
 import HearthModel
 
-/// Queries as parameters of REST. Source: rtdb-protocol §7.3, §7.4, and the error texts of §7.6.
+/// Queries as parameters of REST. Source: the Firebase Database REST API reference, "Query Parameters"; the error
+/// messages are those of the service.
 extension TreeQuery {
-    /// - Parameter parameters: of the request, percent-decoded; others than a query's are ignored. Of equal names the last
-    ///   holds.
-    /// - Returns: nil when there is nothing of a query among them.
+    /// - Parameter parameters: of the request, percent-decoded; others than a query's are ignored. Of equal names the
+    ///   last applies.
+    /// - Returns: nil when there is no query parameter among them.
     package init?(rest parameters: [(name: String, value: String)]) throws(TreeDataError) {
         let reader = RESTQueryReader(parameters)
         guard reader.hasQuery else { return nil }
@@ -85,17 +86,17 @@ private struct RESTQueryReader {
         }
     }
 
-    /// A value, and perhaps a key behind a comma.
+    /// A value, and optionally a key behind a comma.
     private func bound(
         _ string: String, index: TreeQuery.Index, isInclusive: Bool, else key: TreeQuery.BoundKey
     ) throws(TreeDataError) -> TreeQuery.Bound {
-        // As the elements of an array: a comma inside of a string separates nothing.
+        // As the elements of an array: a comma inside of a string is not a separator.
         let parts = (try? TreeJSON.value(Array("[\(string)]".utf8)))?.array ?? []
         if index == .key {
             if parts.count == 1, case .string(let name) = parts[0] {
                 return TreeQuery.Bound(value: nil, key: .key(TreeKey(name)), isInclusive: isInclusive)
             }
-            // The key itself: so the command-line tools page through a large place.
+            // The key itself: the command-line tools page through large locations in this way.
             if isShallow, self["orderBy"] == nil {
                 return TreeQuery.Bound(value: nil, key: .key(TreeKey(string)), isInclusive: isInclusive)
             }

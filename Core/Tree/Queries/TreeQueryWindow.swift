@@ -1,4 +1,4 @@
-/// Which children a query's window has. Source: rtdb-protocol §2, after the SDKs.
+/// The children in a query's window. Source: the public SDKs.
 extension TreeQuery {
     package func indexValue(of child: Node) -> TreeIndexValue { index.value(of: child) }
 
@@ -7,7 +7,7 @@ extension TreeQuery {
         index.compare(lhs, rhs)
     }
 
-    /// Whether a child lies within the bounds. The limit is not looked at: it depends on the other children.
+    /// Whether a child is within the bounds. The limit is not applied: it depends on the other children.
     package func contains(_ key: TreeKey, _ child: Node) -> Bool {
         contains(key, value: index.value(of: child))
     }
@@ -41,30 +41,30 @@ extension TreeQuery {
         index == .key ? window(inOrderOfKeys: node.children) : window(sorting: node.children)
     }
 
-    /// The window as a node. All of the node for a query that filters nothing; otherwise children alone: a leaf has none, and
-    /// the priority isn't part of a window.
+    /// The window as a node. The whole node for a query without bounds and limit; otherwise children alone: a leaf has
+    /// none, and the priority isn't part of a window.
     package func result(of node: Node) -> Node {
         isUnfiltered ? node : Node(children: orderedChildren(of: node).map { ($0.key, $0.node) })
     }
 
     private func window(inOrderOfKeys children: Children) -> [(key: TreeKey, node: Node)] {
-        var low = start.map { place(of: $0, in: children, isEnd: false) } ?? 0
-        var high = max(end.map { place(of: $0, in: children, isEnd: true) } ?? children.count, low)
+        var low = start.map { position(of: $0, in: children, isEnd: false) } ?? 0
+        var high = max(end.map { position(of: $0, in: children, isEnd: true) } ?? children.count, low)
         if let limit, high - low > limit {
             if isLimitedToLast { low = high - limit } else { high = low + limit }
         }
         return Array(children[low..<high])
     }
 
-    /// Of the first child that a start lets in, or of the first that an end keeps out.
-    private func place(of bound: Bound, in children: Children, isEnd: Bool) -> Int {
+    /// The index of the first child within the start, or of the first beyond the end.
+    private func position(of bound: Bound, in children: Children, isEnd: Bool) -> Int {
         switch bound.key {
         case .min: return 0
         case .max: return children.count
         case .key(let key):
-            let place = children.place(of: key)
-            let isThere = place < children.count && children[place].key == key
-            return isThere && bound.isInclusive == isEnd ? place + 1 : place
+            let position = children.place(of: key)
+            let isThere = position < children.count && children[position].key == key
+            return isThere && bound.isInclusive == isEnd ? position + 1 : position
         }
     }
 

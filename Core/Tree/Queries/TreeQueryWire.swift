@@ -1,6 +1,6 @@
 import HearthModel
 
-/// Queries as the WebSocket protocol has them. Source: rtdb-protocol §10.1, after the SDKs.
+/// Queries in the form of the WebSocket protocol. Source: the public SDKs' persistent connection.
 extension TreeQuery {
     /// - Parameter wire: the object under `q`.
     package init(wire: JSONValue) throws(TreeDataError) {
@@ -25,7 +25,7 @@ extension TreeQuery {
         }
     }
 
-    /// What SDKs for Apple send: `init(wire:)` takes it back to an equal query.
+    /// The form that SDKs for Apple send: `init(wire:)` makes an equal query from it.
     package var wire: JSONValue {
         var members: [(name: String, value: JSONValue)] = []
         if let start { append(start, Self.startNames, to: &members) }
@@ -74,7 +74,7 @@ extension TreeQuery {
         return Bound(value: try leaf(value), key: key, isInclusive: isInclusive)
     }
 
-    /// A value, which may stand in export form.
+    /// A value, which may be in export form.
     private static func leaf(_ value: JSONValue) throws(TreeDataError) -> Scalar? {
         switch value {
         case .null: return nil

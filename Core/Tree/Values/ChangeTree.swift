@@ -1,12 +1,12 @@
-/// Changes by place, none of them below another: a later change replaces earlier ones at and below its place, and is worked into
-/// one above.
+/// Changes by location, none of them below another: a later change replaces earlier ones at and below its location, and
+/// is merged into one above.
 package struct ChangeTree: Sendable {
-    /// What stands here now; then there is nothing below, and no priority beside it.
+    /// The new value of this location; then there is no change below, and no separate priority.
     package private(set) var replacement: Node?
-    /// The priority that this place gets if it exists; `.some(nil)` takes it away.
+    /// The priority that this location gets if it exists; `.some(nil)` removes it.
     package private(set) var priority: Scalar??
     package private(set) var below: [TreeKey: ChangeTree] = [:]
-    /// Whether something that isn't empty is put here or below, so that this place surely exists.
+    /// Whether a value that isn't empty is put here or below, so that this location certainly exists.
     package private(set) var hasContent = false
 
     init() {}
@@ -45,8 +45,8 @@ package struct ChangeTree: Sendable {
         below[key, default: ChangeTree()].add(change, at: keys.dropFirst())
     }
 
-    /// The part for a place below: what is known there, or a replacement's part.
-    package func descend(_ path: TreePath) -> Place {
+    /// The part for a location below: its own changes, or its part of a replacement.
+    package func descend(_ path: TreePath) -> Descent {
         var tree = self
         for (depth, key) in path.keys.enumerated() {
             if let node = tree.replacement {
@@ -59,14 +59,14 @@ package struct ChangeTree: Sendable {
         return .changed(tree)
     }
 
-    package enum Place {
+    package enum Descent {
         case untouched
         case replaced(Node)
         case changed(ChangeTree)
     }
 
-    /// First what is put, then what is taken away, then priorities: a node that is never left without children keeps its
-    /// priority whatever the order of the changes was.
+    /// First the puts, then the removals, then priorities: a node that always has a child keeps its priority, whatever
+    /// the order of the changes was.
     package func applied(to node: Node) -> Node {
         if let replacement { return replacement }
         var node = node
@@ -81,8 +81,8 @@ package struct ChangeTree: Sendable {
         return node
     }
 
-    /// Changes that may be made one after the other, and come to the same as these at once: none lies below another; first what
-    /// is put, then what is taken away, then priorities.
+    /// Changes that may be made one after the other with the same result: none is below another; first the puts, then
+    /// the removals, then priorities.
     /// - Parameter isInOrder: whether each of the three is in the order of keys.
     package func oneByOne(isInOrder: Bool = false) -> [TreeChange] {
         var (put, taken, priorities): ([TreeChange], [TreeChange], [TreeChange]) = ([], [], [])
@@ -106,7 +106,7 @@ package struct ChangeTree: Sendable {
         return put + taken + priorities
     }
 
-    /// Whether it has more than so many places and nodes together.
+    /// Whether it has more than this number of locations and nodes together.
     package func isLarger(than countMax: Int) -> Bool {
         var left = countMax
         func count(_ tree: ChangeTree) {
@@ -120,7 +120,7 @@ package struct ChangeTree: Sendable {
 }
 
 extension Node {
-    /// Nodes in it with itself; counting stops at a limit.
+    /// The number of its nodes, including itself; counting stops at a limit.
     package func count(upTo limit: Int) -> Int {
         var count = isEmpty ? 0 : 1
         if childCount > limit { return limit }

@@ -1,26 +1,26 @@
 import Synchronization
 
-/// What `Children` shares. Never changes but for the hash, which is kept once it is worked out.
+/// The storage that copies of `Children` share. Immutable except for the hash, which is stored once it is computed.
 final class ChildStorage: Sendable {
     typealias Element = Children.Element
 
-    /// So many are one chunk at most.
+    /// The maximum size of one chunk.
     static let chunkCountMax = 128
-    /// When many are put into chunks at once: room is left for more.
+    /// The size of new chunks when many are made at once: it leaves capacity for more.
     static let chunkCountFilled = 96
     /// Smaller ones are joined with a neighbour.
     private static let chunkCountMin = 32
 
     enum Content: Sendable {
         case one([Element])
-        /// Two or more chunks, none of them empty, and where each one's first element stands among all.
+        /// Two or more chunks, none of them empty, and the position of each one's first element among all.
         case many([[Element]], starts: [Int])
     }
 
     let content: Content
     let count: Int
     /// Of an inner node with these children and without a priority.
-    private let hash = AtomicLazyReference<KeptHash>()
+    private let hash = AtomicLazyReference<CachedHash>()
 
     /// Nil for no elements.
     convenience init?(inOrder elements: [Element]) {
@@ -58,9 +58,9 @@ final class ChildStorage: Sendable {
         self.init(.many(chunks, starts: starts), count: count)
     }
 
-    // MARK: Looking
+    // MARK: Finding
 
-    /// A chunk with the place in it at which a key is or would be.
+    /// A chunk with the index at which a key is or would be.
     func find(_ key: TreeKey) -> (chunk: [Element], offset: Int) {
         switch content {
         case .one(let elements): return (elements, Self.offset(of: key, in: elements))
@@ -70,7 +70,7 @@ final class ChildStorage: Sendable {
         }
     }
 
-    func place(of key: TreeKey) -> Int {
+    func position(of key: TreeKey) -> Int {
         switch content {
         case .one(let elements): return Self.offset(of: key, in: elements)
         case .many(let chunks, let starts):
@@ -93,7 +93,7 @@ final class ChildStorage: Sendable {
         }
     }
 
-    /// Of the last chunk that doesn't begin behind a key; the first for a key before all.
+    /// The last chunk that doesn't begin behind a key; the first for a key before all.
     private static func chunk(of key: TreeKey, in chunks: [[Element]]) -> Int {
         var low = 0
         var high = chunks.count
@@ -116,7 +116,7 @@ final class ChildStorage: Sendable {
 
     // MARK: Changing
 
-    /// A copy with another child, or without one; nil when nothing is left.
+    /// A copy with another child, or without one; nil when no child is left.
     func setting(_ key: TreeKey, to node: Node?) -> ChildStorage? {
         switch content {
         case .one(let elements):
@@ -135,7 +135,7 @@ final class ChildStorage: Sendable {
             }
             let more = changed.count - old.count
             guard chunks.count == starts.count else { return ChildStorage(chunks, count: count + more) }
-            // To count anew would look at each of the chunks.
+            // Counting again would visit each of the chunks.
             if more != 0 { for later in index + 1..<starts.count { starts[later] += more } }
             return ChildStorage(.many(chunks, starts: starts), count: count + more)
         }
@@ -154,7 +154,8 @@ final class ChildStorage: Sendable {
         return changed
     }
 
-    /// Joins a small chunk with the one before or behind it where both have room in one; an empty one goes in any case.
+    /// Joins a small chunk with the one before or behind it where one chunk has capacity for both; an empty one is
+    /// always removed.
     private static func join(_ index: Int, in chunks: inout [[Element]]) {
         let first = index > 0 ? index - 1 : index
         let count = chunks[first].count + chunks[first + 1].count
@@ -165,13 +166,13 @@ final class ChildStorage: Sendable {
 
     // MARK: The hash
 
-    var keptHash: KeptHash? { hash.load() }
+    var cachedHash: CachedHash? { hash.load() }
 
-    func keep(_ hash: KeptHash) { _ = self.hash.storeIfNil(hash) }
+    func store(_ hash: CachedHash) { _ = self.hash.storeIfNil(hash) }
 }
 
-/// A SHA-1 that is kept.
-final class KeptHash: Sendable {
+/// A SHA-1 that is stored.
+final class CachedHash: Sendable {
     let digest: SHA1Digest
 
     init(_ digest: SHA1Digest) { self.digest = digest }

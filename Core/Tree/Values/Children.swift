@@ -1,8 +1,8 @@
 /// The children of an inner node, in the order of their keys; none of them is empty.
 ///
-/// A value that shares structure: up to `ChildStorage.chunkCountMax` children are one array, more are an array of such. A
-/// change copies one of the inner arrays and the references to the others, so that in a node of a hundred thousand children
-/// it costs some microseconds.
+/// A value that shares structure: up to `ChildStorage.chunkCountMax` children are one array, more are an array of
+/// arrays. A change copies one of the inner arrays and the references to the others, so that it costs some microseconds
+/// in a node of a hundred thousand children.
 package struct Children: Sendable {
     package typealias Element = (key: TreeKey, node: Node)
 
@@ -11,10 +11,10 @@ package struct Children: Sendable {
 
     init() {}
 
-    /// Of equal keys the last holds; empty children are left out.
+    /// Of equal keys the last applies; empty children are omitted.
     init(_ children: some Sequence<(TreeKey, Node)>) { self.init(inAnyOrder: children.map { ($0, $1) }) }
 
-    /// Of equal keys the last holds; empty children are left out.
+    /// Of equal keys the last applies; empty children are omitted.
     init(inAnyOrder children: [Element]) {
         var isInOrder = true
         for index in children.indices.dropFirst() where children[index - 1].key >= children[index].key {
@@ -33,7 +33,7 @@ package struct Children: Sendable {
     /// - Parameter children: in the order of keys, none of them empty.
     init(inOrder children: [Element]) { storage = ChildStorage(inOrder: children) }
 
-    /// - Parameter chunks: as `ChildStorage` has them.
+    /// - Parameter chunks: as in `ChildStorage`.
     init(chunks: [[Element]]) { storage = ChildStorage(chunks: chunks) }
 
     /// Nil where there is none; assigning nil removes.
@@ -53,7 +53,7 @@ package struct Children: Sendable {
     }
 
     /// Of the first child whose key isn't before `key`.
-    package func place(of key: TreeKey) -> Int { storage?.place(of: key) ?? 0 }
+    package func place(of key: TreeKey) -> Int { storage?.position(of: key) ?? 0 }
 }
 
 extension Children: RandomAccessCollection {
@@ -67,7 +67,7 @@ extension Children: RandomAccessCollection {
 
     package func makeIterator() -> Iterator { Iterator(storage) }
 
-    /// Goes from chunk to chunk, which costs less than to find each by its position.
+    /// Iterates chunk by chunk, which costs less than finding each by its position.
     package struct Iterator: IteratorProtocol {
         private var chunk: [Element] = []
         private var offset = 0

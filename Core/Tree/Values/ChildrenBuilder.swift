@@ -1,5 +1,6 @@
-/// Gathers the children of a node from a text, where they mostly stand in the order of their keys: they become chunks as they
-/// come, so that a million of them are never copied, nor kept in one array that has grown to twice their size.
+/// Collects the children of a node from JSON, where they are mostly in the order of their keys. They are put into
+/// chunks as they arrive, so that a million of them are never copied, nor stored in one array that has grown to twice
+/// their size.
 struct ChildrenBuilder {
     private var chunks: [[Children.Element]] = []
     private var last: [Children.Element] = []
@@ -12,7 +13,7 @@ struct ChildrenBuilder {
     mutating func append(_ key: TreeKey, _ node: Node) {
         if isInOrder, let lastKey, lastKey >= key { isInOrder = false }
         lastKey = key
-        // Out of order an empty node may stand for a key that came before.
+        // Out of order an empty node may replace an earlier child with the same key.
         if isInOrder, node.isEmpty { return }
         last.append((key, node))
         guard last.count == ChildStorage.chunkCountFilled else { return }
@@ -21,7 +22,7 @@ struct ChildrenBuilder {
         last.reserveCapacity(ChildStorage.chunkCountFilled)
     }
 
-    /// Of equal keys the last holds; empty children are left out.
+    /// Of equal keys the last applies; empty children are omitted.
     consuming func children() -> Children {
         if !isInOrder { return Children(inAnyOrder: chunks.flatMap { $0 } + last) }
         if chunks.isEmpty { return Children(inOrder: last) }

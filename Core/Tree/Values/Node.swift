@@ -22,7 +22,7 @@ package struct Node: Sendable {
         self.init(.leaf(value), priority: priority)
     }
 
-    /// An inner node; children that are empty are left out, and without children it is empty. Of equal keys the last holds.
+    /// An inner node; empty children are omitted, and without children it is empty. Of equal keys the last applies.
     package init(children: some Sequence<(TreeKey, Node)>, priority: Scalar? = nil) {
         self = Node.inner(Children(children), priority: priority)
     }
@@ -45,7 +45,7 @@ package struct Node: Sendable {
     /// Empty where there is none.
     package func child(_ key: TreeKey) -> Node { inner?[key] ?? .empty }
 
-    /// The node at a place below; empty where there is none.
+    /// The node at a location below; empty where there is none.
     package func node(at path: TreePath) -> Node {
         var node = self
         for key in path.keys {
@@ -55,10 +55,10 @@ package struct Node: Sendable {
         return node
     }
 
-    /// Itself with another priority; an empty node stays empty.
+    /// The node with another priority; an empty node stays empty.
     package func with(priority: Scalar?) -> Node { isEmpty ? self : Node(content, priority: priority) }
 
-    /// Itself with another child. A leaf becomes an inner node that keeps its priority, unless the child is empty.
+    /// The node with another child. A leaf becomes an inner node that keeps its priority, unless the child is empty.
     package func setting(_ key: TreeKey, to child: Node) -> Node {
         if child.isEmpty {
             guard var children = inner, children[key] != nil else { return self }
@@ -70,7 +70,7 @@ package struct Node: Sendable {
         return .inner(children, priority: priority)
     }
 
-    /// Itself with another node at a place below.
+    /// The node with another node at a location below.
     package func setting(_ path: TreePath, to node: Node) -> Node { setting(path.keys[...], to: node) }
 
     private func setting(_ keys: ArraySlice<TreeKey>, to node: Node) -> Node {

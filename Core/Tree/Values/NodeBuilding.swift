@@ -1,4 +1,4 @@
-/// For those who read trees where they are in order already.
+/// For readers of trees that are in order already.
 extension Node {
     /// An inner node.
     /// - Parameter children: in the order of keys, none of them empty.
@@ -8,8 +8,8 @@ extension Node {
 }
 
 extension TreeChange {
-    /// What changes that are made at once (`TreeOverlay`) come to, as changes that may be made one after the other: none lies
-    /// below another; first what is put, then what is taken away, then priorities.
+    /// Converts changes that are made at once (`TreeOverlay`) to changes that may be made one after the other: none is
+    /// below another; first the puts, then the removals, then priorities.
     package static func oneByOne(_ changes: [TreeChange]) -> [TreeChange] {
         if changes.count < 2 { return changes }
         return ChangeTree(changes).oneByOne()

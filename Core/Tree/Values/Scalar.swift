@@ -5,7 +5,7 @@ package enum Scalar: Sendable {
     /// Finite and not -0.0: make it by `number`.
     case double(Double)
     case string(String)
-    /// What the server works out when it applies the write; only in writes, never in a stored tree.
+    /// A value that the server computes when it applies the write; only in writes, never in a stored tree.
     case deferred(ServerValue)
 
     /// - Returns: nil for NaN and infinities, which the database doesn't have.
@@ -34,11 +34,11 @@ package enum Scalar: Sendable {
     package var isDeferred: Bool { if case .deferred = self { true } else { false } }
 }
 
-/// What a write may have where a value stands, for the server to work out. Source: `ServerValue` of the SDKs.
+/// A deferred value in a write, which the server computes. Source: `ServerValue` of the SDKs.
 package enum ServerValue: Sendable, Hashable {
     /// Milliseconds since 1970; one instant for all of a request.
     case timestamp
-    /// Adds to the number at the place; the sum of integers that fit is an integer.
+    /// Adds to the number at the location; the sum of integers that fit is an integer.
     case increment(Int64)
     case incrementDouble(Double)
 }
@@ -68,9 +68,9 @@ extension Scalar: Hashable {
 }
 
 extension Scalar {
-    /// The order of values: false, true, numbers, strings by UTF-16 code units. Numbers are compared as doubles, integers too:
-    /// an order in which some are exact and some are rounded would not be one. What stands before and after, nothing and
-    /// inner nodes, is `TreeQuery`'s to know. Priorities have the same order.
+    /// The order of values: false, true, numbers, strings by UTF-16 code units. Numbers are compared as doubles,
+    /// integers too: comparing some exactly and some rounded would not be a consistent order. `TreeQuery` defines the
+    /// positions of nothing and of inner nodes. Priorities have the same order.
     package static func compare(_ lhs: Scalar, _ rhs: Scalar) -> Int {
         let ranks = (lhs.rank, rhs.rank)
         if ranks.0 != ranks.1 { return ranks.0 - ranks.1 }

@@ -1,8 +1,8 @@
 import HearthModel
 
-/// What deferred values become. Source: `ServerValue` of the SDKs.
+/// The values of deferred values. Source: `ServerValue` of the SDKs.
 extension ServerValue {
-    /// - Parameter old: what is at the place when the write is made.
+    /// - Parameter old: the present value when the write is made.
     package func resolved(nowMilliseconds: Int64, old: Scalar?) -> Scalar {
         switch (self, old) {
         case (.timestamp, _): return .integer(nowMilliseconds)
@@ -15,7 +15,7 @@ extension ServerValue {
         }
     }
 
-    /// There is no infinity to store: the sum stays at the largest number.
+    /// Infinity cannot be stored: the sum stays at the largest number.
     private func sum(_ left: Double, _ right: Double) -> Scalar {
         let sum = left + right
         if let number = Scalar.canonical(sum) { return number }
@@ -24,10 +24,10 @@ extension ServerValue {
 }
 
 extension Node {
-    /// Itself with values in the place of deferred ones.
+    /// The node with values in place of deferred ones.
     /// - Parameters:
-    ///   - old: what the write finds: increments add to it.
-    ///   - path: where the node is written to in `old`.
+    ///   - old: the tree that the write finds: increments add to it.
+    ///   - path: the location of the write in `old`.
     package func resolved(
         nowMilliseconds: Int64, old: any TreeData, at path: TreePath
     ) throws(Status) -> Node {
@@ -52,7 +52,7 @@ extension Node {
         return Node(children: resolved, priority: priority)
     }
 
-    /// Whether anything in it is for the server to work out.
+    /// Whether it contains a deferred value.
     package var hasDeferred: Bool {
         if priority?.isDeferred == true || value?.isDeferred == true { return true }
         return inner?.contains { $0.node.hasDeferred } ?? false
@@ -60,7 +60,7 @@ extension Node {
 }
 
 extension TreeChange {
-    /// Itself with values in the place of deferred ones.
+    /// The change with values in place of deferred ones.
     package func resolved(nowMilliseconds: Int64, old: any TreeData) throws(Status) -> TreeChange {
         guard isPriority else {
             return TreeChange(

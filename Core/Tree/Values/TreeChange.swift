@@ -1,7 +1,6 @@
 import HearthModel
 
-/// A node that stands at a place from now on, or, where the path's last key is `.priority`, a priority: a leaf, or empty for
-/// none.
+/// The new node of a location, or, where the path's last key is `.priority`, a priority: a leaf, or empty for none.
 package struct TreeChange: Equatable, Sendable {
     package var path: TreePath
     package var node: Node
@@ -13,17 +12,17 @@ package struct TreeChange: Equatable, Sendable {
 
     package var isPriority: Bool { path.last == .priority }
 
-    /// Where something changes: for a priority the place whose priority it is.
+    /// The changed location: for a priority the location that has the priority.
     package var place: TreePath { isPriority ? TreePath(keys: Array(path.keys.dropLast())) : path }
 }
 
-/// What one write does, whole or not at all.
+/// The changes of one write, which are atomic.
 package struct TreeUpdate: Equatable, Sendable {
-    /// Where it was written to.
+    /// The location of the write.
     package let path: TreePath
     /// At absolute paths, none of which contains another.
     package let changes: [TreeChange]
-    /// Whether it replaces children of `path` and leaves the others.
+    /// Whether it replaces some children of `path` and keeps the others.
     package let isMerge: Bool
 
     private init(path: TreePath, changes: [TreeChange], isMerge: Bool) {
@@ -32,12 +31,12 @@ package struct TreeUpdate: Equatable, Sendable {
         self.isMerge = isMerge
     }
 
-    /// Replaces what is at a place.
+    /// Replaces the value of a location.
     package static func set(_ path: TreePath, _ node: Node) -> TreeUpdate {
         TreeUpdate(path: path, changes: [TreeChange(path: path, node: node)], isMerge: false)
     }
 
-    /// Replaces what is at places below `path`. A name is a key or a path; its last key may be `.priority`.
+    /// Replaces the values of locations below `path`. A name is a key or a path; its last key may be `.priority`.
     package static func merge(
         at path: TreePath, members: [(name: String, node: Node)], limits: TreeLimits = .standard
     ) throws(TreeDataError) -> TreeUpdate {
@@ -68,7 +67,7 @@ package struct TreeUpdate: Equatable, Sendable {
             path: path, changes: changes.map { TreeChange(path: path + $0.path, node: $0.node) }, isMerge: true)
     }
 
-    /// Sorted, a path is followed at once by one that it contains, if there is any.
+    /// When sorted, a path is followed directly by one that it contains, if there is any.
     private static func checkOverlap(_ changes: [TreeChange]) throws(TreeDataError) {
         let paths = changes.map(\.path).sorted { $0.keys.lexicographicallyPrecedes($1.keys) }
         for (path, next) in zip(paths, paths.dropFirst()) where path.contains(next) {
@@ -78,15 +77,15 @@ package struct TreeUpdate: Equatable, Sendable {
 }
 
 extension Node {
-    /// Itself after a change, whose path is relative to it.
+    /// The node after a change, whose path is relative to it.
     package func applying(_ change: TreeChange) -> Node {
         guard change.isPriority else { return setting(change.path, to: change.node) }
-        let place = change.place
-        let node = node(at: place)
-        return node.isEmpty ? self : setting(place, to: node.with(priority: change.node.value))
+        let location = change.place
+        let node = node(at: location)
+        return node.isEmpty ? self : setting(location, to: node.with(priority: change.node.value))
     }
 
-    /// Itself after changes that are made at once: see `TreeOverlay`.
+    /// The node after changes that are made at once: see `TreeOverlay`.
     package func applying(_ changes: [TreeChange]) -> Node {
         if changes.count == 1 { return applying(changes[0]) }
         return ChangeTree(changes).applied(to: self)

@@ -1,28 +1,28 @@
 import HearthModel
 
-/// A tree that need not be in memory: that of a store, or one with changes that are not made yet. Places that aren't there
-/// are empty.
+/// A tree that need not be in memory: that of a store, or one with changes that are not made yet. Missing locations are
+/// empty.
 package protocol TreeData {
-    /// The value of the leaf at a place; nil for an inner or an empty node.
+    /// The value of the leaf at a location; nil for an inner or an empty node.
     func value(at path: TreePath) throws(Status) -> Scalar?
-    /// The same, without a string that is large: `value(at:)` reads it.
+    /// The same, without a large string: `value(at:)` reads it.
     func leaf(at path: TreePath) throws(Status) -> Leaf?
-    /// The priority at a place.
+    /// The priority of a location.
     func priority(at path: TreePath) throws(Status) -> Scalar?
-    /// Whether there are children at a place.
+    /// Whether a location has children.
     func hasChildren(at path: TreePath) throws(Status) -> Bool
-    /// Whether anything is at a place.
+    /// Whether a location has a value.
     func exists(at path: TreePath) throws(Status) -> Bool
-    /// All that is at a place. Costs what is there.
+    /// All data of a location. The cost depends on its size.
     func node(at path: TreePath) throws(Status) -> Node
-    /// The names of the children at a place, in their order: the first ones behind `key`, or from the beginning.
+    /// The names of the children of a location, in their order: the first ones behind `key`, or from the beginning.
     func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey]
 }
 
-/// What a leaf holds, as far as it is told at once.
+/// The content of a leaf, without a large string.
 package enum Leaf: Sendable, Equatable {
     case value(Scalar)
-    /// A string of so many bytes of UTF-8.
+    /// The UTF-8 size of a large string.
     case largeString(sizeBytes: Int)
 
     /// Strings of more bytes are large, in UTF-8.
@@ -38,7 +38,7 @@ package enum Leaf: Sendable, Equatable {
 }
 
 extension TreeData {
-    /// For trees that know no cheaper way than to look at all that is there.
+    /// For trees that can only visit all children.
     package func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
         try node(at: path).keys(at: .root, after: key, limit: limit)
     }

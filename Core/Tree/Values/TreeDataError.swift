@@ -1,6 +1,6 @@
-/// What is wrong with data, a path or a query that somebody sent.
+/// An error in data, a path or a query that a client sent.
 package struct TreeDataError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// For who sent it. Where the service's own words are known they stand here exactly: programs compare them.
+    /// The message for the client. Where the service's own message is known, it is copied exactly: programs compare it.
     package let message: String
 
     package init(_ message: String) { self.message = message }
@@ -10,20 +10,20 @@ package struct TreeDataError: Error, Hashable, Sendable, CustomStringConvertible
 
 extension TreeDataError {
     package static let invalidJSON = TreeDataError("Invalid data; couldn't parse JSON object, array, or value.")
-    /// An update has to be an object.
+    /// An update must be an object.
     package static let notAnObject = TreeDataError(
         "Invalid data; couldn't parse JSON object. Are you sending a JSON object with valid key names?")
     package static let invalidPath = TreeDataError("Invalid path: Invalid token in path")
 
-    static func invalidKey(_ position: TextPosition) -> TreeDataError {
+    static func invalidKey(_ position: JSONPosition) -> TreeDataError {
         TreeDataError(
             "Invalid data; couldn't parse key beginning at \(position). "
                 + "Key value can't be empty or contain $ # [ ] / or .")
     }
 }
 
-/// Where something stands in a text, both from 1; columns count characters.
-struct TextPosition: CustomStringConvertible {
+/// A position in a JSON string, line and column from 1; columns count characters.
+struct JSONPosition: CustomStringConvertible {
     let line: Int
     let column: Int
 

@@ -1,6 +1,7 @@
 import HearthModel
 
-/// How large keys, paths and values may be. Source: "Limits" of the Realtime Database's documentation, and the SDKs' checks.
+/// The sizes of keys, paths and values. Source: "Limits" of the Realtime Database's documentation, and the SDKs'
+/// checks.
 package struct TreeLimits: Sendable {
     /// Keys from the root down to any leaf.
     package var depthMax = Limits.treeDepthMax
@@ -9,9 +10,9 @@ package struct TreeLimits: Sendable {
     package var pathSizeBytesMax = Limits.treeDepthMax * (Limits.treeKeySizeBytesMax + 1)
     package var stringSizeBytesMax = Limits.treeStringSizeBytesMax
 
-    /// What the server takes.
+    /// The limits of the server.
     package static let standard = TreeLimits()
-    /// What SDKs let their users write: paths are shorter.
+    /// The limits of SDKs for their users: paths are shorter.
     package static let client: TreeLimits = {
         var limits = TreeLimits()
         limits.pathSizeBytesMax = Limits.treeClientPathSizeBytesMax
@@ -20,7 +21,7 @@ package struct TreeLimits: Sendable {
 
     package init() {}
 
-    /// For data that goes to `path`, which has used up some of the depth.
+    /// For data that is written to `path`, which has used a part of the depth.
     package func below(_ path: TreePath) -> TreeLimits {
         var limits = self
         limits.depthMax -= path.count
@@ -44,20 +45,20 @@ package struct TreeLimits: Sendable {
         }
     }
 
-    /// Refuses a path with a key that can't be, and one that is too deep or too long.
+    /// Rejects a path with an invalid key, and one that is too deep or too long.
     /// - Parameter allowingPriority: whether its last key may be `.priority`.
     package func check(_ path: TreePath, allowingPriority: Bool = false) throws(TreeDataError) {
-        let place = allowingPriority && path.last == .priority ? path.keys.dropLast() : path.keys[...]
-        guard place.allSatisfy(isValid) else { throw .invalidPath }
-        guard place.count <= depthMax else {
+        let location = allowingPriority && path.last == .priority ? path.keys.dropLast() : path.keys[...]
+        guard location.allSatisfy(isValid) else { throw .invalidPath }
+        guard location.count <= depthMax else {
             throw TreeDataError("Invalid path: Deeper than \(Limits.treeDepthMax) levels")
         }
-        guard place.reduce(place.count - 1, { $0 + $1.string.utf8.count }) <= pathSizeBytesMax else {
+        guard location.reduce(location.count - 1, { $0 + $1.string.utf8.count }) <= pathSizeBytesMax else {
             throw TreeDataError("Invalid path: Longer than \(pathSizeBytesMax) bytes")
         }
     }
 
-    /// The path that a text means, checked.
+    /// The path of a string, checked.
     package func path(_ string: String, allowingPriority: Bool = false) throws(TreeDataError) -> TreePath {
         try checkSize(of: string)
         let path = TreePath(string)
@@ -65,7 +66,7 @@ package struct TreeLimits: Sendable {
         return path
     }
 
-    /// Before a text is taken apart: one slash may follow another, but a path isn't mostly slashes.
+    /// Before a string is split: one slash may follow another, but a path doesn't consist mostly of slashes.
     func checkSize(of string: String) throws(TreeDataError) {
         guard string.utf8.count <= 2 * pathSizeBytesMax else {
             throw TreeDataError("Invalid path: Longer than \(pathSizeBytesMax) bytes")
@@ -80,6 +81,6 @@ package struct TreeLimits: Sendable {
 }
 
 extension TreeKey {
-    /// As the last key of a path it stands for the priority of the place above.
+    /// As the last key of a path it denotes the priority of the location above.
     package static let priority: TreeKey = ".priority"
 }

@@ -1,10 +1,10 @@
 import HearthModel
 
-/// A tree as it will be after changes that are not made yet. Reads what it needs of the tree below, no more.
+/// A tree after changes that are not made yet. Reads only the needed parts of the tree below.
 ///
-/// The changes are made at once. A later one replaces earlier ones at and below its place. What is put below a leaf takes the
-/// leaf's value away and leaves its priority; taking away below a leaf does nothing; a node that is left without children is
-/// gone, with its priority. A priority is set where something is in the end.
+/// The changes are made at once. A later one replaces earlier ones at and below its location. A put below a leaf
+/// deletes the leaf's value and keeps its priority; a removal below a leaf has no effect; a node that is left without
+/// children is deleted with its priority. A priority is set on locations that exist in the end.
 package struct TreeOverlay: TreeData {
     private let base: any TreeData
     private let changes: ChangeTree
@@ -89,7 +89,7 @@ package struct TreeOverlay: TreeData {
         return try !keys(tree, at: path, after: nil, limit: 1).isEmpty
     }
 
-    /// Merges the names below with those that the changes bring, without the ones that they take away.
+    /// Merges the names below with those that the changes add, without those that they remove.
     private func keys(
         _ tree: ChangeTree, at path: TreePath, after key: TreeKey?, limit: Int
     ) throws(Status) -> [TreeKey] {

@@ -1,13 +1,14 @@
-/// A part of a tree that is replaced: all leaves behind one path up to another. Source: rtdb-protocol §11.3.
+/// A part of a tree that is replaced: all leaves behind one path up to another. Source: the range merges (`rm`) of the
+/// public SDKs.
 ///
-/// What lies below `start` is behind it, and what lies below `end` is behind that: of a node at `end` only a leaf belongs to the
-/// range. Priorities of inner nodes are leaves `.priority`, as in `CompoundHash`.
+/// The data below `start` is behind it, and the data below `end` is behind that: of a node at `end` only a leaf belongs
+/// to the range. Priorities of inner nodes are leaves `.priority`, as in `CompoundHash`.
 package struct TreeRange: Equatable, Sendable {
     /// Exclusive; nil: from the beginning.
     package let start: TreePath?
     /// Inclusive; nil: to the end.
     package let end: TreePath?
-    /// What is in the range now.
+    /// The present data of the range.
     package let node: Node
 
     package init(start: TreePath?, end: TreePath?, node: Node) {
@@ -16,7 +17,8 @@ package struct TreeRange: Equatable, Sendable {
         self.node = node
     }
 
-    /// What `node` has in a range. The range may become larger: a priority can't be said of a node of which it has no leaf.
+    /// The data of `node` in a range. The range may become larger: a priority cannot be sent for a node without a leaf
+    /// in the range.
     init(of node: Node, after start: TreePath?, through end: TreePath?) {
         var bounds = Bounds(start: start, end: end)
         bounds.widen(for: node)
@@ -30,7 +32,7 @@ package struct TreeRange: Equatable, Sendable {
 }
 
 extension TreeRange {
-    /// One element of the list that a push `rm` has.
+    /// One element of the list in a push `rm`.
     package init(_ string: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard) throws(TreeDataError) {
         var start: TreePath?
         var end: TreePath?
@@ -69,7 +71,7 @@ extension TreeRange {
 }
 
 extension TreePath {
-    /// In the order of a walk: key by key, a place before all that is below it.
+    /// In the order of a walk: key by key, a location before its subtree.
     static func compare(_ lhs: TreePath, _ rhs: TreePath) -> Int { compare(lhs.keys[...], rhs.keys[...]) }
 
     static func compare(_ lhs: ArraySlice<TreeKey>, _ rhs: ArraySlice<TreeKey>) -> Int {
@@ -81,7 +83,7 @@ extension TreePath {
     }
 }
 
-/// Where a range begins and ends.
+/// The bounds of a range.
 private struct Bounds {
     var start: TreePath?
     var end: TreePath?
@@ -117,9 +119,9 @@ private struct Bounds {
         }
         if let end, hasEnd(below: keys), end.count > keys.count {
             let key = end.keys[keys.count]
-            let place = children.place(of: key)
-            let isThere = place < children.count && children[place].key == key
-            positions = positions.clamped(to: 0..<(isThere ? place + 1 : place))
+            let index = children.place(of: key)
+            let isThere = index < children.count && children[index].key == key
+            positions = positions.clamped(to: 0..<(isThere ? index + 1 : index))
         }
         return positions
     }
@@ -144,7 +146,7 @@ private struct Bounds {
         let children = node.children
         if children.isEmpty { return !node.isEmpty && !isBehindStart(keys) ? keys : nil }
         let isCut = hasStart(below: keys)
-        // What lies below the start is behind it.
+        // The data below the start is behind it.
         if isBehindStart(keys) || isCut && start.count == keys.count { return nil }
         var position = children.count
         if isCut {
@@ -160,8 +162,8 @@ private struct Bounds {
         return nil
     }
 
-    /// Makes the range larger where it cuts a node with a priority and has none of its leaves: the priority alone can't be said,
-    /// and a client that holds nothing else of the node would lose it with the last child.
+    /// Enlarges the range where it cuts a node with a priority and contains none of its leaves: the priority cannot be
+    /// sent alone, and a client with no other data of the node would lose it with the last child.
     mutating func widen(for node: Node) {
         if let start { widen(for: node, towards: start) }
         if let end { widen(for: node, towards: end) }
@@ -175,7 +177,7 @@ private struct Bounds {
             if let behind = firstLeafBehindStart(of: node, at: keys) {
                 end = TreePath(keys: behind)
             } else if let before = lastLeafBeforeStart(of: node, at: keys) {
-                // The leaf, and what is beside it.
+                // The leaf, and its siblings.
                 start = TreePath(keys: before).parent
             }
         }
@@ -189,14 +191,14 @@ private struct Bounds {
             if hasEnd, compareToEnd(keys) == 0 { return old.isLeaf ? .empty : old }
         }
         guard hasEnd || hasStart(below: keys) else { return old }
-        // A leaf behind the start is in the range, and nothing of the new data stands at its place.
+        // A leaf behind the start is in the range, and the new data has no value at its location.
         var result = old.isLeaf && isBehindStart(keys) ? .empty : old
         var gone: [TreeKey] = []
         for key in Set(old.children.map(\.key)).union(new.children.map(\.key)) {
             let child = replace(in: old.child(key), by: new.child(key), at: keys + [key])
             if child.isEmpty { gone.append(key) } else { result = result.setting(key, to: child) }
         }
-        // Last, so that a node whose children are all replaced is never without any, and keeps its priority.
+        // Last, so that a node whose children are all replaced always has a child, and keeps its priority.
         for key in gone { result = result.setting(key, to: .empty) }
         // A leaf's priority belongs to the leaf.
         return contains(keys + [.priority]) && !result.isLeaf ? result.with(priority: new.priority) : result

@@ -2,18 +2,18 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// Looks whether everything that is stored agrees: for tools, and after crashes. Reads everything once.
+/// Checks whether all stored data is consistent: for tools, and after crashes. Reads everything once.
 package struct TreeIntegrityCheck {
     private let view: TreeView
     private let max: Int
     private var findings: [String] = []
 
-    /// The last leaf and the last priority of an inner node that the walk came to.
+    /// The last leaf and the last priority of an inner node in the walk.
     private var leaf: [UInt8] = []
     private var inner: [UInt8] = []
     private var priorities = 0
     private var strings = 0
-    /// By the index's position: the last child, and how many there were.
+    /// By the index's position: the last child, and the number of children.
     private var children: [(last: [UInt8], count: Int)]
     private let indexes: [TreeIndex]
 
@@ -24,7 +24,7 @@ package struct TreeIntegrityCheck {
         children = Array(repeating: ([], 0), count: indexes.count)
     }
 
-    /// - Returns: what is wrong, at most `max` sentences; empty when all is well.
+    /// - Returns: the errors, at most `max` sentences; empty when there are none.
     package static func run(_ view: TreeView, max: Int) throws(Status) -> [String] {
         var check = TreeIntegrityCheck(view, max: max)
         try check.walk()
@@ -37,84 +37,84 @@ package struct TreeIntegrityCheck {
             .entries, KeyRange(prefix: [PathCode.Space.records]), reverse: false, values: true)
         defer { cursor.close() }
         while findings.count < max, try cursor.next() {
-            let place = cursor.key
-            guard let ends = ends(of: place), let record = try? TreeRecord(stored: cursor.value) else {
-                find("A record is damaged", place)
+            let location = cursor.key
+            guard let ends = ends(of: location), let record = try? TreeRecord(stored: cursor.value) else {
+                find("A record is damaged", location)
                 continue
             }
-            try check(record, place, ends)
+            try check(record, location, ends)
         }
         if !inner.isEmpty { find("A node without children has a priority", inner) }
     }
 
-    /// Where the keys of a place end; nil when it is none.
-    private func ends(of place: [UInt8]) -> [Int]? {
+    /// The ends of a location's keys; nil when the bytes are no location.
+    private func ends(of location: [UInt8]) -> [Int]? {
         var ends: [Int] = []
         var position = 1
-        while position < place.count {
-            guard let end = try? PathCode.end(of: place, from: position) else { return nil }
+        while position < location.count {
+            guard let end = try? PathCode.end(of: location, from: position) else { return nil }
             ends.append(end)
             position = end
         }
         return ends
     }
 
-    private mutating func check(_ record: TreeRecord, _ place: [UInt8], _ ends: [Int]) throws(Status) {
-        if !leaf.isEmpty, place.starts(with: leaf) { find("There is something below a leaf", place) }
-        if !inner.isEmpty, !place.starts(with: inner) { find("A node without children has a priority", inner) }
-        inner = record.isInner ? place : []
-        if !record.isInner { leaf = place }
-        try checkString(record, place)
-        if record.isInner, !record.hasPriority { find("A record says nothing", place) }
-        if record.hasPriority, let last = ends.last { try checkPriority(record, place, from: last, ends) }
+    private mutating func check(_ record: TreeRecord, _ location: [UInt8], _ ends: [Int]) throws(Status) {
+        if !leaf.isEmpty, location.starts(with: leaf) { find("There is something below a leaf", location) }
+        if !inner.isEmpty, !location.starts(with: inner) { find("A node without children has a priority", inner) }
+        inner = record.isInner ? location : []
+        if !record.isInner { leaf = location }
+        try checkString(record, location)
+        if record.isInner, !record.hasPriority { find("A record contains neither a value nor a priority", location) }
+        if record.hasPriority, let last = ends.last { try checkPriority(record, location, from: last, ends) }
         for (position, index) in indexes.enumerated() where ends.count > index.pattern.count {
-            try checkIndex(position, index, place, ends)
+            try checkIndex(position, index, location, ends)
         }
     }
 
-    private mutating func checkString(_ record: TreeRecord, _ place: [UInt8]) throws(Status) {
-        guard record.isKeptElsewhere else { return }
+    private mutating func checkString(_ record: TreeRecord, _ location: [UInt8]) throws(Status) {
+        guard record.isStoredElsewhere else { return }
         strings += 1
-        let string = try view.snapshot.get(.documents, place)
+        let string = try view.snapshot.get(.documents, location)
         if string?.count != (try record.valueSizeBytes) {
-            find("A long string is missing or has another length", place)
+            find("A long string is missing or has another length", location)
         }
     }
 
     private mutating func checkPriority(
-        _ record: TreeRecord, _ place: [UInt8], from last: Int, _ ends: [Int]
+        _ record: TreeRecord, _ location: [UInt8], from last: Int, _ ends: [Int]
     ) throws(Status) {
         priorities += 1
         let start = ends.count > 1 ? ends[ends.count - 2] : 1
         guard let priority = try record.priority else { return }
         let entry = TreeMutation.priorityEntry(
-            Array(place[..<start]), priority, PathCode.key(place[start..<last]))
-        if try view.snapshot.get(.entries, entry) == nil { find("A priority has no entry", place) }
+            Array(location[..<start]), priority, PathCode.key(location[start..<last]))
+        if try view.snapshot.get(.entries, entry) == nil { find("A priority has no entry", location) }
     }
 
-    /// At the first record of each child that an index has.
+    /// Is called at the first record of each child that an index has.
     private mutating func checkIndex(
-        _ position: Int, _ index: TreeIndex, _ place: [UInt8], _ ends: [Int]
+        _ position: Int, _ index: TreeIndex, _ location: [UInt8], _ ends: [Int]
     ) throws(Status) {
         let depth = index.pattern.count
-        let child = Array(place[..<ends[depth]])
+        let child = Array(location[..<ends[depth]])
         if child == children[position].last { return }
         let start = depth > 0 ? ends[depth - 1] : 1
         var from = 1
         for (part, end) in zip(index.pattern, ends) {
-            if let part, part != PathCode.key(place[from..<end]) { return }
+            if let part, part != PathCode.key(location[from..<end]) { return }
             from = end
         }
         children[position].last = child
         children[position].count += 1
         guard let value = try view.indexed(child, by: index) else { return }
-        let entry = index.entry(Array(place[..<start]), value, PathCode.key(place[start..<ends[depth]]))
+        let entry = index.entry(Array(location[..<start]), value, PathCode.key(location[start..<ends[depth]]))
         if try view.snapshot.get(.entries, entry) == nil {
-            find("A child has no entry in the index \(index.id)", place)
+            find("A child has no entry in the index \(index.id)", location)
         }
     }
 
-    /// Everything that has to be there was found; what shouldn't be there shows in the numbers.
+    /// All expected records were found; the numbers show the unexpected ones.
     private mutating func compareCounts() throws(Status) {
         var expected: [(String, Keyspace, KeyRange, Int)] = [
             (
@@ -136,12 +136,12 @@ package struct TreeIntegrityCheck {
         }
     }
 
-    private mutating func find(_ what: String, _ place: [UInt8]) {
+    private mutating func find(_ what: String, _ location: [UInt8]) {
         if findings.count >= max { return }
         var keys: [TreeKey] = []
         var from = 1
-        for end in ends(of: place) ?? [] {
-            keys.append(PathCode.key(place[from..<end]))
+        for end in ends(of: location) ?? [] {
+            keys.append(PathCode.key(location[from..<end]))
             from = end
         }
         findings.append("\(what): \(TreePath(keys: keys)).")

@@ -15,8 +15,8 @@ struct TreeAdmission: Sendable {
 
     var queued: (count: Int, bytes: Int) { (shares.total.count, shares.total.bytes) }
 
-    /// Counts a write in, until `leave`.
-    /// - Returns: why it may not wait; nothing is counted then.
+    /// Counts a write, until `leave`.
+    /// - Returns: the reason why it may not wait; nothing is counted then.
     mutating func enter(_ requester: Requester, bytes: Int) -> Status? {
         switch shares.refusal(of: requester, bytes: bytes) {
         case .full: return Self.isFull

@@ -1,13 +1,14 @@
 import HearthModel
 import HearthEngine
 
-/// A change of the journal: what is to be done for a session that ends, kept so that it can be done after a crash, too.
+/// A change of the journal: the pending work for the end of a session, stored so that it can be done after a crash,
+/// too.
 package struct JournalChange: Sendable {
-    /// Whose it is; without NUL.
+    /// The session's name; without NUL.
     package var session: String
-    /// Which of the session's records; nil for all of them.
+    /// The name of one of the session's records; nil for all of them.
     package var entry: String?
-    /// What is kept in place of anything before; nil to keep nothing any more.
+    /// The new content; nil to delete it.
     package var record: [UInt8]?
 
     package init(session: String, entry: String, record: [UInt8]?) {
@@ -18,7 +19,7 @@ package struct JournalChange: Sendable {
 
     private init(session: String) { self.session = session }
 
-    /// Nothing is kept of a session any more.
+    /// Deletes all records of a session.
     package static func end(_ session: String) -> JournalChange { JournalChange(session: session) }
 
     func apply(to transaction: any StoreTransaction) throws(Status) {
@@ -31,7 +32,7 @@ package struct JournalChange: Sendable {
     }
 }
 
-/// What the journal keeps of one session.
+/// The journal's records of one session.
 package struct JournalSession: Sendable {
     package var session: String
     /// In the order of entries' bytes.
@@ -44,10 +45,10 @@ package struct JournalSession: Sendable {
 }
 
 extension TreeView {
-    /// Everything that the journal keeps.
+    /// The whole content of the journal.
     package func journal() throws(Status) -> [JournalSession] { try journal(KeyRange(prefix: TreeMeta.journalPrefix)) }
 
-    /// What the journal keeps of one session; nil for nothing.
+    /// The journal's records of one session; nil for none.
     package func journal(of session: String) throws(Status) -> JournalSession? {
         try journal(KeyRange(prefix: TreeMeta.journal(session))).first
     }
@@ -75,17 +76,17 @@ extension TreeView {
 /// Names in the keyspace `meta`.
 ///
 ///     version            the last commit's, in 8 bytes, big-endian
-///     index/ID           an index, ID in 4 bytes, big-endian: its state (`TreeIndexState`) and its definition's text
+///     index/ID           an index, ID in 4 bytes, big-endian: its state (`TreeIndexState`) and its definition
 ///     next-index         the first ID that was never used, in 4 bytes, big-endian
-///     journal/SESSION, NUL, ENTRY    what a session left to do, in its owner's form
-///     graft/…            a large write on its way into the tree (`TreeGraft`)
+///     journal/SESSION, NUL, ENTRY    pending work of a session, in its owner's form
+///     graft/…            a large write that is not in the tree yet (`TreeGraft`)
 enum TreeMeta {
     static let version = Array("version".utf8)
     static let nextIndex = Array("next-index".utf8)
     static let indexPrefix = Array("index/".utf8)
     static let journalPrefix = Array("journal/".utf8)
 
-    /// What all entries of a session begin with.
+    /// The prefix of all entries of a session.
     static func journal(_ session: String) -> [UInt8] { journalPrefix + session.utf8 + [0] }
 
     static func encode(_ version: Int64) -> [UInt8] { withUnsafeBytes(of: version.bigEndian) { Array($0) } }

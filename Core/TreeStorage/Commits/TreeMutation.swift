@@ -4,12 +4,12 @@ import HearthTree
 
 /// Makes the changes of a write in a transaction: records, long strings, entries of priorities and of indexes.
 ///
-/// Nothing is refused here any more: an error is the store's, and ends the transaction.
+/// The write is valid at this point: an error comes from the store, and ends the transaction.
 struct TreeMutation {
     private let transaction: any StoreTransaction
     private let view: TreeView
     private let indexes: TreeIndexes
-    /// Old records that are compared with new ones.
+    /// The number of old records that are compared with new ones.
     private let comparedMax: Int
     private let comparedStringsMax: Int
 
@@ -22,7 +22,7 @@ struct TreeMutation {
         comparedStringsMax = RangeReplacement.comparedMax
     }
 
-    /// In a shadow of the tree, where it costs nothing to delete a range, however much is in it.
+    /// In a shadow of the tree, where deleting a range costs nothing, whatever its size is.
     init(_ transaction: ShadowTransaction, version: Int64, _ indexes: TreeIndexes) {
         self.transaction = transaction
         view = TreeView(transaction, version: version, indexes: indexes, isOwner: false)
@@ -32,12 +32,12 @@ struct TreeMutation {
     }
 
     /// Makes changes at once, as `TreeOverlay` shows them.
-    /// - Returns: whether the tree is another than before.
+    /// - Returns: whether the tree is different from before.
     func apply(_ changes: [TreeChange]) throws(Status) -> Bool {
         try apply(oneByOne: TreeChange.oneByOne(changes))
     }
 
-    /// - Parameter changes: as `TreeChange.oneByOne` has them.
+    /// - Parameter changes: as `TreeChange.oneByOne` returns them.
     func apply(oneByOne changes: [TreeChange]) throws(Status) -> Bool {
         var isChanged = false
         for change in changes where try apply(change) { isChanged = true }
@@ -57,14 +57,15 @@ struct TreeMutation {
 
     // MARK: Large replacements
 
-    /// Whether so many nodes or bytes, or more, lie at the locations of changes. Of long strings only the sizes are read.
+    /// Whether the locations of changes have at least this number of nodes or bytes. Of long strings only the sizes are
+    /// read.
     func hasMany(at changes: [TreeChange], nodes: Int, bytes: Int) throws(Status) -> Bool {
         var nodesLeft = nodes
         var bytesLeft = bytes
         for change in changes {
-            let place = PathCode.place(change.path)
+            let location = PathCode.location(change.path)
             let cursor = try transaction.scan(
-                .entries, KeyRange(prefix: place), reverse: false, values: true, dropping: place.count)
+                .entries, KeyRange(prefix: location), reverse: false, values: true, dropping: location.count)
             defer { cursor.close() }
             while try cursor.next() {
                 // The location's own record is one of those that every write has.
@@ -81,7 +82,7 @@ struct TreeMutation {
         if replacement.wide != nil { return try transaction.begin(replacement.graft) }
         var before: [(touched: [IndexedChild], isEmpty: Bool, priority: Scalar?)] = []
         for change in replacement.changes {
-            let old = try PresentRecords(PathCode.place(change.path), in: transaction)
+            let old = try PresentRecords(PathCode.location(change.path), in: transaction)
             before.append((try indexedChildren(above: change.path), old.isEmpty, old.priority))
             if old.isEmpty, !change.node.isEmpty { try openParents(of: change.path) }
         }
@@ -95,36 +96,38 @@ struct TreeMutation {
 
     // MARK: Wide updates
 
-    /// Takes away what is at a location, where records of a large node will be put piece by piece; at least one of them is to be
-    /// put in the same transaction.
+    /// Deletes the data of a location whose new records, of a large node, will be put piece by piece. At least one of
+    /// them must be put in the same transaction.
     func makeSpace(for node: Node, at path: TreePath) throws(Status) {
-        let place = PathCode.place(path)
-        let old = try PresentRecords(place, in: transaction)
+        let location = PathCode.location(path)
+        let old = try PresentRecords(location, in: transaction)
         if old.isEmpty { try openParents(of: path) }
-        for keyspace in TreeDelta.keyspaces { try transaction.delete(keyspace, KeyRange(prefix: place), limit: .max) }
-        try transaction.delete(.entries, KeyRange(prefix: Self.priorityPrefix(place)), limit: .max)
+        for keyspace in TreeDelta.keyspaces {
+            try transaction.delete(keyspace, KeyRange(prefix: location), limit: .max)
+        }
+        try transaction.delete(.entries, KeyRange(prefix: Self.priorityPrefix(location)), limit: .max)
         for index in indexes.belowOrAt(path) {
-            try transaction.delete(.entries, KeyRange(prefix: index.prefix(place)), limit: .max)
+            try transaction.delete(.entries, KeyRange(prefix: index.prefix(location)), limit: .max)
         }
         try setPriorityEntry(path, from: old.priority, to: node.priority)
     }
 
-    /// Changes records at or below a location, and then the entries of what lies above.
+    /// Changes records at or below a location, and then the entries of the locations above.
     func touching(_ path: TreePath, _ body: () throws(Status) -> Void) throws(Status) {
         let touched = try indexedChildren(above: path)
         try body()
         for child in touched { try update(child) }
     }
 
-    /// The same tree has a write more below, at these locations; nodes on the way to them that are in both have got the
-    /// priorities that they have with it.
-    /// - Parameter tree: what this one has more than the tree below.
+    /// The same tree receives a write below it at these locations. Nodes on the paths to them that are in both trees
+    /// have received the priorities that they have with that write.
+    /// - Parameter tree: the data of this tree that is not in the tree below.
     func mendPriorities(above changes: [TreeChange], _ tree: ChangeTree, below: TreeView) throws(Status) {
         var mended: Set<TreePath> = []
         for change in changes {
-            let place = change.place
-            for depth in 0...place.count {
-                let path = TreePath(keys: Array(place.keys[..<depth]))
+            let location = change.place
+            for depth in 0...location.count {
+                let path = TreePath(keys: Array(location.keys[..<depth]))
                 guard case .changed(let here) = tree.descend(path) else { break }
                 if !mended.insert(path).inserted { continue }
                 guard try view.exists(at: path) else { break }
@@ -137,73 +140,74 @@ struct TreeMutation {
     // MARK: A node
 
     private func set(_ path: TreePath, _ node: Node) throws(Status) -> Bool {
-        let place = PathCode.place(path)
-        let old = try PresentRecords(place, in: transaction)
+        let location = PathCode.location(path)
+        let old = try PresentRecords(location, in: transaction)
         if node.isEmpty {
             if old.isEmpty { return false }
-            try remove(old, place)
+            try remove(old, location)
             try setPriorityEntry(path, from: old.priority, to: nil)
             try removeEmptyParents(of: path)
             return true
         }
         if old.isEmpty { try openParents(of: path) }
-        let new = NewRecords(node, at: place)
+        let new = NewRecords(node, at: location)
         var isChanged = try old.replace(by: new.records, in: transaction, comparedMax: comparedMax)
-        // Records say nothing of what a long string is.
+        // Records do not contain a long string's value.
         if old.hasStringsElsewhere || !new.strings.isEmpty {
             let strings = RangeReplacement(
-                .documents, KeyRange(prefix: place), by: new.strings, in: transaction, comparedMax: comparedStringsMax)
+                .documents, KeyRange(prefix: location), by: new.strings, in: transaction,
+                comparedMax: comparedStringsMax)
             if try strings.run() { isChanged = true }
         }
         if !isChanged { return false }
         if old.hasChildren || !new.priorities.isEmpty {
-            try replaceEntries(Self.priorityPrefix(place), by: new.priorities)
+            try replaceEntries(Self.priorityPrefix(location), by: new.priorities)
         }
         try setPriorityEntry(path, from: old.priority, to: node.priority)
         return true
     }
 
-    private func remove(_ old: PresentRecords, _ place: [UInt8]) throws(Status) {
+    private func remove(_ old: PresentRecords, _ location: [UInt8]) throws(Status) {
         if !old.hasChildren {
-            try transaction.delete(.entries, place)
-            if old.hasStringsElsewhere { try transaction.delete(.documents, place) }
+            try transaction.delete(.entries, location)
+            if old.hasStringsElsewhere { try transaction.delete(.documents, location) }
             return
         }
-        try transaction.delete(.entries, KeyRange(prefix: place), limit: .max)
-        try transaction.delete(.documents, KeyRange(prefix: place), limit: .max)
-        try transaction.delete(.entries, KeyRange(prefix: Self.priorityPrefix(place)), limit: .max)
+        try transaction.delete(.entries, KeyRange(prefix: location), limit: .max)
+        try transaction.delete(.documents, KeyRange(prefix: location), limit: .max)
+        try transaction.delete(.entries, KeyRange(prefix: Self.priorityPrefix(location)), limit: .max)
     }
 
-    /// A leaf above a node that will be new becomes an inner node; its priority stays. Above an inner node there is none.
+    /// A leaf above a new node becomes an inner node and keeps its priority. Above an inner node there is no leaf.
     private func openParents(of path: TreePath) throws(Status) {
         var parent = path.parent
         while let ancestor = parent {
-            let place = PathCode.place(ancestor)
-            if let record = try view.record(place) {
+            let location = PathCode.location(ancestor)
+            if let record = try view.record(location) {
                 if record.isInner { return }
-                if record.isKeptElsewhere { try transaction.delete(.documents, place) }
+                if record.isStoredElsewhere { try transaction.delete(.documents, location) }
                 if let priority = try record.priority {
-                    try transaction.put(.entries, place, TreeRecord(nil, priority: priority).bytes)
+                    try transaction.put(.entries, location, TreeRecord(nil, priority: priority).bytes)
                 } else {
-                    try transaction.delete(.entries, place)
+                    try transaction.delete(.entries, location)
                 }
                 return
             }
-            if try transaction.count(.entries, PathCode.below(place), limit: 1) > 0 { return }
+            if try transaction.count(.entries, PathCode.below(location), limit: 1) > 0 { return }
             parent = ancestor.parent
         }
     }
 
-    /// An inner node whose last child is gone is gone, too, with its priority.
+    /// An inner node without children is deleted with its priority.
     private func removeEmptyParents(of path: TreePath) throws(Status) {
         var parent = path.parent
         while let ancestor = parent {
-            let place = PathCode.place(ancestor)
-            if try transaction.count(.entries, PathCode.below(place), limit: 1) > 0 { return }
-            if let record = try view.record(place) {
-                // Something was to be deleted below a leaf, which stays.
+            let location = PathCode.location(ancestor)
+            if try transaction.count(.entries, PathCode.below(location), limit: 1) > 0 { return }
+            if let record = try view.record(location) {
+                // A location below a leaf was to be deleted; the leaf remains.
                 guard record.isInner else { return }
-                try transaction.delete(.entries, place)
+                try transaction.delete(.entries, location)
                 try setPriorityEntry(ancestor, from: try record.priority, to: nil)
             }
             parent = ancestor.parent
@@ -213,20 +217,20 @@ struct TreeMutation {
     // MARK: Priorities
 
     private func setPriority(_ path: TreePath, _ priority: Scalar?) throws(Status) -> Bool {
-        let place = PathCode.place(path)
-        let record = try view.record(place)
+        let location = PathCode.location(path)
+        let record = try view.record(location)
         let old = try record?.priority
         if old == priority { return false }
         if let record, !record.isInner {
-            let value = try view.value(record, place)
-            try transaction.put(.entries, place, TreeRecord(value, priority: priority).bytes)
+            let value = try view.value(record, location)
+            try transaction.put(.entries, location, TreeRecord(value, priority: priority).bytes)
         } else {
-            // An empty node takes none.
-            if record == nil, try !view.exists(place) { return false }
+            // An empty node has no priority.
+            if record == nil, try !view.exists(location) { return false }
             if let priority {
-                try transaction.put(.entries, place, TreeRecord(nil, priority: priority).bytes)
+                try transaction.put(.entries, location, TreeRecord(nil, priority: priority).bytes)
             } else {
-                try transaction.delete(.entries, place)
+                try transaction.delete(.entries, location)
             }
         }
         try setPriorityEntry(path, from: old, to: priority)
@@ -235,13 +239,13 @@ struct TreeMutation {
 
     private func setPriorityEntry(_ path: TreePath, from old: Scalar?, to new: Scalar?) throws(Status) {
         guard let key = path.last, let parent = path.parent, old != new else { return }
-        let parentPlace = PathCode.place(parent)
-        if let old { try transaction.delete(.entries, Self.priorityEntry(parentPlace, old, key)) }
-        if let new { try transaction.put(.entries, Self.priorityEntry(parentPlace, new, key), []) }
+        let parentLocation = PathCode.location(parent)
+        if let old { try transaction.delete(.entries, Self.priorityEntry(parentLocation, old, key)) }
+        if let new { try transaction.put(.entries, Self.priorityEntry(parentLocation, new, key), []) }
     }
 
-    /// All entries of children with a priority at or below a place.
-    static func priorityPrefix(_ place: [UInt8]) -> [UInt8] { [PathCode.Space.priorities] + place.dropFirst() }
+    /// All entries of children with a priority at or below a location.
+    static func priorityPrefix(_ location: [UInt8]) -> [UInt8] { [PathCode.Space.priorities] + location.dropFirst() }
 
     static func priorityEntry(_ parent: [UInt8], _ priority: Scalar, _ key: TreeKey) -> [UInt8] {
         var bytes = priorityPrefix(parent)
@@ -253,31 +257,32 @@ struct TreeMutation {
 
     // MARK: Indexes
 
-    /// A child that an index orders and that a change lies at or inside of.
+    /// A child that an index orders and that contains a change.
     private struct IndexedChild {
         var index: TreeIndex
         var parent: [UInt8]
         var key: TreeKey
-        var place: [UInt8]
+        var location: [UInt8]
         var before: TreeIndexValue?
     }
 
     private func indexedChildren(above path: TreePath) throws(Status) -> [IndexedChild] {
         var found: [IndexedChild] = []
         for index in indexes.above(path) {
-            let parent = PathCode.place(TreePath(keys: Array(path.keys[..<index.pattern.count])))
+            let parent = PathCode.location(TreePath(keys: Array(path.keys[..<index.pattern.count])))
             let key = path.keys[index.pattern.count]
-            var place = parent
-            PathCode.append(key, to: &place)
+            var location = parent
+            PathCode.append(key, to: &location)
             found.append(
                 IndexedChild(
-                    index: index, parent: parent, key: key, place: place, before: try view.indexed(place, by: index)))
+                    index: index, parent: parent, key: key, location: location,
+                    before: try view.indexed(location, by: index)))
         }
         return found
     }
 
     private func update(_ child: IndexedChild) throws(Status) {
-        let after = try view.indexed(child.place, by: child.index)
+        let after = try view.indexed(child.location, by: child.index)
         if after == child.before { return }
         let old = child.before.map { child.index.entry(child.parent, $0, child.key) }
         let new = after.map { child.index.entry(child.parent, $0, child.key) }
@@ -286,14 +291,14 @@ struct TreeMutation {
         if let new { try transaction.put(.entries, new, []) }
     }
 
-    /// The entries of places at and below a changed one.
+    /// The entries of the locations at and below a changed one.
     private func setIndexes(below path: TreePath, _ node: Node) throws(Status) {
-        let place = PathCode.place(path)
+        let location = PathCode.location(path)
         for index in indexes.belowOrAt(path) {
             var entries: [StoreRecord] = []
-            index.collect(from: node, at: place, depth: path.count, into: &entries)
+            index.collect(from: node, at: location, depth: path.count, into: &entries)
             entries.sort { UTF8Order.compare($0.key, $1.key) < 0 }
-            try replaceEntries(index.prefix(place), by: entries)
+            try replaceEntries(index.prefix(location), by: entries)
         }
     }
 
@@ -320,19 +325,19 @@ extension TreeIndex {
 
     /// The entries of all children that this index orders in a node.
     /// - Parameters:
-    ///   - place: the node's; its path fits the pattern so far.
+    ///   - location: the node's; its path matches the pattern so far.
     ///   - depth: of the node.
-    fileprivate func collect(from node: Node, at place: [UInt8], depth: Int, into entries: inout [StoreRecord]) {
+    fileprivate func collect(from node: Node, at location: [UInt8], depth: Int, into entries: inout [StoreRecord]) {
         guard depth < pattern.count else {
             for (key, child) in node.children {
-                entries.append(StoreRecord(key: entry(place, definition.index.value(of: child), key), value: []))
+                entries.append(StoreRecord(key: entry(location, definition.index.value(of: child), key), value: []))
             }
             return
         }
         func descend(_ key: TreeKey, _ child: Node) {
-            var place = place
-            PathCode.append(key, to: &place)
-            collect(from: child, at: place, depth: depth + 1, into: &entries)
+            var location = location
+            PathCode.append(key, to: &location)
+            collect(from: child, at: location, depth: depth + 1, into: &entries)
         }
         if let key = pattern[depth] {
             descend(key, node.child(key))

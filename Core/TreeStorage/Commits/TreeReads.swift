@@ -1,136 +1,137 @@
 import HearthModel
 import HearthTree
 
-/// What has been asked of a tree and what it has answered, so that one can tell later whether it would answer the same.
+/// The reads of a tree and their results. They show later whether another tree would give the same results.
 ///
-/// Filled by one thread, and then handed to another.
+/// Filled by one thread, and then passed to another.
 final class TreeReads: @unchecked Sendable {
-    private final class Place {
-        var children: [TreeKey: Place] = [:]
-        // Nil for what was not asked.
+    private final class Entry {
+        var children: [TreeKey: Entry] = [:]
+        // Nil for properties that were not read.
         var value: Scalar??
         var priority: Scalar??
         var hasChildren: Bool?
         var exists: Bool?
-        /// Whether all that is here and below counts, whatever was asked.
+        /// Whether the whole subtree counts as read.
         var isWhole = false
 
         var count: Int { children.values.reduce(1) { $0 + $1.count } }
     }
 
-    private let root = Place()
-    /// Places that are remembered; of more of them only the place above.
+    private let root = Entry()
+    /// The number of locations that are stored; above it only their parents are stored.
     private(set) var count = 1
     private let countMax: Int
 
-    /// Places that are asked again; when more of them have been touched the answer is that something is different.
+    /// The number of locations that are read again. When more have been touched, the result is that the tree is
+    /// different.
     private static let checkedMax = 256
 
     init(countMax: Int = Limits.treeReadsMax) { self.countMax = countMax }
 
-    // MARK: Asking
+    // MARK: Recording
 
-    /// Where what is asked of a place is kept; nil when all there counts anyway.
-    private func place(_ path: TreePath) -> Place? {
-        var place = root
+    /// The entry of a location; nil when its whole subtree counts as read.
+    private func location(_ path: TreePath) -> Entry? {
+        var location = root
         for key in path.keys {
-            if place.isWhole { return nil }
-            if let known = place.children[key] {
-                place = known
+            if location.isWhole { return nil }
+            if let known = location.children[key] {
+                location = known
                 continue
             }
-            let made = Place()
-            place.children[key] = made
-            place = made
+            let made = Entry()
+            location.children[key] = made
+            location = made
             count += 1
         }
-        if place.isWhole { return nil }
-        if count <= countMax { return place }
+        if location.isWhole { return nil }
+        if count <= countMax { return location }
         gather(around: path)
         return nil
     }
 
-    /// Gives up what is known of single places near a path, from the one above it on, until there is room.
+    /// Merges the entries of single locations near a path, from its parent on, until there is capacity.
     private func gather(around path: TreePath) {
         for depth in (0..<max(1, path.count)).reversed() where count > countMax {
-            var place = root
+            var location = root
             for key in path.keys[..<depth] {
-                guard let next = place.children[key] else { break }
-                place = next
+                guard let next = location.children[key] else { break }
+                location = next
             }
-            count -= place.count - 1
-            place.children = [:]
-            place.isWhole = true
+            count -= location.count - 1
+            location.children = [:]
+            location.isWhole = true
         }
     }
 
     fileprivate func noteAll(at path: TreePath) {
-        guard let place = place(path) else { return }
-        count -= place.count - 1
-        place.children = [:]
-        place.isWhole = true
+        guard let location = location(path) else { return }
+        count -= location.count - 1
+        location.children = [:]
+        location.isWhole = true
     }
 
-    fileprivate func note(value: Scalar?, at path: TreePath) { place(path)?.value = .some(value) }
-    fileprivate func note(priority: Scalar?, at path: TreePath) { place(path)?.priority = .some(priority) }
-    fileprivate func note(hasChildren: Bool, at path: TreePath) { place(path)?.hasChildren = hasChildren }
-    fileprivate func note(exists: Bool, at path: TreePath) { place(path)?.exists = exists }
+    fileprivate func note(value: Scalar?, at path: TreePath) { location(path)?.value = .some(value) }
+    fileprivate func note(priority: Scalar?, at path: TreePath) { location(path)?.priority = .some(priority) }
+    fileprivate func note(hasChildren: Bool, at path: TreePath) { location(path)?.hasChildren = hasChildren }
+    fileprivate func note(exists: Bool, at path: TreePath) { location(path)?.exists = exists }
 
-    // MARK: Asking again
+    // MARK: Comparing
 
-    /// Whether a tree answers the same that is another one at some places at most.
+    /// Whether a tree that differs at most at some locations gives the same results.
     func areSame(in view: TreeView, changedAt changes: [TreePath]) throws(Status) -> Bool {
         var checked: Set<ObjectIdentifier> = []
         for change in changes {
-            var place: Place? = root
+            var location: Entry? = root
             var path = TreePath.root
             for key in change.keys {
-                guard let here = place else { break }
+                guard let here = location else { break }
                 if try !isSame(here, path, view, &checked) { return false }
-                place = here.children[key]
+                location = here.children[key]
                 path = path.child(key)
             }
-            if let place, try !areSame(below: place, path, view, &checked) { return false }
+            if let location, try !areSame(below: location, path, view, &checked) { return false }
         }
         return true
     }
 
     private func areSame(
-        below place: Place, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
+        below location: Entry, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
     ) throws(Status) -> Bool {
-        if try !isSame(place, path, view, &checked) { return false }
-        for (key, child) in place.children where try !areSame(below: child, path.child(key), view, &checked) {
+        if try !isSame(location, path, view, &checked) { return false }
+        for (key, child) in location.children where try !areSame(below: child, path.child(key), view, &checked) {
             return false
         }
         return true
     }
 
     private func isSame(
-        _ place: Place, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
+        _ location: Entry, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
     ) throws(Status) -> Bool {
-        if place.isWhole { return false }
-        if !checked.insert(ObjectIdentifier(place)).inserted { return true }
+        if location.isWhole { return false }
+        if !checked.insert(ObjectIdentifier(location)).inserted { return true }
         if checked.count > Self.checkedMax { return false }
-        if let value = place.value, try view.value(at: path) != value { return false }
-        if let priority = place.priority, try view.priority(at: path) != priority { return false }
-        if let exists = place.exists, try view.exists(at: path) != exists { return false }
-        if let hasChildren = place.hasChildren, try view.hasChildren(at: path) != hasChildren { return false }
+        if let value = location.value, try view.value(at: path) != value { return false }
+        if let priority = location.priority, try view.priority(at: path) != priority { return false }
+        if let exists = location.exists, try view.exists(at: path) != exists { return false }
+        if let hasChildren = location.hasChildren, try view.hasChildren(at: path) != hasChildren { return false }
         return true
     }
 }
 
-/// A tree that notes what it is asked.
+/// A tree that records its reads.
 struct ObservedTree: TreeData {
     let view: TreeView
-    let looks: TreeReads
+    let reads: TreeReads
 
     func value(at path: TreePath) throws(Status) -> Scalar? {
         let value = try view.value(at: path)
         // Its bytes are not kept for it.
         if let string = value?.string, string.utf8.count > Self.stringBytesMax {
-            looks.noteAll(at: path)
+            reads.noteAll(at: path)
         } else {
-            looks.note(value: value, at: path)
+            reads.note(value: value, at: path)
         }
         return value
     }
@@ -140,10 +141,10 @@ struct ObservedTree: TreeData {
     func leaf(at path: TreePath) throws(Status) -> Leaf? {
         let leaf = try view.leaf(at: path)
         switch leaf {
-        case nil: looks.note(value: nil, at: path)
-        case .value(.string(let string)) where string.utf8.count > Self.stringBytesMax: looks.noteAll(at: path)
-        case .value(let value): looks.note(value: value, at: path)
-        case .largeString: looks.noteAll(at: path)
+        case nil: reads.note(value: nil, at: path)
+        case .value(.string(let string)) where string.utf8.count > Self.stringBytesMax: reads.noteAll(at: path)
+        case .value(let value): reads.note(value: value, at: path)
+        case .largeString: reads.noteAll(at: path)
         }
         return leaf
     }
@@ -151,59 +152,59 @@ struct ObservedTree: TreeData {
     func priority(at path: TreePath) throws(Status) -> Scalar? {
         let priority = try view.priority(at: path)
         if let string = priority?.string, string.utf8.count > Self.stringBytesMax {
-            looks.noteAll(at: path)
+            reads.noteAll(at: path)
         } else {
-            looks.note(priority: priority, at: path)
+            reads.note(priority: priority, at: path)
         }
         return priority
     }
 
     func hasChildren(at path: TreePath) throws(Status) -> Bool {
         let hasChildren = try view.hasChildren(at: path)
-        looks.note(hasChildren: hasChildren, at: path)
+        reads.note(hasChildren: hasChildren, at: path)
         return hasChildren
     }
 
     func exists(at path: TreePath) throws(Status) -> Bool {
         let exists = try view.exists(at: path)
-        looks.note(exists: exists, at: path)
+        reads.note(exists: exists, at: path)
         return exists
     }
 
     func node(at path: TreePath) throws(Status) -> Node {
-        looks.noteAll(at: path)
+        reads.noteAll(at: path)
         return try view.node(at: path)
     }
 
     func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
-        looks.noteAll(at: path)
+        reads.noteAll(at: path)
         return try view.keys(at: path, after: key, limit: limit)
     }
 }
 
-/// A write was judged beside the writer, and may be made.
+/// The guard of a write was evaluated beside the writer, and the write may be made.
 struct TreeJudgement: Sendable {
-    /// Of the tree that the guard was shown.
+    /// Of the tree that the guard has read.
     var version: Int64
-    /// What the guard decided by.
+    /// The data, besides the tree, that the decision depends on.
     var basis: (any AnyObject & Sendable)?
-    var looks: TreeReads
+    var reads: TreeReads
 
-    /// - Throws: why the write may not be made.
+    /// - Throws: the reason why the write may not be made.
     init(of write: TreeWrite, by treeGuard: any TreeGuard, on view: TreeView) throws(Status) {
         version = view.version
         basis = treeGuard.basis
-        looks = TreeReads()
-        let observed = ObservedTree(view: view, looks: looks)
+        reads = TreeReads()
+        let observed = ObservedTree(view: view, reads: reads)
         let changes = try write.resolvedChanges(on: observed)
         let after = TreeOverlay(base: observed, changes: changes)
         try treeGuard.judge(changes, before: observed, after: after, now: write.nowMilliseconds, stepsMax: nil)
     }
 
-    /// Whether the guard would say the same of the tree that is there now.
+    /// Whether the guard would decide the same on the present tree.
     /// - Parameter recent: the changes of this tree.
     func holds(for treeGuard: any TreeGuard, on view: TreeView, _ recent: RecentTreeChanges) throws(Status) -> Bool {
         guard basis === treeGuard.basis, let changed = recent.paths(since: version) else { return false }
-        return try looks.areSame(in: view, changedAt: changed)
+        return try reads.areSame(in: view, changedAt: changed)
     }
 }

@@ -1,15 +1,15 @@
 import HearthModel
 import HearthTree
 
-/// What one request changes: all of it or nothing.
+/// The changes of one request, which are atomic.
 package struct TreeWrite: Sendable {
-    /// Asks for the present state of a place.
+    /// A condition on the present state of a location.
     package struct Condition: Sendable {
         package var path: TreePath
-        /// Of what has to be there (`Node.hash`); "" for nothing.
+        /// The hash of the value that must exist (`Node.hash`); "" for no value.
         package var hash: String
-        /// Whether it is looked at before the guard is asked. Whoever may not read the place would learn from it what is
-        /// there, so only for those who may.
+        /// Whether the condition is checked before the guard. A client without the right to read the location would
+        /// learn its value, so this is only for clients with the right.
         package var reveals: Bool
 
         package init(path: TreePath, hash: String, reveals: Bool) {
@@ -19,18 +19,18 @@ package struct TreeWrite: Sendable {
         }
     }
 
-    /// At absolute places, made one after the other. Values may be deferred; a place whose last key is `.priority` is a
+    /// At absolute paths, made one after the other. Values may be deferred; a path whose last key is `.priority` is a
     /// priority.
     package var changes: [TreeChange]
     package var condition: Condition?
-    /// Asked before the write is made; nil for those who may do everything.
+    /// Evaluated before the write is made; nil for requesters without restrictions.
     package var `guard`: (any TreeGuard)?
-    /// What a deferred timestamp becomes; milliseconds since 1970.
+    /// The value of a deferred timestamp; milliseconds since 1970.
     package var nowMilliseconds: Int64
     /// Changes of the journal that become durable with it. A write may have nothing else.
     package var journal: [JournalChange]
-    /// Where the request was made as an update of children; nil for one that replaces. Says nothing to the tree; those who
-    /// hear of the commit may want to tell it in the same form.
+    /// The location of an update of children; nil for a write that replaces. The tree does not use it; observers of the
+    /// commit may send the change in the same form.
     package var base: TreePath?
 
     package init(
@@ -48,18 +48,21 @@ package struct TreeWrite: Sendable {
 
 /// Decides whether a write may be made.
 ///
-/// Asked on the writer's thread at the point where the write is worked out, or beside it: then the write is made when what
-/// the guard has looked at is still the same. Nothing can come between the decision and the write. It must not wait.
+/// Evaluated on the writer's thread when the write's values are computed, or beside it. In the second case the write is
+/// made when the data that the guard has read is still the same. No write can come between the decision and the write.
+/// It must not wait.
 package protocol TreeGuard: Sendable {
-    /// What it decides by besides the data; as long as this is the same object it says the same of the same data.
+    /// The basis of the decision besides the data; while it is the same object, the decision on the same data is the
+    /// same.
     var basis: (any AnyObject & Sendable)? { get }
 
     /// - Parameters:
-    ///   - update: the changes, with everything worked out.
-    ///   - after: what the tree will be.
+    ///   - update: the changes, with all deferred values computed.
+    ///   - after: the tree after the write.
     ///   - now: milliseconds since 1970, the instant of the whole request.
-    ///   - stepsMax: how much it may do, in its own unit of a fraction of a microsecond; nil for as much as it likes.
-    /// - Throws: why the write may not be made: PERMISSION_DENIED; RESOURCE_EXHAUSTED when it takes more than `stepsMax`.
+    ///   - stepsMax: the limit of its steps, of a fraction of a microsecond each; nil for its general limit.
+    /// - Throws: the reason why the write may not be made: PERMISSION_DENIED; RESOURCE_EXHAUSTED when it takes more
+    ///   than `stepsMax`.
     func judge(
         _ update: [TreeChange], before: any TreeData, after: any TreeData, now: Int64, stepsMax: Int?
     ) throws(Status)
@@ -73,9 +76,9 @@ extension TreeGuard {
 package struct TreeCommit: Sendable {
     /// Greater than those of all commits before. Microseconds since 1970, unless the clock was set back.
     package var version: Int64
-    /// With everything worked out.
+    /// With all deferred values computed.
     package var changes: [TreeChange]
-    /// Whether the tree is as it was before.
+    /// Whether the tree is the same as before.
     package var isNoChange: Bool
     /// That of the write.
     package var base: TreePath?
@@ -88,10 +91,10 @@ package struct TreeCommit: Sendable {
     }
 }
 
-/// What became of a write.
+/// The result of a write.
 package enum TreeOutcome: Sendable {
     case committed(TreeCommit)
-    /// The condition didn't hold; nothing was changed.
+    /// The condition was not met; nothing was changed.
     case stale
     /// Nothing was changed.
     case failed(Status)
@@ -99,17 +102,17 @@ package enum TreeOutcome: Sendable {
     var commit: TreeCommit? { if case .committed(let commit) = self { commit } else { nil } }
 }
 
-/// Watches what is committed. All calls come on the writer's thread, which they hold up.
+/// Observes commits. All calls are made on the writer's thread, and block it.
 package protocol TreeObserver: Sendable {
-    /// Changes that are about to be made: `prepare` follows, unless they change nothing or the store fails.
+    /// Changes that will be made: `prepare` follows, unless they change nothing or the store fails.
     /// - Parameter before: the tree without them. Only valid during the call.
     func willChange(_ changes: [TreeChange], before: TreeView)
-    /// A commit, in order, when it is made but not durable yet. Commits without changes are left out.
+    /// A commit, in order, when it is made but not durable yet. Commits without changes are omitted.
     /// - Parameter after: the tree with this commit and without later ones. Only valid during the call.
     func prepare(_ commit: TreeCommit, after: TreeView)
-    /// Everything that was prepared is durable. Comes before the completions of those writes.
+    /// All prepared commits are durable. Is called before the completions of those writes.
     func publish()
-    /// Nothing of what was prepared has happened.
+    /// The prepared commits have failed.
     func discard()
 }
 

@@ -1,17 +1,17 @@
 import HearthModel
 import HearthTree
 
-/// What a write is asked before it is queued, and what it is made of when its turn comes.
+/// The checks of a write before it is queued, and the computation of its values when it is made.
 extension TreeWrite {
     struct Size {
-        /// Of what it writes, roughly.
+        /// The approximate size of its data.
         var bytes = 0
         var nodes = 0
     }
 
-    /// How much it writes.
-    /// - Throws: INVALID_ARGUMENT when a key, a depth, a string or the whole is beyond the limits: who parses requests has
-    ///   refused that before, but nothing that can't be kept in order may reach the store.
+    /// The size of a write.
+    /// - Throws: INVALID_ARGUMENT when a key, a depth, a string or the whole exceeds the limits. Front ends have
+    ///   checked this before, but data whose order cannot be stored must not reach the store.
     func checkedSize() throws(Status) -> Size {
         var size = Size()
         for change in changes {
@@ -77,7 +77,7 @@ extension TreeWrite {
         }
     }
 
-    /// The changes with everything worked out on the tree that the write finds.
+    /// The changes with all deferred values computed on the tree that the write finds.
     func resolvedChanges(on tree: any TreeData) throws(Status) -> [TreeChange] {
         var resolved: [TreeChange] = []
         resolved.reserveCapacity(changes.count)

@@ -2,29 +2,29 @@ import HearthConcurrency
 import HearthModel
 import HearthTree
 
-/// A write on its way.
+/// A write that is queued or undecided.
 struct TreeRequest: Sendable {
-    /// Names it while it is undecided.
+    /// Identifies it while it is undecided.
     let ticket: UInt64
     var write: TreeWrite
     let sizeBytes: Int
     let cost: Int
-    /// Whether it has so many nodes that it is to be made in slices.
+    /// Whether it has so many nodes that it must be made in slices.
     let isLarge: Bool
     let requester: Requester
     let completion: @Sendable (TreeOutcome) -> Void
 
-    /// Why it can't be made, if that has shown beside the writer.
+    /// The reason why it cannot be made, if one was found beside the writer.
     var failure: Status?
-    /// What comparing the condition's hash beside the writer has shown.
+    /// The result of comparing the condition's hash beside the writer.
     var comparison: TreeComparison?
-    /// What judging it beside the writer has shown.
+    /// The result of evaluating its guard beside the writer.
     var judgement: TreeJudgement?
-    /// Whether it is to be judged there, and not to be compared.
+    /// Whether its guard must be evaluated there, and no hash compared.
     var isToBeJudged = false
     /// Its records, when they are staged.
     var replacement: TreeReplacement?
-    /// How often it was worked out beside the writer.
+    /// The number of attempts beside the writer.
     var attempts = 0
 
     func failing(_ status: Status) -> TreeRequest {
@@ -34,13 +34,13 @@ struct TreeRequest: Sendable {
     }
 }
 
-/// Whether a condition held in a version of the tree.
+/// Whether a condition was met in a version of the tree.
 struct TreeComparison: Sendable {
     var version: Int64
     var isEqual: Bool
 }
 
-/// What the writer's thread has to do.
+/// The jobs of the writer's thread.
 enum TreeJob: Sendable {
     case write(TreeRequest)
     case perform(@Sendable (TreeView) -> Void)
@@ -49,14 +49,14 @@ enum TreeJob: Sendable {
     case build
     /// A slice of the records of a large write.
     case stage(ticket: UInt64)
-    /// A slice of what follows a large write.
+    /// A slice of the work after a large write.
     case settle
 }
 
-/// The jobs of a writer in turn between those who ask for them; jobs of one connection stay in their order.
+/// The jobs of a writer, round-robin between requesters; jobs of one connection keep their order.
 ///
-/// While a write of a connection is undecided, because it is worked out beside the writer, what the connection asks for
-/// later waits.
+/// While a write of a connection is undecided, because it is checked beside the writer, the connection's later jobs
+/// wait.
 struct TreeWriteQueue: Sendable {
     struct Entry: Sendable {
         var job: TreeJob
@@ -67,7 +67,7 @@ struct TreeWriteQueue: Sendable {
     }
 
     private var ready = FairQueue<Entry>()
-    /// Taken already, and not begun: first of all.
+    /// Taken already, but not begun: they are the next.
     private var carried = Queue<Entry>()
     private var held: [UInt64: Queue<Entry>] = [:]
 
@@ -91,8 +91,8 @@ struct TreeWriteQueue: Sendable {
 
     mutating func popFirst() -> Entry? { carried.popFirst() ?? ready.popFirst() }
 
-    /// Puts back what was taken last and not begun, of each connection in its order. What is little comes first: between two
-    /// large pieces it is the small ones' turn.
+    /// Puts back jobs that were taken last and not begun, of each connection in their order. Small jobs come first:
+    /// between two large slices the small ones run.
     mutating func putBack(_ entries: [Entry]) {
         var (small, large): ([Entry], [Entry]) = ([], [])
         var holdUp: Set<UInt64> = []
@@ -103,16 +103,16 @@ struct TreeWriteQueue: Sendable {
         for entry in (small + large).reversed() { carried.prepend(entry) }
     }
 
-    /// What takes a fraction of a millisecond.
+    /// A job that takes a fraction of a millisecond.
     static let smallCostMax = 64
 
     /// From now on the connection's jobs wait.
-    /// - Parameter taken: jobs of the connection that were taken already, and come before those in the queue.
+    /// - Parameter taken: jobs of the connection that were taken already, and precede those in the queue.
     mutating func hold(_ requester: Requester, before taken: [(job: TreeJob, cost: Int)]) {
         guard Self.isOrdered(requester) else { return }
         var waiting = Queue<Entry>()
         for (job, cost) in taken { waiting.append(Entry(job: job, requester: requester, cost: cost)) }
-        // Held already: what was taken came before that, on another account of the same connection.
+        // Held already: the taken jobs came before that, on another account of the same connection.
         if var later = held[requester.connection] {
             while let entry = later.popFirst() { waiting.append(entry) }
         }
@@ -129,7 +129,7 @@ struct TreeWriteQueue: Sendable {
         while let entry = waiting.popFirst() { ready.append(entry, for: entry.requester, cost: entry.cost) }
     }
 
-    /// Everything, waiting or held.
+    /// All jobs, waiting or held.
     mutating func removeAll() -> [TreeJob] {
         var all: [TreeJob] = []
         while let entry = carried.popFirst() { all.append(entry.job) }

@@ -3,21 +3,21 @@ import HearthModel
 import HearthTree
 import Synchronization
 
-/// Writes that are worked out beside the writer.
+/// Writes that are computed or checked beside the writer.
 struct UndecidedTreeWrites: Sendable {
     private var lastTicket: UInt64 = 0
     fileprivate var requests: [UInt64: TreeRequest] = [:]
 
     fileprivate var comparing = FairQueue<UInt64>()
-    /// Comparisons that go on now.
+    /// The present number of comparisons.
     fileprivate var comparisons = 0
 
     fileprivate var replacing = FairQueue<UInt64>()
     /// The one large write that is being made.
     fileprivate var replaced: UInt64?
-    /// What it makes beside the tree at present. Only the writer's thread changes it.
+    /// Its records that are made beside the tree at present. Only the writer's thread changes it.
     var wide: WideUpdate?
-    /// Whether something is left of the large write before.
+    /// Whether some work of the previous large write is left.
     fileprivate var isSettling: Bool
     /// Whether a slice of that is queued.
     fileprivate var isSettleQueued: Bool
@@ -35,7 +35,7 @@ struct UndecidedTreeWrites: Sendable {
         return lastTicket
     }
 
-    /// Names what is staged. Nothing else is staged then, and a graft is over.
+    /// Identifies the staged records. No others are staged at that time, and no graft exists.
     fileprivate mutating func nextID() -> UInt32 {
         lastID &+= 1
         return lastID
@@ -52,7 +52,7 @@ struct UndecidedTreeWrites: Sendable {
 }
 
 extension TreeWriter {
-    /// Answers a write, and lets its connection go on if that has waited for it.
+    /// Answers a write, and releases its connection if that has waited for it.
     func decide(_ request: TreeRequest, _ outcome: TreeOutcome) {
         if request.attempts > 0 {
             shared.withLock { $0.queue.release(request.requester) }
@@ -61,10 +61,10 @@ extension TreeWriter {
         answer(request, outcome)
     }
 
-    /// Gives an undecided write back to the writer's thread.
+    /// Returns an undecided write to the writer's thread.
     private func resume(_ request: TreeRequest) {
         let isQueued = shared.withLock { shared in
-            // Else it was answered when the database was closed.
+            // Otherwise it was answered when the database was closed.
             if shared.undecided.requests.removeValue(forKey: request.ticket) == nil { return false }
             shared.queue.resume(.write(request), for: request.requester, cost: request.cost)
             return true
@@ -78,7 +78,7 @@ extension TreeWriter {
 
     // MARK: Conditions and guards
 
-    /// Has the hash that a condition asks for worked out on a snapshot, or a guard asked there.
+    /// Computes the hash of a condition on a snapshot, or evaluates a guard on it, beside the writer.
     func compare(_ request: TreeRequest, judging isToBeJudged: Bool) {
         var request = request
         request.attempts += 1
@@ -146,7 +146,7 @@ extension TreeWriter {
 
     // MARK: Large writes
 
-    /// Has a write made in slices, when its turn comes: one at a time.
+    /// Makes a write in slices, when it is the first of the large writes: one at a time.
     func replace(_ request: TreeRequest) {
         leave(request)
         var request = request
@@ -198,7 +198,8 @@ extension TreeWriter {
         }
     }
 
-    /// Works out a large write, and judges it, so that nothing is staged for what is refused.
+    /// Computes the values of a large write, and evaluates its guard, so that no record is staged for a write that
+    /// fails.
     private func prepare(_ request: TreeRequest, _ id: UInt32, _ view: TreeView) throws(Status) -> TreeRequest {
         var request = request
         let write = request.write
@@ -217,7 +218,7 @@ extension TreeWriter {
         let version = isUpdatable ? nil : view.version
         let isOfRanges =
             (based.isEmpty || !isUpdatable)
-            && TreeReplacement.hasFewPlaces(changes, countMax: options.replacementLocationsMax)
+            && TreeReplacement.hasFewLocations(changes, countMax: options.replacementLocationsMax)
         request.replacement =
             isOfRanges
             ? TreeReplacement(id: id, changes, basedOn: version, view.indexes)
@@ -236,10 +237,10 @@ extension TreeWriter {
         if isQueued { wake() }
     }
 
-    /// Puts a part of a large write's records into the staging area. On the writer's thread.
+    /// Puts a part of a large write's records into the staging area. Must be called on the writer's thread.
     func stage(_ ticket: UInt64) {
         guard var request = undecided(ticket), let replacement = request.replacement else { return }
-        // It is begun anew.
+        // It begins again.
         if replacement.wide?.isAbandoned == true { return resume(request) }
         do throws(Status) {
             if try make(replacement) {
@@ -258,7 +259,7 @@ extension TreeWriter {
         guard let wide = replacement.wide else {
             return try store.stage(replacement.id, options.slices) { replacement.next() }
         }
-        // From here on others' writes are made on its shadow, too.
+        // From here on other writes are made on its shadow, too.
         let indexes = shared.withLock { shared in
             shared.undecided.wide = wide
             return shared.indexes
@@ -268,7 +269,7 @@ extension TreeWriter {
         }
     }
 
-    /// A large write is made or refused, or begins anew: what is staged is moved or deleted.
+    /// A large write is made or has failed, or begins again: its staged records are moved or deleted.
     private func leave(_ request: TreeRequest) {
         let isLeft = shared.withLock { shared in
             guard shared.undecided.replaced == request.ticket else { return false }
@@ -292,7 +293,7 @@ extension TreeWriter {
         if isDue { enqueue(.settle, for: .background, cost: options.slices.recordsMax) }
     }
 
-    /// A part of what follows a large write. On the writer's thread.
+    /// A part of the work after a large write. Must be called on the writer's thread.
     func settle() {
         shared.withLock { $0.undecided.isSettleQueued = false }
         do throws(Status) {
@@ -304,22 +305,22 @@ extension TreeWriter {
                 continueSettling()
             }
         } catch {
-            // The store is in trouble: the next group that it takes goes on, or an idle moment.
+            // The store fails: the next group of writes continues it, or an idle moment.
         }
     }
 }
 
 extension Node {
-    /// Whether something in it is worked out from what is there.
+    /// Whether one of its values depends on the tree.
     var dependsOnPresent: Bool {
         for case .deferred(let value)? in [self.value, priority] where value != .timestamp { return true }
         return children.contains { $0.node.dependsOnPresent }
     }
 }
 
-/// Where a tree works things out beside its writer.
+/// The executor for computations beside the writer.
 package struct TreeBackground: Sendable {
-    /// Runs a job on the account of a requester, or says why it doesn't.
+    /// Runs a job on the account of a requester, or reports why it does not.
     package typealias Run =
         @Sendable (
             _ requester: Requester, _ refused: @escaping @Sendable (Status) -> Void,
@@ -329,7 +330,7 @@ package struct TreeBackground: Sendable {
     let run: Run
 }
 
-/// How a writer divides its time.
+/// The time slices of a writer.
 struct TreeWriterOptions: Sendable {
     var replacementNodesMin = Limits.treeReplacementNodesMin
     var replacementBytesMin = Limits.treeReplacementBytesMin
@@ -343,10 +344,10 @@ struct TreeWriterOptions: Sendable {
     let counters = TreeWriterCounters()
 }
 
-/// What a writer has had done, for tests that count work.
+/// The work of a writer, for tests that count it.
 final class TreeWriterCounters: Sendable {
-    /// Hashes that were worked out beside the writer.
+    /// Hashes that were computed beside the writer.
     let hashes = Atomic(0)
-    /// Writes that were judged there.
+    /// Writes whose guard was evaluated there.
     let judgements = Atomic(0)
 }

@@ -1,13 +1,13 @@
 import HearthModel
 import HearthEngine
 
-/// A walk over a tree as a delta makes it: over its records and those of the tree below at once. A hidden range costs one
-/// search, whatever is in it.
+/// A walk over the tree that a delta describes: over the delta's records and those of the tree below at once. A hidden
+/// range costs one search, whatever its size is.
 final class DeltaCursor: KeyCursor {
     /// A walk that is one record ahead.
     private struct Side {
         let cursor: any KeyCursor
-        /// The key at which it stands; nil before it has stepped there.
+        /// The key of its position; nil before its first step.
         var head: [UInt8]?
         var isEnded = false
 
@@ -22,12 +22,12 @@ final class DeltaCursor: KeyCursor {
     private let keyspace: Keyspace
     private let isReverse: Bool
     private let dropping: Int
-    /// What keys begin with that is left out.
+    /// The first bytes of the keys that are omitted.
     private let start: [UInt8]
 
     private var over: Side
     private var under: Side
-    /// Hidden ranges in the direction of the walk: the one that was come to last, and the next.
+    /// Hidden ranges in the direction of the walk: the one that was reached last, and the next.
     private var hidden: (any KeyCursor)?
     private var present: (start: [UInt8], end: [UInt8])?
     private var following: (start: [UInt8], end: [UInt8])?
@@ -63,15 +63,15 @@ final class DeltaCursor: KeyCursor {
         isReverse ? UTF8Order.compare(rhs, lhs) : UTF8Order.compare(lhs, rhs)
     }
 
-    /// The record at which the walk stands is done with.
+    /// The record at the walk's position has been used.
     private func leave() {
-        if !isStanding { return }
-        isStanding = false
+        if !isPositioned { return }
+        isPositioned = false
         if let head = over.head, head == key { over.head = nil }
         if let head = under.head, head == key { under.head = nil }
     }
 
-    private var isStanding = false
+    private var isPositioned = false
 
     func next() throws(Status) -> Bool {
         leave()
@@ -91,10 +91,10 @@ final class DeltaCursor: KeyCursor {
     private func stand(at key: [UInt8], isBelow: Bool) {
         self.key = key
         self.isBelow = isBelow
-        isStanding = true
+        isPositioned = true
     }
 
-    /// Moves on to the next record of the tree that isn't hidden.
+    /// Moves to the next record of the tree that isn't hidden.
     private func stepBelow() throws(Status) {
         if under.head != nil { return }
         try under.step()
@@ -112,7 +112,7 @@ final class DeltaCursor: KeyCursor {
         }
     }
 
-    /// The hidden range in which a key is, of keys that come in the direction of the walk.
+    /// The hidden range that contains a key, for keys in the direction of the walk.
     private func hiddenRange(at key: [UInt8]) throws(Status) -> (start: [UInt8], end: [UInt8])? {
         if hidden == nil {
             if !isReverse {
@@ -129,7 +129,7 @@ final class DeltaCursor: KeyCursor {
         while let next = following, isDue(next.start, at: key) {
             steps += 1
             if steps > Self.stepsMax {
-                // The walk has passed by many: one search finds what they would.
+                // The walk has skipped many: one search finds the same.
                 forgetHidden()
                 return try hiddenRange(at: key)
             }
@@ -145,7 +145,7 @@ final class DeltaCursor: KeyCursor {
 
     private static let stepsMax = 8
 
-    /// Whether the next hidden range is to be looked at, and not the present one any more.
+    /// Whether the next hidden range applies, and not the present one any more.
     private func isDue(_ next: [UInt8], at key: [UInt8]) -> Bool {
         if !isReverse { return UTF8Order.compare(next, key) <= 0 }
         return present.map { UTF8Order.compare($0.start, key) > 0 } ?? true
@@ -179,6 +179,6 @@ final class DeltaCursor: KeyCursor {
         under.head = nil
         over.isEnded = true
         under.isEnded = true
-        isStanding = false
+        isPositioned = false
     }
 }

@@ -4,14 +4,15 @@ import HearthEngine
 import HearthTree
 import Synchronization
 
-/// A store whose snapshots and transactions show the tree as it is, wherever a graft has put parts of it.
+/// A store whose snapshots and transactions show the complete tree, also while a graft keeps parts of it in the staging
+/// area.
 ///
-/// Without a graft, which is nearly always, everything is the inner store's own. One thread writes.
+/// Without a graft, which is nearly always the case, all operations are those of the inner store. One thread writes.
 final class GraftStore: Store {
     private struct State {
-        /// The graft that snapshots may show: from before it is made until after it is gone.
+        /// The graft that snapshots may show: from before it is made until after it has ended.
         var graft: TreeGraft?
-        /// How often `graft` has changed.
+        /// Counts the changes of `graft`.
         var epoch = 0
     }
 
@@ -25,7 +26,7 @@ final class GraftStore: Store {
         state = Mutex(State(graft: try TreeGraft.load(snapshot)))
     }
 
-    /// Whether parts of the tree are elsewhere.
+    /// Whether parts of the tree are in the staging area.
     var hasGraft: Bool { state.withLock { $0.graft != nil } }
 
     private func set(_ graft: TreeGraft?) {
@@ -81,18 +82,18 @@ final class GraftStore: Store {
 
     // MARK: Grafts
 
-    /// To be called within a transaction, before the graft is made in it.
+    /// Must be called within a transaction, before it makes the graft.
     fileprivate func begin(_ graft: TreeGraft) { set(graft) }
 
-    /// A transaction has failed that may have made one of these.
+    /// A transaction that may have made one of these grafts has failed.
     func cancelGraft(ifBegunIn grafts: some Sequence<TreeGraft>) {
         let present = state.withLock { $0.graft }
         if let present, grafts.contains(where: { $0 === present }) { set(nil) }
     }
 
     /// Puts records into the staging area.
-    /// - Parameter fill: gives the next record, nil at the end.
-    /// - Returns: whether all of them are there.
+    /// - Parameter fill: returns the next record, nil at the end.
+    /// - Returns: whether all of them are stored.
     func stage(
         _ id: UInt32, _ bounds: SliceBounds, _ fill: () -> (keyspace: Keyspace, record: StoreRecord)?
     ) throws(Status) -> Bool {
@@ -109,7 +110,7 @@ final class GraftStore: Store {
     }
 
     /// Makes a part of a shadow of the tree.
-    /// - Parameter body: works in the transaction until the slice is full; says whether all is made.
+    /// - Parameter body: works in the transaction until the slice is full; returns whether all is made.
     func build(
         _ bounds: SliceBounds, _ body: (any StoreTransaction, inout Slice) throws(Status) -> Bool
     ) throws(Status) -> Bool {
@@ -119,8 +120,8 @@ final class GraftStore: Store {
         }
     }
 
-    /// Deletes a part of what is staged and belongs to no graft. Not to be called while there is one.
-    /// - Returns: whether nothing is left.
+    /// Deletes a part of the staged records that belong to no graft. Must not be called while there is a graft.
+    /// - Returns: whether no record is left.
     func sweep(_ bounds: SliceBounds) throws(Status) -> Bool {
         let range = KeyRange(prefix: [PathCode.Space.staged])
         return try inner.write { transaction throws(Status) in
@@ -144,8 +145,9 @@ final class GraftStore: Store {
         return false
     }
 
-    /// Moves a part of what a graft has staged to its place, after what was there before is deleted.
-    /// - Returns: whether the graft is gone.
+    /// Moves a part of a graft's staged records to their final keys, after the earlier records of these keys are
+    /// deleted.
+    /// - Returns: whether the graft has ended.
     func settle(_ bounds: SliceBounds) throws(Status) -> Bool {
         guard let graft = state.withLock({ $0.graft }) else { return true }
         let isDone = try inner.write { transaction throws(Status) in
@@ -172,7 +174,7 @@ final class GraftStore: Store {
         return isDone
     }
 
-    /// - Returns: whether all of a range is in its place.
+    /// - Returns: whether a whole range is at its final keys.
     private static func move(
         _ range: KeyRange, _ boundary: inout GraftBoundary, _ slice: inout Slice, _ graft: TreeGraft,
         _ transaction: any StoreTransaction
@@ -206,14 +208,14 @@ final class GraftStore: Store {
     }
 }
 
-/// What one transaction of background work may do.
+/// The limits of one transaction of background work.
 struct SliceBounds: Sendable {
     var recordsMax = Limits.treeSliceRecordsMax
     var bytesMax = Limits.treeSliceBytesMax
     var milliseconds = Limits.treeSliceMilliseconds
 }
 
-/// What is done in one transaction of background work.
+/// The work of one transaction in the background.
 package struct Slice {
     private let bounds: SliceBounds
     private let end: MonotonicTime
@@ -229,18 +231,18 @@ package struct Slice {
     var recordsLeft: Int { max(0, bounds.recordsMax - records) }
 
     /// Whether the time is over, too.
-    mutating func look() {
+    mutating func readClock() {
         if MonotonicTime.now >= end { isFull = true }
     }
 
-    /// A record with so many bytes was written.
+    /// Counts a written record of a number of bytes.
     mutating func add(_ size: Int) {
         bytes += size
         add(records: 1)
     }
 
-    /// Deletes of a range what the slice has room for. Strings are deleted a few at a time, with a look at the clock: each may
-    /// be very long, and the store visits all of it.
+    /// Deletes records of a range until the slice is full. Strings are deleted a few at a time, and the clock is read
+    /// between: each may be very long, and the store visits all of it.
     mutating func delete(
         _ keyspace: Keyspace, _ range: KeyRange, in transaction: any StoreTransaction
     ) throws(Status) {
@@ -300,7 +302,7 @@ extension TreeGraft {
     }
 }
 
-/// A transaction that sees the tree as it is; a graft may be made in it.
+/// A transaction that sees the complete tree; a graft may be made in it.
 final class GraftTransaction: StoreTransaction {
     private enum Form {
         case plain
@@ -327,20 +329,20 @@ final class GraftTransaction: StoreTransaction {
         }
     }
 
-    /// From here on the ranges of a graft are what was staged for them.
+    /// From here on the ranges of a graft contain their staged records.
     func begin(_ graft: TreeGraft) throws(Status) {
         store.begin(graft)
         try show(graft, try graft.begin(inner))
     }
 
-    /// Runs something on a shadow of the tree.
+    /// Runs an operation on a shadow of the tree.
     func work<Result>(
         on shadow: TreeShadow, _ body: (ShadowTransaction) throws(Status) -> Result
     ) throws(Status) -> Result {
         try body(ShadowTransaction(inner, shadow))
     }
 
-    /// Runs something whose changes a shadow doesn't have, but for those that it has made itself.
+    /// Runs an operation whose changes must not appear in a shadow, except those that the shadow has made itself.
     func work<Result>(beside shadow: TreeShadow, _ body: () throws(Status) -> Result) throws(Status) -> Result {
         form = .beside(shadow)
         defer { form = .plain }
@@ -400,7 +402,7 @@ final class GraftTransaction: StoreTransaction {
             case .beside(let shadow): try shadow.keep(keyspace, key, before: nil, inner)
             }
         }
-        // What is hidden here is to be deleted anyway.
+        // The records that are hidden here will be deleted anyway.
         try inner.delete(keyspace, key)
     }
 
@@ -412,7 +414,7 @@ final class GraftTransaction: StoreTransaction {
             var count = 0
             for segment in map.segments(keyspace, range) {
                 if count >= limit { break }
-                count += try inner.delete(keyspace, map.place(segment), limit: limit == .max ? .max : limit - count)
+                count += try inner.delete(keyspace, map.location(segment), limit: limit == .max ? .max : limit - count)
             }
             return count
         case .delta: return try deleteEach(keyspace, range, limit: limit)
@@ -423,7 +425,7 @@ final class GraftTransaction: StoreTransaction {
         }
     }
 
-    /// Deletes what is to be seen, which costs nothing for what is hidden there.
+    /// Deletes the visible records; hidden ones cost nothing.
     private func deleteEach(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
         var keys: [[UInt8]] = []
         do {

@@ -7,7 +7,7 @@ struct StoreRecord {
     var value: [UInt8]
 }
 
-/// Puts records in the place of all those of a range, and leaves those alone that are the same.
+/// Replaces the records of a range, and does not write those that are the same.
 struct RangeReplacement {
     private let keyspace: Keyspace
     private let range: KeyRange
@@ -15,7 +15,7 @@ struct RangeReplacement {
     private let transaction: any StoreTransaction
     private let comparedMax: Int
 
-    /// Old records that are compared one by one; beyond them everything is deleted and put.
+    /// The number of old records that are compared one by one; above it all records are deleted and put.
     static let comparedMax = 20_000
 
     /// - Parameter new: in the order of keys.
@@ -51,7 +51,7 @@ struct RangeReplacement {
         return !steps.isEmpty
     }
 
-    /// What is to be done; nil when there are too many old records. Nothing is changed under the cursor.
+    /// The changes to make; nil when there are too many old records. Nothing is changed under the cursor.
     private func compare() throws(Status) -> [Step]? {
         var steps: [Step] = []
         var index = 0
@@ -84,22 +84,22 @@ struct RangeReplacement {
     }
 }
 
-/// What is stored at and below a place before it is changed, as far as it takes to change it.
+/// The stored state at and below a location before a change, as far as the change needs it.
 struct PresentRecords {
-    private let place: [UInt8]
-    /// The place's own, when nothing lies below it.
+    private let location: [UInt8]
+    /// The location's own record, when nothing is below it.
     private let only: TreeRecord?
     let isEmpty: Bool
     let hasChildren: Bool
-    /// Of the place.
+    /// Of the location.
     let priority: Scalar?
     /// Whether there may be any.
     let hasStringsElsewhere: Bool
 
-    init(_ place: [UInt8], in transaction: any StoreTransaction) throws(Status) {
-        self.place = place
+    init(_ location: [UInt8], in transaction: any StoreTransaction) throws(Status) {
+        self.location = location
         let cursor = try transaction.scan(
-            .entries, KeyRange(prefix: place), reverse: false, values: true, dropping: place.count)
+            .entries, KeyRange(prefix: location), reverse: false, values: true, dropping: location.count)
         defer { cursor.close() }
         guard try cursor.next() else {
             only = nil
@@ -114,7 +114,7 @@ struct PresentRecords {
         hasChildren = own?.isInner ?? true
         only = hasChildren ? nil : own
         priority = try own?.priority
-        hasStringsElsewhere = own?.isKeptElsewhere == true || hasChildren
+        hasStringsElsewhere = own?.isStoredElsewhere == true || hasChildren
     }
 
     /// - Returns: whether anything was different.
@@ -123,18 +123,18 @@ struct PresentRecords {
     ) throws(Status) -> Bool {
         if hasChildren {
             return try RangeReplacement(
-                .entries, KeyRange(prefix: place), by: new, in: transaction, comparedMax: comparedMax
+                .entries, KeyRange(prefix: location), by: new, in: transaction, comparedMax: comparedMax
             ).run()
         }
-        if let only, new.count == 1, new[0].key == place, new[0].value == only.bytes { return false }
-        // Only the first can be the place's own.
-        if only != nil, new.first?.key != place { try transaction.delete(.entries, place) }
+        if let only, new.count == 1, new[0].key == location, new[0].value == only.bytes { return false }
+        // Only the first can be the location's own.
+        if only != nil, new.first?.key != location { try transaction.delete(.entries, location) }
         for record in new { try transaction.put(.entries, record.key, record.value) }
         return true
     }
 }
 
-/// What a node becomes in the store, each list in the order of keys.
+/// The stored form of a node, each list in the order of keys.
 struct NewRecords {
     private(set) var records: [StoreRecord] = []
     /// Long strings.
@@ -142,30 +142,30 @@ struct NewRecords {
     /// Entries of children that have a priority; not of the node itself.
     private(set) var priorities: [StoreRecord] = []
 
-    init(_ node: Node, at place: [UInt8]) {
-        add(node, place)
+    init(_ node: Node, at location: [UInt8]) {
+        add(node, location)
         priorities.sort { UTF8Order.compare($0.key, $1.key) < 0 }
     }
 
-    private mutating func add(_ node: Node, _ place: [UInt8]) {
+    private mutating func add(_ node: Node, _ location: [UInt8]) {
         if let value = node.value {
             let record = TreeRecord(value, priority: node.priority)
-            records.append(StoreRecord(key: place, value: record.bytes))
-            if record.isKeptElsewhere, case .string(let string) = value {
-                strings.append(StoreRecord(key: place, value: Array(string.utf8)))
+            records.append(StoreRecord(key: location, value: record.bytes))
+            if record.isStoredElsewhere, case .string(let string) = value {
+                strings.append(StoreRecord(key: location, value: Array(string.utf8)))
             }
             return
         }
         if let priority = node.priority {
-            records.append(StoreRecord(key: place, value: TreeRecord(nil, priority: priority).bytes))
+            records.append(StoreRecord(key: location, value: TreeRecord(nil, priority: priority).bytes))
         }
         for (key, child) in node.children {
             if let priority = child.priority {
-                priorities.append(StoreRecord(key: TreeMutation.priorityEntry(place, priority, key), value: []))
+                priorities.append(StoreRecord(key: TreeMutation.priorityEntry(location, priority, key), value: []))
             }
-            var childPlace = place
-            PathCode.append(key, to: &childPlace)
-            add(child, childPlace)
+            var childLocation = location
+            PathCode.append(key, to: &childLocation)
+            add(child, childLocation)
         }
     }
 }

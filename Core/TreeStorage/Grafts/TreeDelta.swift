@@ -1,7 +1,7 @@
 import HearthModel
 import HearthEngine
 
-/// How the tree's keys are read where not all of them are in their place.
+/// Reads the tree's keys while not all records are at their final keys.
 protocol StoredTreeMap {
     func get(_ snapshot: any Snapshot, _ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]?
     func scan(
@@ -10,22 +10,23 @@ protocol StoredTreeMap {
     func count(_ snapshot: any Snapshot, _ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int
 }
 
-/// What makes another tree of the tree: records that are put over its own, and ranges of its keys that are hidden.
+/// The difference between the tree and another tree: records that replace or extend its own, and ranges of its keys
+/// that are hidden.
 ///
 ///     04, ID, the whole key         a record of the other tree, in the same keyspace
-///     04, ID, FF, the first key     a range of the tree's keys that the other has not; the value is the key at its end
+///     04, ID, FF, the first key     a range of the tree's keys that the other lacks; the value is the key at its end
 ///
-/// A record is there whatever is hidden. Ranges don't meet, and each goes on to the next key of the tree that was not hidden
-/// when it was made: so there is something to be seen between two ranges, and a reader that passes by a range by one search
-/// doesn't pay for what was deleted. Nothing of it is held in memory.
+/// A record is visible whatever is hidden. Ranges don't overlap, and each extends to the next key of the tree that was
+/// not hidden when it was made. So there is a visible key between two ranges, and a reader that skips a range by one
+/// search does not pay for deleted records. Nothing of a delta is held in memory.
 struct TreeDelta: Sendable {
-    /// What the keys of records begin with.
+    /// The first bytes of the records' keys.
     let prefix: [UInt8]
     private let hiddenPrefix: [UInt8]
 
     /// Behind the first bytes of all keys of the tree.
     private static let hiddenMark: UInt8 = 0xFF
-    /// What the tree's keys end before.
+    /// The end of the tree's keys.
     private static let end: [UInt8] = [PathCode.Space.staged]
 
     init(id: UInt32) {
@@ -33,19 +34,19 @@ struct TreeDelta: Sendable {
         hiddenPrefix = prefix + [Self.hiddenMark]
     }
 
-    /// The keyspaces that a tree lies in.
+    /// The keyspaces of a tree.
     static let keyspaces = [Keyspace.documents, .entries]
 
     static func isOfTree(_ keyspace: Keyspace) -> Bool { keyspace == .documents || keyspace == .entries }
 
     func staged(_ key: [UInt8]) -> [UInt8] { prefix + key }
 
-    /// A range of the tree's keys, without what is staged.
+    /// A range of the tree's keys, without the staging area.
     static func clipped(_ range: KeyRange) -> (lower: [UInt8], upper: [UInt8]) {
         (range.lower, range.upper.map { UTF8Order.compare($0, end) < 0 ? $0 : end } ?? end)
     }
 
-    /// Where the records of a range lie.
+    /// The location of a range's records in the store.
     func staged(_ range: KeyRange) -> KeyRange {
         let (lower, upper) = Self.clipped(range)
         return KeyRange(lower: prefix + lower, upper: prefix + upper)
@@ -110,15 +111,15 @@ struct TreeDelta: Sendable {
         return try cursor.next() ? cursor.key : Self.end
     }
 
-    // MARK: Becoming the tree
+    // MARK: Moving into the tree
 
-    /// Moves a part of it into the tree, of which it is a part for all readers already.
-    /// - Returns: whether nothing is left of it.
+    /// Moves a part of it into the tree, of which it is already a part for all readers.
+    /// - Returns: whether no record is left.
     func settle(_ slice: inout Slice, _ transaction: any StoreTransaction) throws(Status) -> Bool {
         for keyspace in Self.keyspaces {
             while let (start, end) = try firstHidden(transaction, keyspace) {
                 try slice.delete(keyspace, KeyRange(lower: start, upper: end), in: transaction)
-                // Perhaps something is left.
+                // A record may be left.
                 if slice.isFull { return false }
                 try transaction.delete(keyspace, hiddenPrefix + start)
                 slice.add(records: 1)
@@ -161,10 +162,10 @@ struct TreeDelta: Sendable {
     }
 }
 
-/// A tree as a delta makes it.
+/// The tree that a delta describes.
 struct TreeDeltaMap: StoredTreeMap {
     let delta: TreeDelta
-    /// Whether anything is hidden, so that one need look.
+    /// Whether anything is hidden, so that readers must check.
     var hides: [Bool]
 
     init(_ delta: TreeDelta, hides: [Bool] = Array(repeating: false, count: Keyspace.allCases.count)) {

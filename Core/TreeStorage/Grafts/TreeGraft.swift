@@ -2,22 +2,22 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// Ranges of the tree whose present contents lie in the staging area, because they were too large to be put where they
-/// belong in one transaction.
+/// Ranges of the tree whose present records are in the staging area, because they are too large to be put to their
+/// final keys in one transaction.
 ///
-/// A large replacement goes like this. Its records are put into the staging area in slices, where nobody looks; a crash
-/// leaves garbage that is deleted at the next start. One small transaction then makes the graft: from there on, whatever
-/// reads or writes a key of these ranges does it in the staging area (`GraftMap`). What was there before is deleted in
-/// slices, and what is staged is moved to where it belongs in slices, none of which changes what a reader sees: keys
-/// before the boundary are in their place, keys from it on are staged. At the end nothing is left of the graft.
+/// A large replacement has these steps. Its records are put into the staging area in slices, where no reader sees them;
+/// after a crash they are garbage that the next start deletes. One small transaction then makes the graft: from then
+/// on, each read or write of a key of these ranges uses the staging area (`GraftMap`). The old records are deleted in
+/// slices, and the staged records are moved to their final keys in slices. None of these slices changes what a reader
+/// sees: keys before the boundary have been moved, keys from it on are staged. At the end the graft is deleted.
 ///
-/// A staged record has its whole key behind `04, ID`, in the same keyspace. Where the ranges would be very many, a delta to
-/// the tree is staged instead (`TreeDelta`), and becomes the tree's in the same way.
+/// A staged record has its whole key behind `04, ID`, in the same keyspace. Where there would be very many ranges, a
+/// delta to the tree is staged instead (`TreeDelta`), and is moved into the tree in the same way.
 ///
 ///     graft/ranges   ID in 4 bytes; for each range its keyspace in a byte, the length of its prefix in 4 bytes, the prefix;
-///                    or ID and FF for a delta, which programs that know only ranges take for damage
+///                    or ID and FF for a delta, which programs that know only ranges report as damage
 ///     graft/moved    the boundary: its keyspace in a byte, its key
-///     index/FFFFFFFF 00; while there is a graft. Programs that know nothing of grafts refuse the tree because of it
+///     index/FFFFFFFF 00; while there is a graft. Programs that do not know grafts reject the tree because of it
 final class TreeGraft: Sendable {
     struct Range: Sendable {
         var keyspace: Keyspace
@@ -25,12 +25,12 @@ final class TreeGraft: Sendable {
     }
 
     let id: UInt32
-    /// What staged keys begin with.
+    /// The first bytes of staged keys.
     let prefix: [UInt8]
-    /// By the keyspace's number, in the order of keys; no two of them meet.
+    /// By the keyspace's number, in the order of keys; they do not overlap.
     private let ranges: [[KeyRange]]
     private let encoded: [UInt8]
-    /// What is staged, when that isn't ranges.
+    /// The staged data, when it isn't ranges.
     let delta: TreeDelta?
 
     private static let deltaMark: UInt8 = 0xFF
@@ -64,14 +64,14 @@ final class TreeGraft: Sendable {
 
     func ranges(_ keyspace: Keyspace) -> [KeyRange] { ranges[keyspace.rawValue] }
 
-    // MARK: Kept form
+    // MARK: Stored form
 
     static let rangesKey = Array("graft/ranges".utf8)
     static let movedKey = Array("graft/moved".utf8)
     static let markKey = TreeMeta.indexPrefix + TreeMeta.encode(UInt32.max)
     private static let damaged = Status(.dataLoss, "The record of a large write to the tree is damaged.")
 
-    /// The graft that a store was left with.
+    /// The graft that a store was closed with.
     static func load(_ snapshot: any Snapshot) throws(Status) -> TreeGraft? {
         guard let bytes = try snapshot.get(.meta, rangesKey) else { return nil }
         guard bytes.count >= 4 else { throw damaged }
@@ -90,7 +90,7 @@ final class TreeGraft: Sendable {
         return TreeGraft(id: TreeMeta.id(bytes), ranges: ranges)
     }
 
-    /// Where the moving stands; nil when there is no graft.
+    /// The progress of the move; nil when there is no graft.
     static func boundary(_ snapshot: any Snapshot) throws(Status) -> GraftBoundary? {
         guard let bytes = try snapshot.get(.meta, movedKey) else { return nil }
         guard let first = bytes.first, let keyspace = Keyspace(rawValue: Int(first)) else { throw damaged }
@@ -114,18 +114,18 @@ final class TreeGraft: Sendable {
     }
 }
 
-/// What has been moved to its place: the keyspaces before this one, and of this one the keys before `key`.
+/// The moved part: the keyspaces before this one, and of this one the keys before `key`.
 struct GraftBoundary: Sendable {
     var keyspace: Keyspace
     var key: [UInt8]
 }
 
-/// Where the records of a tree with a graft of ranges lie.
+/// The location of records in the store of a tree with a graft of ranges.
 struct GraftMap: StoredTreeMap, Sendable {
     let graft: TreeGraft
     let boundary: GraftBoundary
 
-    /// A part of a range that lies in one piece.
+    /// A contiguous part of a range.
     struct Segment {
         var isStaged: Bool
         /// In terms of the tree's own keys.
@@ -144,7 +144,7 @@ struct GraftMap: StoredTreeMap, Sendable {
         return low
     }
 
-    /// From where on keys of the ranges are staged; nil when none of a keyspace is.
+    /// The first staged key of the ranges; nil when no key of a keyspace is staged.
     private func start(_ keyspace: Keyspace) -> [UInt8]? {
         if keyspace.rawValue < boundary.keyspace.rawValue { return nil }
         return keyspace == boundary.keyspace ? boundary.key : []
@@ -159,8 +159,8 @@ struct GraftMap: StoredTreeMap, Sendable {
 
     func staged(_ key: [UInt8]) -> [UInt8] { graft.prefix + key }
 
-    /// Where a segment lies.
-    func place(_ segment: Segment) -> KeyRange {
+    /// The location of a segment in the store.
+    func location(_ segment: Segment) -> KeyRange {
         guard segment.isStaged else { return segment.range }
         return KeyRange(lower: staged(segment.range.lower), upper: segment.range.upper.map { staged($0) })
     }
@@ -206,7 +206,7 @@ struct GraftMap: StoredTreeMap, Sendable {
         var count = 0
         for segment in segments(keyspace, range) {
             if count >= limit { break }
-            count += try snapshot.count(keyspace, place(segment), limit: limit - count)
+            count += try snapshot.count(keyspace, location(segment), limit: limit - count)
         }
         return count
     }
@@ -231,7 +231,7 @@ private final class GraftCursor: KeyCursor {
     private let isReverse: Bool
     private let hasValues: Bool
     private let dropping: Int
-    /// What is left, the next one last.
+    /// The remaining pieces, the next one last.
     private var segments: [GraftMap.Segment]
     private var current: (any KeyCursor)?
 
@@ -256,7 +256,7 @@ private final class GraftCursor: KeyCursor {
         if let current { return current }
         guard let segment = segments.last else { return nil }
         current = try snapshot.scan(
-            keyspace, map.place(segment), reverse: isReverse, values: hasValues,
+            keyspace, map.location(segment), reverse: isReverse, values: hasValues,
             dropping: segment.isStaged ? dropping + map.graft.prefix.count : dropping)
         return current
     }

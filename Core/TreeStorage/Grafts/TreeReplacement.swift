@@ -2,22 +2,23 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// A large write on its way into the tree: its records are staged in slices, and become the tree's by a graft.
+/// A large write before it is in the tree: its records are staged in slices, and are added to the tree by a graft.
 ///
 /// Belongs to the writer's thread once it is made.
 final class TreeReplacement: @unchecked Sendable {
     let id: UInt32
-    /// With everything worked out.
+    /// With all deferred values computed.
     let changes: [TreeChange]
-    /// The version whose tree the values were worked out on; nil when they say nothing of it, or can be worked out again.
+    /// The version of the tree on which the values were computed; nil when they do not depend on it, or can be computed
+    /// again.
     let basedOn: Int64?
-    /// Which changes are worked out again on the tree that the write finds in the end.
+    /// The changes that are computed again on the tree that the write finds in the end.
     private let updating: [Int]
     /// Those whose entries are staged.
     let indexIDs: [UInt32]
     let graft: TreeGraft
     private var walks: [ReplacementWalk]
-    /// What makes it, when its locations are too many or meet each other.
+    /// The alternative, when its locations are too many or one contains another.
     let wide: WideUpdate?
 
     /// - Parameter changes: none of which contains another's location; no priorities.
@@ -31,13 +32,13 @@ final class TreeReplacement: @unchecked Sendable {
         var ranges: [TreeGraft.Range] = []
         walks = []
         for change in changes {
-            let place = PathCode.place(change.path)
+            let location = PathCode.location(change.path)
             let below = indexes.belowOrAt(change.path)
-            ranges.append(TreeGraft.Range(keyspace: .documents, prefix: place))
-            ranges.append(TreeGraft.Range(keyspace: .entries, prefix: place))
-            ranges.append(TreeGraft.Range(keyspace: .entries, prefix: TreeMutation.priorityPrefix(place)))
-            for index in below { ranges.append(TreeGraft.Range(keyspace: .entries, prefix: index.prefix(place))) }
-            if !change.node.isEmpty { walks.append(ReplacementWalk(change, place, below)) }
+            ranges.append(TreeGraft.Range(keyspace: .documents, prefix: location))
+            ranges.append(TreeGraft.Range(keyspace: .entries, prefix: location))
+            ranges.append(TreeGraft.Range(keyspace: .entries, prefix: TreeMutation.priorityPrefix(location)))
+            for index in below { ranges.append(TreeGraft.Range(keyspace: .entries, prefix: index.prefix(location))) }
+            if !change.node.isEmpty { walks.append(ReplacementWalk(change, location, below)) }
         }
         walks.reverse()
         graft = TreeGraft(id: id, ranges: ranges)
@@ -45,7 +46,7 @@ final class TreeReplacement: @unchecked Sendable {
 
     /// - Parameters:
     ///   - changes: any.
-    ///   - updating: positions of those that are worked out again in the end.
+    ///   - updating: positions of those that are computed again in the end.
     init(
         wide id: UInt32, _ changes: [TreeChange], basedOn: Int64?, updating: [Int] = [], _ indexes: TreeIndexes
     ) {
@@ -59,8 +60,8 @@ final class TreeReplacement: @unchecked Sendable {
         graft = TreeGraft(deltaOf: id)
     }
 
-    /// Whether what such changes say of the tree is so little that it is worked out again with the rest made already.
-    /// A counter that others write all the time must not keep a large write from being made.
+    /// Whether the values of such changes depend on so little of the tree that they are computed again after the rest
+    /// is made. A counter that other clients write all the time must not block a large write.
     static func isUpdatable(_ changes: [TreeChange]) -> Bool {
         var left = nodesUpdatedMax
         for change in changes {
@@ -73,7 +74,7 @@ final class TreeReplacement: @unchecked Sendable {
     private static let nodesUpdatedMax = 256
 
     /// Its changes on the tree that the write finds.
-    /// - Parameter write: that it makes.
+    /// - Parameter write: the write that it makes.
     func changes(of write: TreeWrite, on view: TreeView) throws(Status) -> [TreeChange] {
         if updating.isEmpty { return changes }
         var changes = changes
@@ -83,7 +84,7 @@ final class TreeReplacement: @unchecked Sendable {
         return changes
     }
 
-    /// Whether its values may be worked out on something that has changed.
+    /// Whether its values may be computed on a tree that has changed.
     func isOutdated(_ recent: RecentTreeChanges) -> Bool {
         guard let version = basedOn else { return false }
         guard let wide else { return changes.contains { recent.since(version, at: $0.path) != .untouched } }
@@ -91,7 +92,7 @@ final class TreeReplacement: @unchecked Sendable {
         return changed.contains { wide.concerns($0) }
     }
 
-    /// The next record that is to be staged.
+    /// The next record to be staged.
     func next() -> (keyspace: Keyspace, record: StoreRecord)? {
         while let last = walks.indices.last {
             if let record = walks[last].next() { return record }
@@ -101,7 +102,7 @@ final class TreeReplacement: @unchecked Sendable {
     }
 
     /// Whether a write can be made by ranges, of which there are some for each location.
-    static func hasFewPlaces(_ changes: [TreeChange], countMax: Int) -> Bool {
+    static func hasFewLocations(_ changes: [TreeChange], countMax: Int) -> Bool {
         if changes.count > countMax { return false }
         if changes.contains(where: \.isPriority) { return false }
         if changes.count == 1 { return true }
@@ -110,12 +111,12 @@ final class TreeReplacement: @unchecked Sendable {
     }
 }
 
-/// Makes the records of a node one after the other, so that they never are all in memory.
+/// Makes the records of a node one after the other, so that they are never all in memory.
 struct ReplacementWalk {
     private struct Level {
         var children: Children.Iterator
-        let place: [UInt8]
-        /// Those whose patterns the path of the level fits so far.
+        let location: [UInt8]
+        /// The indexes whose patterns match the path of the level so far.
         let indexes: [TreeIndex]
         let depth: Int
     }
@@ -123,8 +124,8 @@ struct ReplacementWalk {
     private var levels: [Level] = []
     private var ready: [(keyspace: Keyspace, record: StoreRecord)] = []
 
-    init(_ change: TreeChange, _ place: [UInt8], _ indexes: [TreeIndex]) {
-        enter(change.node, place, indexes, depth: change.path.count)
+    init(_ change: TreeChange, _ location: [UInt8], _ indexes: [TreeIndex]) {
+        enter(change.node, location, indexes, depth: change.path.count)
         ready.reverse()
     }
 
@@ -135,7 +136,7 @@ struct ReplacementWalk {
                 levels.removeLast()
                 continue
             }
-            add(key, child, levels[last].place, levels[last].indexes, levels[last].depth)
+            add(key, child, levels[last].location, levels[last].indexes, levels[last].depth)
             ready.reverse()
         }
         return ready.removeLast()
@@ -155,21 +156,23 @@ struct ReplacementWalk {
                 below.append(index)
             }
         }
-        var place = parent
-        PathCode.append(key, to: &place)
-        enter(child, place, below, depth: depth + 1)
+        var location = parent
+        PathCode.append(key, to: &location)
+        enter(child, location, below, depth: depth + 1)
     }
 
-    private mutating func enter(_ node: Node, _ place: [UInt8], _ indexes: [TreeIndex], depth: Int) {
+    private mutating func enter(_ node: Node, _ location: [UInt8], _ indexes: [TreeIndex], depth: Int) {
         if let value = node.value {
             let record = TreeRecord(value, priority: node.priority)
-            put(.entries, place, record.bytes)
-            if record.isKeptElsewhere, case .string(let string) = value { put(.documents, place, Array(string.utf8)) }
+            put(.entries, location, record.bytes)
+            if record.isStoredElsewhere, case .string(let string) = value {
+                put(.documents, location, Array(string.utf8))
+            }
             return
         }
-        if let priority = node.priority { put(.entries, place, TreeRecord(nil, priority: priority).bytes) }
+        if let priority = node.priority { put(.entries, location, TreeRecord(nil, priority: priority).bytes) }
         levels.append(
-            Level(children: node.children.makeIterator(), place: place, indexes: indexes, depth: depth))
+            Level(children: node.children.makeIterator(), location: location, indexes: indexes, depth: depth))
     }
 
     private mutating func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) {

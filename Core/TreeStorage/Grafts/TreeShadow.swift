@@ -2,10 +2,10 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// A tree that is made beside the tree, as a delta to it, and takes its place when it is complete.
+/// A tree that is made beside the tree, as a delta to it, and replaces it when it is complete.
 ///
-/// Whatever is written to the tree meanwhile must not shine through where it says something else (`keep…`). Belongs to the
-/// writer's thread.
+/// A write to the tree meanwhile must not become visible in the shadow where the shadow has other data (`keep…`).
+/// Belongs to the writer's thread.
 final class TreeShadow: @unchecked Sendable {
     let delta: TreeDelta
     private(set) var map: TreeDeltaMap
@@ -46,12 +46,12 @@ final class TreeShadow: @unchecked Sendable {
 
     // MARK: Changes of the tree below
 
-    /// A key of the tree is going to have a value, or none.
+    /// A key of the tree will be put or deleted.
     func keep(
         _ keyspace: Keyspace, _ key: [UInt8], before value: [UInt8]?, _ transaction: any StoreTransaction
     ) throws(Status) {
         if let own = try transaction.get(keyspace, delta.staged(key)) {
-            // What both have need not be moved later.
+            // A record that both have need not be moved later.
             if own == value, try !map.isHidden(key, transaction, keyspace) {
                 try transaction.delete(keyspace, delta.staged(key))
             }
@@ -65,7 +65,7 @@ final class TreeShadow: @unchecked Sendable {
         }
     }
 
-    /// A range of the tree is going to be deleted. Costs what the tree has there, however much the shadow has.
+    /// A range of the tree will be deleted. The cost depends on the tree's records there, however many the shadow has.
     func keep(_ keyspace: Keyspace, _ range: KeyRange, _ transaction: any StoreTransaction) throws(Status) {
         let (lower, upper) = TreeDelta.clipped(range)
         var deleted: [StoreRecord] = []
@@ -85,7 +85,7 @@ final class TreeShadow: @unchecked Sendable {
     }
 }
 
-/// The shadow as a transaction: what is put and deleted changes it, and not the tree.
+/// The shadow as a transaction: puts and deletes change it, and not the tree.
 final class ShadowTransaction: StoreTransaction {
     private let inner: any StoreTransaction
     private let shadow: TreeShadow
@@ -115,7 +115,7 @@ final class ShadowTransaction: StoreTransaction {
 
     func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) { try shadow.delete(keyspace, key, inner) }
 
-    /// A range is hidden as one, so that only what is deleted of the shadow's own records counts.
+    /// A range is hidden as one, so that only the deleted records of the shadow itself count.
     func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
         let count = try count(keyspace, range, limit: 1)
         if count > 0 { try shadow.delete(keyspace, range, inner) }

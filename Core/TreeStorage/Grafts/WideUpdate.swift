@@ -2,18 +2,19 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// A write of very many locations on its way into the tree.
+/// A write of very many locations before it is in the tree.
 ///
-/// It is made in slices on a shadow of the tree (`TreeShadow`), by the same steps by which others are made on the tree. Writes
-/// that others make meanwhile are made on both, as if this one came after them: so the shadow always is the tree with a part
-/// of this write. When all of it is made, and nothing speaks against it, the shadow becomes the tree by one small record.
-/// A write after which much of this one would have to be made again doesn't wait either: this one begins anew.
+/// It is made in slices on a shadow of the tree (`TreeShadow`), by the same steps as other writes on the tree. Writes
+/// of others that are made meanwhile are applied to both, as if this one followed them: so the shadow is always the
+/// tree with a part of this write. When all of it is made, and nothing prevents it, one small record makes the shadow
+/// the tree. When another write would require much of this one to be made again, the other write does not wait either:
+/// this one begins again.
 ///
 /// Belongs to the writer's thread once it is made.
 final class WideUpdate: @unchecked Sendable {
     private struct Step {
         var change: TreeChange
-        /// Nodes, as far as they matter.
+        /// Nodes, as far as the limits require.
         var count: Int
         var isLarge: Bool
     }
@@ -24,15 +25,15 @@ final class WideUpdate: @unchecked Sendable {
     private var position = 0
     /// Of the large node that is being put.
     private var walk: ReplacementWalk?
-    /// Another write was made that the shadow doesn't have: all of this one is to be made anew.
+    /// Another write was made that the shadow doesn't have: all of this one must be made again.
     private(set) var isAbandoned = false
 
     /// Nodes that are put as one.
     private static let nodesPerStepMax = 64
-    /// Nodes and locations of this write that another write does anew.
+    /// The nodes and locations of this write that another write may require to be made again.
     private static let redoneMax = 256
 
-    /// - Parameter changes: with everything worked out.
+    /// - Parameter changes: with all deferred values computed.
     init(id: UInt32, _ changes: [TreeChange]) {
         shadow = TreeShadow(id: id)
         tree = ChangeTree(changes)
@@ -42,7 +43,7 @@ final class WideUpdate: @unchecked Sendable {
         }
     }
 
-    /// Whether a change at a location may be one of what this write says.
+    /// Whether a change at a location may be a part of this write.
     func concerns(_ path: TreePath) -> Bool {
         if case .untouched = tree.descend(path) { false } else { true }
     }
@@ -62,14 +63,14 @@ final class WideUpdate: @unchecked Sendable {
                 _ = try mutation.apply(step.change)
                 slice.add(step.change.node.value?.string?.utf8.count ?? 0)
                 slice.add(records: step.count)
-                slice.look()
+                slice.readClock()
             }
             position += 1
         }
         return true
     }
 
-    /// - Returns: whether all of a large node is there.
+    /// - Returns: whether all of a large node is stored.
     private func put(
         _ change: TreeChange, _ slice: inout Slice, _ transaction: ShadowTransaction, _ mutation: TreeMutation,
         _ indexes: TreeIndexes
@@ -78,7 +79,7 @@ final class WideUpdate: @unchecked Sendable {
         try mutation.touching(change.path) { () throws(Status) in
             if walk == nil {
                 try mutation.makeSpace(for: change.node, at: change.path)
-                walk = ReplacementWalk(change, PathCode.place(change.path), indexes.belowOrAt(change.path))
+                walk = ReplacementWalk(change, PathCode.location(change.path), indexes.belowOrAt(change.path))
             }
             repeat {
                 guard let (keyspace, record) = walk?.next() else {
@@ -93,10 +94,10 @@ final class WideUpdate: @unchecked Sendable {
         return isWhole
     }
 
-    /// With all of it made: some values are others by now.
+    /// Must be called when all of it is made: some values may have changed.
     /// - Parameters:
     ///   - made: its changes as they were made.
-    ///   - changes: the same, as they have to be.
+    ///   - changes: the same with their present values.
     func update(
         _ made: [TreeChange], to changes: [TreeChange], in transaction: GraftTransaction, _ view: TreeView
     ) throws(Status) {
@@ -110,8 +111,8 @@ final class WideUpdate: @unchecked Sendable {
 
     // MARK: Writes of others
 
-    /// What another write, which comes before this one, is on the shadow.
-    /// - Returns: nil when so much of this one would be done anew that the other is to be made without it (`abandon`).
+    /// The effect of another write, which precedes this one, on the shadow.
+    /// - Returns: nil when so much of this one would be made again that the other must be made without it (`abandon`).
     func inShadow(_ changes: [TreeChange]) -> [TreeChange]? {
         var found: [TreeChange] = []
         for change in TreeChange.oneByOne(changes) {
@@ -130,15 +131,15 @@ final class WideUpdate: @unchecked Sendable {
         return found
     }
 
-    /// From here on others' writes are made on the tree alone. A small write never waits for a wide one: whoever writes so much
-    /// waits for those who write little.
+    /// From here on other writes are made on the tree alone. A small write never waits for a wide one: the wide one
+    /// waits for the small ones.
     func abandon() { isAbandoned = true }
 
     /// Makes another write on the tree and on the shadow.
     /// - Parameters:
-    ///   - inShadow: what it is there.
+    ///   - inShadow: its effect there.
     ///   - mutation: of the transaction.
-    /// - Returns: whether the tree is another than before.
+    /// - Returns: whether the tree is different from before.
     func make(
         _ changes: [TreeChange], inShadow shadowed: [TreeChange], in transaction: GraftTransaction, _ view: TreeView,
         _ mutation: TreeMutation

@@ -1,27 +1,27 @@
 import HearthTree
 
-/// Which locations the last commits have changed, for those who have worked something out on a snapshot beside the writer.
+/// The locations that the last commits have changed, for computations on a snapshot beside the writer.
 struct RecentTreeChanges {
-    /// What is known of a location since a version.
+    /// The change of a location since a version.
     enum Since: Equatable {
-        /// It is as it was.
+        /// Unchanged.
         case untouched
-        /// It was something else at least for a moment.
+        /// It had another value at least for a moment.
         case changed
-        /// It may have changed: something above it was replaced, or too much has happened since.
+        /// It may have changed: a location above it was replaced, or too many commits have followed.
         case unknown
     }
 
     private struct Entry {
         var version: Int64
         var path: TreePath
-        /// Whether the location itself is known to have become another by this commit.
+        /// Whether this commit is known to have changed the location itself.
         var isCertain: Bool
     }
 
-    /// Commits that are remembered.
+    /// The number of commits that are stored.
     static let countMax = 4096
-    /// Changes of one commit that are remembered each by itself.
+    /// The number of changes of one commit that are stored individually.
     private static let changesMax = 32
 
     private var entries: [Entry] = []
@@ -30,7 +30,7 @@ struct RecentTreeChanges {
 
     init(after version: Int64) { floor = version }
 
-    /// - Parameter isCertain: whether the commit has made the tree another one; false when that was not looked at.
+    /// - Parameter isCertain: whether the commit has changed the tree; false when that was not checked.
     mutating func note(_ commit: TreeCommit, isCertain: Bool) {
         if commit.isNoChange { return }
         let changes = commit.changes
@@ -50,7 +50,7 @@ struct RecentTreeChanges {
         entries.removeFirst(count)
     }
 
-    /// What was noted of commits after a version has not happened.
+    /// The recorded commits after a version have failed.
     mutating func discard(after version: Int64) {
         while let last = entries.last, last.version > version { entries.removeLast() }
     }
@@ -63,7 +63,7 @@ struct RecentTreeChanges {
         return base
     }
 
-    /// Where commits since a version have changed something; nil when that isn't known any more.
+    /// The locations that commits since a version have changed; nil when that isn't known any more.
     func paths(since version: Int64) -> [TreePath]? {
         if version < floor { return nil }
         return entries.reversed().prefix { $0.version > version }.map(\.path)
@@ -84,7 +84,7 @@ struct RecentTreeChanges {
     }
 }
 
-/// Hashes of large places as they were worked out, as long as nothing has changed there.
+/// The computed hashes of large locations, while nothing has changed there.
 struct KeptTreeHashes {
     private var hashes: [TreePath: (hash: String, version: Int64)] = [:]
 
@@ -95,7 +95,7 @@ struct KeptTreeHashes {
         hashes[path] = (hash, version)
     }
 
-    /// - Parameter version: of the tree that is asked for, which is not before what has been forgotten; nil for the present.
+    /// - Parameter version: of the tree in question, not older than the discarded records; nil for the present.
     /// - Returns: nil when it is not known.
     mutating func hash(of path: TreePath, at version: Int64? = nil, _ changes: RecentTreeChanges) -> String? {
         guard let kept = hashes[path] else { return nil }

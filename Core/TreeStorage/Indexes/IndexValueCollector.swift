@@ -1,17 +1,17 @@
 import HearthModel
 import HearthTree
 
-/// Gathers what the children of a node are ordered by, and nothing else of them, from a walk over the node.
+/// Collects the order values of a node's children, and no other data, from a walk over the node.
 struct IndexValueCollector: SubtreeVisitor {
     private let query: TreeQuery
     private let keysMax: Int
-    /// From a child to what it is ordered by.
+    /// The path from a child to its order value.
     private let inside: [TreeKey]
     private(set) var found: [(key: TreeKey, value: TreeIndexValue)] = []
 
-    /// Of the open node: 0 for the node itself, 1 for its children. Below 0 nothing is open.
+    /// Of the open node: 0 for the node itself, 1 for its children. Below 0 no node is open.
     private var depth = -1
-    /// Keys of `inside` that the open nodes have.
+    /// The number of keys of `inside` that match the open nodes.
     private var matched = 0
     private var child: (key: TreeKey, value: TreeIndexValue)?
 

@@ -2,23 +2,24 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// Fills indexes and deletes old ones, a slice at a time between groups of writes.
+/// Fills new indexes and deletes old ones, a slice at a time between groups of writes.
 ///
-/// Writes keep entries of every index that isn't going up to date from the moment when it is defined; what is built are those of
-/// children that were there before, by one walk over the tree. Where a walk stands isn't kept: a new start begins anew, and
-/// puts entries that are there already. Used by the writer's thread alone.
+/// Writes keep the entries of every index that isn't being deleted up to date from the moment when it is defined. The
+/// builder adds the entries of older children, by one walk over the tree. The position of a walk isn't stored: after a
+/// restart it begins again, and puts entries that exist already. Used by the writer's thread alone.
 final class TreeIndexBuilder: @unchecked Sendable {
     private let store: any Store
-    /// Where the walk for the index that is being filled goes on.
-    private var position: (index: UInt32, place: [UInt8])?
-    /// Indexes that are complete or gone, of which the list isn't told yet: to make a new one costs as much as there are indexes.
+    /// The position of the walk for the index that is being filled.
+    private var position: (index: UInt32, location: [UInt8])?
+    /// Indexes that are complete or deleted, but not yet changed in the list: making a new list costs as much as there
+    /// are indexes.
     private var finished: Set<UInt32> = []
 
     init(store: any Store) { self.store = store }
 
     // MARK: Definitions
 
-    /// Keeps what is defined, adds what is new, and lets go of the rest.
+    /// Keeps the indexes that are defined, adds new ones, and deletes the others.
     func change(_ indexes: TreeIndexes, to definitions: [TreeIndexDefinition]) throws(Status) -> TreeIndexes {
         if definitions.count > Limits.treeIndexesMax {
             throw .invalidArgument(
@@ -60,8 +61,8 @@ final class TreeIndexBuilder: @unchecked Sendable {
 
     // MARK: Slices
 
-    /// Does a part of what there is to do. Indexes with few children share a part: each of them costs a few steps.
-    /// - Returns: the indexes, others than before when some are complete or gone.
+    /// Does a part of the pending work. Indexes with few children share a part: each of them costs a few steps.
+    /// - Returns: the indexes; changed when some are complete or deleted.
     func slice(of indexes: TreeIndexes) throws(Status) -> TreeIndexes {
         let open = indexes.all.filter { !finished.contains($0.id) }
         let due = open.filter { $0.state == .going } + open.filter { $0.state == .building }
@@ -70,7 +71,7 @@ final class TreeIndexBuilder: @unchecked Sendable {
         }
         position = progress.position
         finished.formUnion(progress.done)
-        // A new list is made when half of what is due is done, and before an index that takes more than a slice.
+        // A new list is made when half of the pending work is done, and before an index that takes more than a slice.
         if progress.position == nil, finished.count < due.count - progress.done.count { return indexes }
         let changed = withoutFinished(indexes)
         finished = []
@@ -90,9 +91,9 @@ final class TreeIndexBuilder: @unchecked Sendable {
     }
 
     private struct Progress {
-        /// Indexes that are complete or gone.
+        /// Indexes that are complete or deleted.
         var done: Set<UInt32> = []
-        var position: (index: UInt32, place: [UInt8])?
+        var position: (index: UInt32, location: [UInt8])?
     }
 
     private func work(
@@ -104,8 +105,8 @@ final class TreeIndexBuilder: @unchecked Sendable {
             if index.state == .going {
                 guard try delete(index, &left, transaction) else { break }
             } else {
-                let place = position.flatMap { $0.index == index.id ? $0.place : nil } ?? [PathCode.Space.records]
-                if let next = try build(index, from: place, &left, view, transaction) {
+                let location = position.flatMap { $0.index == index.id ? $0.location : nil } ?? [PathCode.Space.records]
+                if let next = try build(index, from: location, &left, view, transaction) {
                     progress.position = (index.id, next)
                     break
                 }
@@ -115,15 +116,15 @@ final class TreeIndexBuilder: @unchecked Sendable {
         return progress
     }
 
-    /// What an index costs that has nothing to be built or deleted.
+    /// The cost of an index without entries to build or delete.
     private static let stepsPerIndex = 4
 
-    /// - Returns: where to go on; nil when the index is complete.
+    /// - Returns: the position to continue at; nil when the index is complete.
     private func build(
-        _ index: TreeIndex, from place: [UInt8], _ left: inout Int, _ view: TreeView,
+        _ index: TreeIndex, from location: [UInt8], _ left: inout Int, _ view: TreeView,
         _ transaction: any StoreTransaction
     ) throws(Status) -> [UInt8]? {
-        let (found, next) = try index.children(from: place, max: left, in: view)
+        let (found, next) = try index.children(from: location, max: left, in: view)
         for (parent, child, key) in found {
             guard let value = try view.indexed(child, by: index) else { continue }
             try transaction.put(.entries, index.entry(parent, value, key), [])
@@ -136,7 +137,7 @@ final class TreeIndexBuilder: @unchecked Sendable {
         return nil
     }
 
-    /// - Returns: whether nothing of the index is left.
+    /// - Returns: whether no entry of the index is left.
     private func delete(
         _ index: TreeIndex, _ left: inout Int, _ transaction: any StoreTransaction
     ) throws(Status) -> Bool {
@@ -151,19 +152,19 @@ final class TreeIndexBuilder: @unchecked Sendable {
 }
 
 extension TreeIndex {
-    /// Children that the index orders, in the order of their places.
-    /// - Parameter place: where the walk begins or goes on.
-    /// - Returns: at most `max` children, and where to go on; nil at the end.
+    /// Children that the index orders, in the order of their locations.
+    /// - Parameter location: the position at which the walk begins or continues.
+    /// - Returns: at most `max` children, and the position to continue at; nil at the end.
     fileprivate func children(
-        from place: [UInt8], max: Int, in view: TreeView
+        from location: [UInt8], max: Int, in view: TreeView
     ) throws(Status) -> (found: [(parent: [UInt8], child: [UInt8], key: TreeKey)], next: [UInt8]?) {
         var found: [(parent: [UInt8], child: [UInt8], key: TreeKey)] = []
-        let range = KeyRange(lower: place, upper: PathCode.after([PathCode.Space.records]))
+        let range = KeyRange(lower: location, upper: PathCode.after([PathCode.Space.records]))
         let cursor = try view.snapshot.scan(.entries, range, reverse: false, values: false)
         defer { cursor.close() }
         var steps = 0
         while try cursor.next() {
-            // What is looked at counts, too: a pattern may fit little of a large tree.
+            // Visited records count, too: a pattern may match little of a large tree.
             steps += 1
             if found.count >= max || steps > max * 2 { return (found, cursor.key) }
             switch try step(cursor.key) {
@@ -180,11 +181,11 @@ extension TreeIndex {
     }
 
     private enum Step {
-        /// The record is of a child or below it; where the parent's and the child's keys end.
+        /// The record is of a child or below it; the ends of the parent's and of the child's keys.
         case child(parentEnd: Int, childEnd: Int)
-        /// Nothing fits before.
+        /// Nothing matches before.
         case seek([UInt8])
-        /// Too high up.
+        /// Too high in the tree.
         case pass
     }
 

@@ -2,9 +2,9 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// Children of which places have entries by what: an `.indexOn` of the rules.
+/// The children that have entries in an index, and their order: an `.indexOn` of the rules.
 package struct TreeIndexDefinition: Hashable, Sendable {
-    /// The places whose children are indexed, key by key; what begins with `$` stands for any key.
+    /// The locations whose children are indexed, key by key; a key that begins with `$` matches any key.
     package var pattern: [String]
     /// `.value` or `.child`: keys and priorities need no definition.
     package var index: TreeQuery.Index
@@ -25,21 +25,21 @@ package struct TreeIndexDefinition: Hashable, Sendable {
     }
 }
 
-/// 'b' while entries are missing, 'r' when all are there, 'g' while they are deleted.
+/// 'b' while entries are missing, 'r' when it is complete, 'g' while entries are deleted.
 enum TreeIndexState: UInt8 {
     case building = 0x62
     case ready = 0x72
     case going = 0x67
 }
 
-/// An index as it is kept.
+/// An index as it is stored.
 struct TreeIndex: Sendable {
     let id: UInt32
     let definition: TreeIndexDefinition
     var state: TreeIndexState
     /// The pattern's keys; nil for any.
     let pattern: [TreeKey?]
-    /// From a child to what it is ordered by; nil for the child itself.
+    /// The path from a child to its order value; nil for the child itself.
     let inside: TreePath?
 
     init?(id: UInt32, definition: TreeIndexDefinition, state: TreeIndexState) {
@@ -51,31 +51,31 @@ struct TreeIndex: Sendable {
         self.id = id
         self.definition = definition
         self.state = state
-        // Two names of a variable are one definition.
+        // Definitions that differ only in the names of variables are equal.
         pattern = definition.pattern.map { $0.utf8.first == UInt8(ascii: "$") ? nil : TreeKey($0) }
     }
 
-    /// Whether the first keys of a path fit the pattern's.
+    /// Whether the first keys of a path match the pattern's.
     func fits(_ path: TreePath) -> Bool {
         zip(pattern, path.keys).allSatisfy { part, key in part.map { $0 == key } ?? true }
     }
 
-    /// How two definitions are known for the same.
+    /// The identity of a definition.
     var likeness: TreeIndexLikeness { TreeIndexLikeness(pattern: pattern, inside: inside) }
 
     // MARK: Entries
 
-    /// All entries below a place: with the path's end behind it, only those of its own children.
-    func prefix(_ place: [UInt8]) -> [UInt8] {
+    /// All entries below a location: with the path's end behind it, only those of its own children.
+    func prefix(_ location: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = [PathCode.Space.index]
         bytes.append(contentsOf: TreeMeta.encode(id))
-        bytes.append(contentsOf: place.dropFirst())
+        bytes.append(contentsOf: location.dropFirst())
         return bytes
     }
 
-    // MARK: Kept form
+    // MARK: Stored form
 
-    /// The pattern, and behind a 00 where the value is; keys have neither `/` nor 00.
+    /// The pattern, and behind a 00 the path of the value; keys contain neither `/` nor 00.
     var stored: [UInt8] {
         var bytes = [state.rawValue]
         bytes.append(contentsOf: pattern.map { $0?.string ?? "$" }.joined(separator: "/").utf8)
@@ -97,16 +97,16 @@ struct TreeIndex: Sendable {
     }
 }
 
-/// What an index orders, without the names of variables.
+/// The order of an index, without the names of variables.
 struct TreeIndexLikeness: Hashable, Sendable {
     let pattern: [TreeKey?]
     let inside: TreePath?
 }
 
-/// The indexes of a tree at one moment. What changes them makes a new object, so that two moments can be told apart.
+/// The indexes of a tree at one version. Each change makes a new object, so that two versions can be distinguished.
 final class TreeIndexes: Sendable {
     let all: [TreeIndex]
-    /// Those that writes keep up to date.
+    /// The indexes that writes keep up to date.
     let kept: [TreeIndex]
     private let patterns: TreeIndexPatterns
 
@@ -116,20 +116,20 @@ final class TreeIndexes: Sendable {
         patterns = TreeIndexPatterns(kept)
     }
 
-    /// Those that have a child at or above a location.
+    /// The indexes that have a child at or above a location.
     func above(_ path: TreePath) -> [TreeIndex] {
         var found: [TreeIndex] = []
         patterns.collect(along: path.keys[...], into: &found)
         return found
     }
 
-    /// For tests: parts of patterns that are looked at for that.
+    /// For tests: the number of pattern parts that were examined for that.
     func stepsAbove(_ path: TreePath) -> Int {
         var found: [TreeIndex] = []
         return patterns.collect(along: path.keys[...], into: &found)
     }
 
-    /// Those that have children at or below a location's own children.
+    /// The indexes that have children at or below a location's own children.
     func belowOrAt(_ path: TreePath) -> [TreeIndex] {
         var found: [TreeIndex] = []
         patterns.forEach(at: path.keys[...]) { $0.collectAll(into: &found) }
@@ -153,7 +153,7 @@ final class TreeIndexes: Sendable {
         return TreeIndexes(all)
     }
 
-    /// The index that has the children of a place in the order of a query, if its entries are complete.
+    /// The index that has the children of a location in the order of a query, if its entries are complete.
     func ready(for index: TreeQuery.Index, at path: TreePath) -> TreeIndex? {
         let inside: TreePath?
         switch index {
@@ -169,13 +169,12 @@ final class TreeIndexes: Sendable {
     }
 }
 
-/// Indexes by their patterns, so that those of a location are found without a look at the others. Never changes once it
-/// is made.
+/// Indexes by their patterns, so that those of a location are found without examining the others. Immutable.
 private final class TreeIndexPatterns: @unchecked Sendable {
     private var children: [TreeKey: TreeIndexPatterns] = [:]
-    /// Of any key.
+    /// For any key.
     private var any: TreeIndexPatterns?
-    /// Those whose patterns end here.
+    /// The indexes whose patterns end here.
     private(set) var indexes: [TreeIndex] = []
 
     private init() {}
@@ -201,8 +200,8 @@ private final class TreeIndexPatterns: @unchecked Sendable {
         if let part { children[part] } else { any }
     }
 
-    /// Those whose patterns fit the beginning of a path, but not all of it.
-    /// - Returns: parts of patterns that were looked at.
+    /// The indexes whose patterns match the beginning of a path, but not all of it.
+    /// - Returns: the number of pattern parts that were examined.
     @discardableResult
     func collect(along keys: ArraySlice<TreeKey>, into found: inout [TreeIndex]) -> Int {
         guard let key = keys.first else { return 1 }

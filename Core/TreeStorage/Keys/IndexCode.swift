@@ -1,16 +1,16 @@
 import HearthModel
 import HearthTree
 
-/// The order-preserving byte form of what children are ordered by, in entries of indexes and of priorities.
+/// The order-preserving byte form of the children's order values, in entries of indexes and of priorities.
 ///
 ///     nothing 05 · false 0A · true 0B · a number 0F and the double in 8 bytes, its sign bit flipped if positive, all bits
-///     flipped if negative · a string 19 TEXT 00 01 · a node with children 37
-///     TEXT: UTF-8 with EE and EF for F5 and F6 (`UTF16Order.rank`); 00 becomes 00 FF
+///     flipped if negative · a string 19 STRING 00 01 · a node with children 37
+///     STRING: UTF-8 with EE and EF for F5 and F6 (`UTF16Order.rank`); 00 becomes 00 FF
 ///
-/// No form begins with another. Of a long string only the beginning is there, with 00 02 behind it; such entries stand
-/// together, behind the string that ends there and before those that are greater, and have no order among themselves.
+/// No form begins with another. Of a long string only the beginning is stored, with 00 02 behind it. Such entries are
+/// adjacent, behind the string that ends there and before greater ones, and have no order among themselves.
 ///
-/// Not `IndexValue` of documents: strings have another order here, numbers are ordered as doubles.
+/// This is not the `IndexValue` of documents: strings have another order here, and numbers are ordered as doubles.
 enum IndexCode {
     static let null: UInt8 = 0x05
     static let no: UInt8 = 0x0A
@@ -19,7 +19,7 @@ enum IndexCode {
     static let string: UInt8 = 0x19
     static let inner: UInt8 = 0x37
 
-    /// Bytes of a string that stand in an entry.
+    /// The bytes of a string in an entry.
     static let stringSizeBytesMax = 256
 
     static func append(_ scalar: Scalar?, to bytes: inout [UInt8]) {
@@ -29,7 +29,7 @@ enum IndexCode {
         case .integer(let value): appendNumber(Double(value), to: &bytes)
         case .double(let value): appendNumber(value, to: &bytes)
         case .string(let value): appendString(value, to: &bytes)
-        case .deferred: preconditionFailure("what the server works out is worked out before it is stored")
+        case .deferred: preconditionFailure("deferred values are computed before they are stored")
         }
     }
 
@@ -50,7 +50,7 @@ enum IndexCode {
         bytes.append(isCut(value) ? 2 : 1)
     }
 
-    /// Whether only the beginning of a string stands in its entry.
+    /// Whether the entry contains only the beginning of a string.
     static func isCut(_ value: String) -> Bool { value.utf8.count > stringSizeBytesMax }
 
     static let damaged = Status(.dataLoss, "An entry of an index is damaged.")
@@ -77,7 +77,7 @@ enum IndexCode {
         }
     }
 
-    /// What a form says, of one that isn't only a beginning; integers come back as doubles, with which they compare equal.
+    /// The value of a form that isn't only a beginning; integers are returned as doubles, to which they compare equal.
     static func value(_ bytes: ArraySlice<UInt8>) throws(Status) -> TreeIndexValue {
         let start = bytes.startIndex
         switch bytes[start] {

@@ -2,10 +2,10 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// Where children stand among all that an index orders, as the bytes of its entries (`IndexCode`). Of strings that an entry
-/// has only the beginning of, those with the same beginning count as standing at one position.
+/// The positions of children in the order of an index, as the bytes of its entries (`IndexCode`). Long strings whose
+/// stored beginnings are equal count as one position.
 extension TreeQuery {
-    /// Where a child stands.
+    /// The position of a child.
     package static func position(of key: TreeKey, _ value: TreeIndexValue) -> [UInt8] {
         var bytes: [UInt8] = []
         value.append(to: &bytes)
@@ -13,13 +13,13 @@ extension TreeQuery {
         return bytes
     }
 
-    /// Where the children stand that have nothing to be ordered by.
+    /// The position of the children without an order value.
     package static var positionsWithoutValue: KeyRange { KeyRange(prefix: [IndexCode.null]) }
 
-    /// Where the children may stand that are within the bounds.
+    /// The range of positions of the children within the bounds.
     package var positions: KeyRange { entries(behind: []) }
 
-    /// The same, from the side that the limit counts from up to a child.
+    /// The same, from the side of the limit up to a child.
     package func positions(upTo key: TreeKey, _ value: TreeIndexValue) -> KeyRange {
         var range = positions
         var bound: [UInt8] = []
@@ -34,7 +34,7 @@ extension TreeQuery {
         return range
     }
 
-    /// All entries that may be within the bounds; of a long string's value too many.
+    /// All entries that may be within the bounds; too many for a long string's value.
     func entries(behind prefix: [UInt8]) -> KeyRange {
         var range = KeyRange(prefix: prefix)
         if let start {
@@ -64,7 +64,7 @@ extension TreeQuery {
 }
 
 extension TreeIndexValue {
-    /// Whether only the beginning of it stands in its entry.
+    /// Whether its entry contains only the beginning.
     fileprivate var isCut: Bool {
         if case .scalar(.string(let string)) = self { IndexCode.isCut(string) } else { false }
     }

@@ -4,34 +4,34 @@ import HearthTree
 
 /// The order-preserving byte form of keys and paths.
 ///
-/// For two keys a and b: `a < b` exactly when the bytes of a are below those of b, and no key's bytes begin with another's.
-/// So a path is the concatenation of its keys' bytes, a subtree is a prefix range, and a walk over it is in the order of
-/// keys. Format of a key:
+/// For two keys a and b: `a < b` exactly when the bytes of a are below those of b, and no key's bytes begin with
+/// another's. So a path is the concatenation of its keys' bytes, a subtree is a prefix range, and a walk over it is in
+/// the order of keys. Format of a key:
 ///
 ///     an integer (`TreeKey.integer`)   01, the number + 2^31 in 4 bytes, SPELLING
 ///     any other                        02, its UTF-8 with EE and EF for F5 and F6 (`UTF16Order.rank`), 00
 ///     SPELLING: how much longer than the usual one: 0 for that; n for n zeros more in front; of zero, 2n for n zeros more,
 ///               2n - 1 when the first of them is a "-". Below F0 one byte, else two: F0 + n / 256, n % 256
 ///
-/// Big-endian. Keys have no characters below U+0020, so the 00 stands below all that may follow it.
+/// Big-endian. Keys have no characters below U+0020, so the 00 sorts below every byte that may follow it.
 enum PathCode {
-    /// First byte of a record's key: whose it is.
+    /// First byte of a record's key: its kind.
     enum Space {
         static let records: UInt8 = 0x01
         static let index: UInt8 = 0x02
         static let priorities: UInt8 = 0x03
-        /// Behind all others: nothing of the tree, but of what is on its way into it (`TreeGraft`).
+        /// Behind all others: the staged records of writes that are not in the tree yet (`TreeGraft`).
         static let staged: UInt8 = 0x04
     }
 
     static let integerTag: UInt8 = 0x01
-    static let textTag: UInt8 = 0x02
+    static let stringTag: UInt8 = 0x02
     static let stringEnd: UInt8 = 0x00
-    /// Below every key's first byte: ends a path that something else follows.
+    /// Below every key's first byte: ends a path that is followed by other data.
     static let pathEnd: UInt8 = 0x00
 
-    /// Where the records of a place lie.
-    static func place(_ path: TreePath) -> [UInt8] {
+    /// The prefix of the records of a location.
+    static func location(_ path: TreePath) -> [UInt8] {
         var bytes: [UInt8] = [Space.records]
         bytes.reserveCapacity(1 + path.keys.count * 24)
         append(path, to: &bytes)
@@ -44,17 +44,18 @@ enum PathCode {
 
     static func append(_ key: TreeKey, to bytes: inout [UInt8]) {
         if let number = key.integer { return append(number, spelling: key.string, to: &bytes) }
-        bytes.append(textTag)
+        bytes.append(stringTag)
         appendString(key.string, to: &bytes)
         bytes.append(stringEnd)
     }
 
-    /// Where a child would stand whose key only bounds a query. It may have characters that no key has: all keys that begin with
-    /// what comes before such a one are longer, and stand behind it; only that beginning itself stands before it.
-    static func bound(_ place: [UInt8], _ key: TreeKey) -> [UInt8] {
-        var bytes = place
+    /// The position of a child whose key only bounds a query. The key may contain characters that no child's key has.
+    /// All child keys that begin with the part before such a character are longer, and sort behind it; only that part
+    /// itself sorts before it.
+    static func bound(_ location: [UInt8], _ key: TreeKey) -> [UInt8] {
+        var bytes = location
         if key.integer == nil, let control = key.string.utf8.firstIndex(where: { $0 < 0x20 }) {
-            bytes.append(textTag)
+            bytes.append(stringTag)
             appendString(String(key.string[..<control]), to: &bytes)
             bytes.append(stringEnd + 1)
         } else {
@@ -71,7 +72,7 @@ enum PathCode {
         let more = length - usualLength(number)
         var code = more
         if number == 0 { code = 2 * more - (spelling.utf8.first == UInt8(ascii: "-") ? 1 : 0) }
-        // Keys have 768 bytes at most; what bounds a query may be longer, and then only has to stand behind those.
+        // Keys have at most 768 bytes; a bound of a query may be longer, and then only has to sort behind them.
         code = min(code, 0xFFF)
         if code < 0xF0 {
             bytes.append(UInt8(code))
@@ -111,7 +112,7 @@ enum PathCode {
             guard end <= bytes.count else { throw damaged }
             return end
         }
-        guard bytes[start] == textTag else { throw damaged }
+        guard bytes[start] == stringTag else { throw damaged }
         var position = start + 1
         while position < bytes.count {
             if bytes[position] == stringEnd { return position + 1 }
@@ -144,16 +145,16 @@ enum PathCode {
         return TreeKey((number < 0 ? "-" : "") + String(repeating: "0", count: code) + String(number.magnitude))
     }
 
-    /// The first place behind a place and all that is below it.
-    static func after(_ place: [UInt8]) -> [UInt8] {
-        guard let bound = KeyRange.successor(ofPrefix: place) else {
-            preconditionFailure("a place begins with its space, which is not FF")
+    /// The first position behind a location and its subtree.
+    static func after(_ location: [UInt8]) -> [UInt8] {
+        guard let bound = KeyRange.successor(ofPrefix: location) else {
+            preconditionFailure("a location begins with its space, which is not FF")
         }
         return bound
     }
 
-    /// Where everything below a place lies, without the place's own record.
-    static func below(_ place: [UInt8]) -> KeyRange {
-        KeyRange(lower: place + [integerTag], upper: after(place))
+    /// The range of everything below a location, without the location's own record.
+    static func below(_ location: [UInt8]) -> KeyRange {
+        KeyRange(lower: location + [integerTag], upper: after(location))
     }
 }

@@ -1,17 +1,18 @@
 import HearthModel
 import HearthTree
 
-/// What is stored at a place: a leaf, or the priority of an inner node.
+/// The stored record of a location: a leaf, or the priority of an inner node.
 ///
-///     first byte   low half: what it is; high half: the kind of its priority, 0 for none
+///     first byte   low half: the kind of the value; high half: the kind of its priority, 0 for none
 ///     priority     a number in 8 bytes, or a string: its length in 4 bytes, UTF-8
-///     value        an integer in as few bytes as hold it, a double in 8, a string's UTF-8 to the end of the record,
-///                  or the length in 4 bytes of a string that is kept elsewhere
+///     value        an integer in as few bytes as it needs, a double in 8, a string's UTF-8 to the end of the record,
+///                  or the length in 4 bytes of a string that is stored elsewhere
 ///
-/// Kinds: 0 none or inner node, 1 false, 2 true, 3 integer, 4 double, 5 string, 6 string kept elsewhere. Big-endian.
+/// Kinds: 0 none or inner node, 1 false, 2 true, 3 integer, 4 double, 5 string, 6 string that is stored elsewhere.
+/// Big-endian.
 ///
-/// A string that is longer than `stringSizeBytesMax` lies in the keyspace of documents, under the leaf's key: the records'
-/// B-tree holds whole rows, and walks over it should pass by what is large.
+/// A string that is longer than `stringSizeBytesMax` is stored in the keyspace of documents, under the leaf's key: the
+/// records' B-tree stores whole rows, and walks over it should skip large values.
 struct TreeRecord: Equatable {
     let bytes: [UInt8]
 
@@ -69,7 +70,7 @@ struct TreeRecord: Equatable {
         case .integer: Kind.integer
         case .double: Kind.double
         case .string: Kind.string
-        case .deferred: preconditionFailure("what the server works out is worked out before it is stored")
+        case .deferred: preconditionFailure("deferred values are computed before they are stored")
         }
     }
 
@@ -88,7 +89,7 @@ struct TreeRecord: Equatable {
 
     private static func appendShort(_ number: Int64, to bytes: inout [UInt8]) {
         var count = 8
-        // A byte may go while those that are left have the same sign.
+        // A byte may be omitted while the remaining bytes have the same sign.
         while count > 1, number >> (8 * Int64(count) - 9) == (number < 0 ? -1 : 0) { count -= 1 }
         append(Int(number), bytes: count, to: &bytes)
     }
@@ -99,14 +100,14 @@ struct TreeRecord: Equatable {
     private var priorityKind: UInt8 { bytes[0] >> 4 }
 
     var isInner: Bool { kind == Kind.inner }
-    var isKeptElsewhere: Bool { kind == Kind.stringElsewhere }
+    var isStoredElsewhere: Bool { kind == Kind.stringElsewhere }
     var hasPriority: Bool { priorityKind != 0 }
 
-    /// Bytes of the value as stored, wherever.
+    /// The stored bytes of the value, in either keyspace.
     var valueSizeBytes: Int {
         get throws(Status) {
             let start = try valueStart
-            return isKeptElsewhere ? Int(try number(at: start, count: 4)) : bytes.count - start
+            return isStoredElsewhere ? Int(try number(at: start, count: 4)) : bytes.count - start
         }
     }
 
@@ -140,10 +141,10 @@ struct TreeRecord: Equatable {
     }
 
     /// The value of a leaf, nil of an inner node.
-    /// - Parameter elsewhere: fetches a string that isn't in the record.
+    /// - Parameter elsewhere: reads a string that isn't in the record.
     func value(_ elsewhere: () throws(Status) -> [UInt8]) throws(Status) -> Scalar? {
         if isInner { return nil }
-        if isKeptElsewhere { return .string(String(decoding: try elsewhere(), as: UTF8.self)) }
+        if isStoredElsewhere { return .string(String(decoding: try elsewhere(), as: UTF8.self)) }
         return try Self.scalar(kind, bytes, from: try valueStart, to: bytes.count)
     }
 

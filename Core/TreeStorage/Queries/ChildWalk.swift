@@ -2,21 +2,21 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// A walk over the children of a place that doesn't look at what is below them.
+/// A walk over the children of a location that doesn't read the data below them.
 ///
-/// A child costs one step, and one search more when there is something below it.
+/// A child costs one step, and one more search when it has children.
 final class ChildWalk {
     private let cursor: any KeyCursor
     private let base: [UInt8]
     private let reverse: Bool
-    /// The present child's bytes behind those of the place.
+    /// The present child's bytes behind those of the location.
     private(set) var child: [UInt8] = []
     /// Whether the record that was found is the child's own. Upwards, a child without one is an inner node without a
     /// priority; downwards, one with it is a leaf.
     private(set) var isOwnRecord = false
 
     /// - Parameters:
-    ///   - base: the place.
+    ///   - base: the location.
     ///   - range: of whole keys; nil for all children.
     init(_ base: [UInt8], in snapshot: any Snapshot, range: KeyRange? = nil, reverse: Bool = false) throws(Status) {
         self.base = base
@@ -27,15 +27,15 @@ final class ChildWalk {
 
     func close() { cursor.close() }
 
-    /// The child's own record, if the walk has come across it.
+    /// The child's own record, if the walk has found it.
     var record: TreeRecord? {
         get throws(Status) { isOwnRecord ? try TreeRecord(stored: cursor.value) : nil }
     }
 
     var key: TreeKey { PathCode.key(child[...]) }
 
-    /// Where the child's records lie.
-    var place: [UInt8] { base + child }
+    /// The range of the child's records.
+    var location: [UInt8] { base + child }
 
     func next() throws(Status) -> Bool {
         guard try cursor.next() else { return false }

@@ -2,20 +2,21 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// A walk over the entries of one place's children in an index, within a query's bounds, in the direction of its limit.
+/// A walk over the entries of one location's children in an index, within a query's bounds, in the direction of its
+/// limit.
 struct EntryWalk {
-    /// What all entries begin with; the value follows, then the child's key.
+    /// The first bytes of all entries; the value follows, then the child's key.
     let prefix: [UInt8]
     let query: TreeQuery
     let snapshot: any Snapshot
-    /// What a child is ordered by, looked up in the tree: for entries that only have its beginning.
+    /// Reads the order value of a child from the tree: for entries that only contain its beginning.
     let lookUp: (TreeKey) throws(Status) -> TreeIndexValue
-    /// Entries that are looked at; more are too many.
-    let looks: WindowReads
+    /// The number of entries that may be read.
+    let reads: WindowReads
 
     typealias Found = (key: TreeKey, value: TreeIndexValue)
 
-    /// The first so many, from the end that the limit counts from.
+    /// The first `limit` of them, from the side of the limit.
     func take(_ limit: Int) throws(Status) -> [Found] {
         let range = query.entries(behind: prefix)
         if range.isEmpty { return [] }
@@ -23,7 +24,7 @@ struct EntryWalk {
             .entries, range, reverse: query.isLimitedToLast, values: false, dropping: prefix.count)
         defer { cursor.close() }
         var found: [Found] = []
-        // Entries with one beginning of a long string, which have no order among themselves.
+        // Entries with the same beginning of a long string, which have no order among themselves.
         var run: [Found] = []
         var runValue: ArraySlice<UInt8> = []
         func finishRun() {
@@ -35,7 +36,7 @@ struct EntryWalk {
             run = []
         }
         while found.count < limit, try cursor.next() {
-            try looks.look()
+            try reads.count()
             let bytes = cursor.key
             let (end, isCut) = try IndexCode.end(of: bytes, from: 0)
             if !run.isEmpty, bytes[..<end] != runValue {
@@ -45,7 +46,7 @@ struct EntryWalk {
             let key = PathCode.key(bytes[end...])
             let value = isCut ? try lookUp(key) : try IndexCode.value(bytes[..<end])
             guard query.contains(key, value: value) else { continue }
-            if found.count + run.count >= looks.keysMax { throw SubtreeWalk.tooLarge }
+            if found.count + run.count >= reads.keysMax { throw SubtreeWalk.tooLarge }
             if isCut {
                 runValue = bytes[..<end]
                 run.append((key, value))

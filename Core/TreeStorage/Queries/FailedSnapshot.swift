@@ -1,7 +1,7 @@
 import HearthModel
 import HearthEngine
 
-/// What is there to read when the store can't be: every question is answered by the error.
+/// A snapshot of a store that cannot be read: every read throws the error.
 final class FailedSnapshot: Snapshot {
     private let error: Status
 

@@ -1,22 +1,22 @@
 import HearthModel
 import HearthTree
 
-/// Writes JSON of what a walk tells, without nodes between.
+/// Writes the JSON of the events of a walk, without building nodes.
 ///
-/// Whether an inner node is an array in the plain form shows only at its end: until then it is written as an object, and
-/// while all its keys are indexes it is remembered where its values stand. Somebody who knows it earlier may say so
-/// (`decide`).
+/// Whether an inner node is an array in the plain form is known only at its end. Until then it is written as an object,
+/// and while all its keys are indexes, the positions of its values are stored. A caller that knows the form earlier may
+/// set it (`decide`).
 struct JSONAssembler: SubtreeVisitor {
     private struct Level {
-        /// Where its text begins.
+        /// The beginning of its output.
         var start: Int
         var priority: Scalar?
         var isEmpty = true
-        /// Where the values of indexes stand; nil when another key has come.
+        /// The positions of the indexes' values; nil after another key.
         var elements: [(index: Int, string: Range<Int>)]?
         /// Of the child that is being written.
         var index: Int?
-        /// Of what was decided to be an array: the index behind the last child's.
+        /// Of a node that was decided to be an array: the index behind the last child's.
         var nextIndex: Int?
     }
 
@@ -29,10 +29,10 @@ struct JSONAssembler: SubtreeVisitor {
         self.form = form
     }
 
-    /// Whether nothing of the text can change any more: no node that is open may yet turn out to be an array.
+    /// Whether the output cannot change any more: no open node can still become an array.
     var isSettled: Bool { levels.allSatisfy { $0.elements == nil } }
 
-    /// Lets somebody have the text, who may empty it while it is settled.
+    /// Passes the output to a caller, which may empty it while it is settled.
     mutating func pour(_ sink: (inout [UInt8]) throws(Status) -> Void) throws(Status) { try sink(&string) }
 
     mutating func open(_ key: TreeKey?, priority: Scalar?) {
@@ -60,7 +60,7 @@ struct JSONAssembler: SubtreeVisitor {
     }
 
     mutating func close() {
-        guard let level = levels.popLast() else { preconditionFailure("what is closed was opened") }
+        guard let level = levels.popLast() else { preconditionFailure("a node ends without a beginning") }
         if level.nextIndex != nil {
             string.append(UInt8(ascii: "]"))
         } else if let elements = level.elements, let last = elements.last, last.index < 2 * elements.count {
@@ -99,7 +99,7 @@ struct JSONAssembler: SubtreeVisitor {
         string.append(UInt8(ascii: ":"))
     }
 
-    /// Notes where a child's value stands.
+    /// Records the position of a child's value.
     private mutating func end(_ start: Int) {
         guard let last = levels.indices.last, levels[last].elements != nil, let index = levels[last].index else {
             return
@@ -131,10 +131,10 @@ struct JSONAssembler: SubtreeVisitor {
 
     // MARK: Deciding
 
-    /// The numbers of the open nodes, from the outermost, that may yet turn out to be arrays.
+    /// The numbers of the open nodes, from the outermost, that can still become arrays.
     var undecided: [Int] { levels.indices.filter { levels[$0].elements != nil && !levels[$0].isEmpty } }
 
-    /// Says of an open node what it will have turned out to be at its end.
+    /// Sets the form that an open node will have at its end.
     mutating func decide(_ number: Int, isArray: Bool) {
         guard let elements = levels[number].elements else { return }
         levels[number].elements = nil
@@ -166,7 +166,7 @@ struct JSONAssembler: SubtreeVisitor {
 }
 
 extension TreeView {
-    /// Appends the JSON of all that is at a place, `null` of nothing.
+    /// Appends the JSON of the data at a location; `null` when there is none.
     /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
     package func appendJSON(at path: TreePath, to string: inout [UInt8], form: TreeJSON.Form) throws(Status) {
         let start = string.count
@@ -175,7 +175,7 @@ extension TreeView {
         defer { string = assembler.string }
         do throws(Status) {
             var walk = try SubtreeWalk(
-                PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
+                PathCode.location(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
             try walk.run(&assembler)
         } catch {
             assembler.cut(to: start)

@@ -1,18 +1,18 @@
 import HearthModel
 import HearthTree
 
-/// Writes JSON of what a walk tells, and gives it away piece by piece.
+/// Writes the JSON of the events of a walk, and passes it on piece by piece.
 ///
-/// While it may turn out that a node is an array, its text is kept; when that is much, it is found out ahead.
+/// While a node can still become an array, its output is held back; when that is much, its form is determined ahead.
 struct JSONPieces: SubtreeVisitor {
     var assembler: JSONAssembler
     let pieceBytes: Int
-    /// Text that is kept while it isn't known what a node is.
+    /// Output that is held back while the form of a node isn't known.
     let undecidedBytesMax: Int
-    /// Whether the node at some keys below the place is an array; asked of nodes whose keys so far are indexes.
+    /// Whether the node at some keys below the location is an array; is called for nodes whose keys so far are indexes.
     let isArray: (_ keys: [TreeKey]) throws(Status) -> Bool
     let sink: (inout [UInt8]) throws(Status) -> Void
-    /// Those of the open nodes, but for the first.
+    /// Those of the open nodes, except the first.
     private var keys: [TreeKey] = []
     private var openCount = 0
 
@@ -57,14 +57,15 @@ struct JSONPieces: SubtreeVisitor {
 }
 
 extension TreeView {
-    /// What is gathered before it is given away.
+    /// The size of a piece.
     static let pieceBytes = 64 << 10
 
-    /// What is kept while it isn't known what a node is; then that is found out by a look at its children.
+    /// The output that is held back while the form of a node isn't known; above it the node's children are read to
+    /// determine it.
     static let undecidedBytesMax = 1 << 20
 
-    /// Writes the JSON of all that is at a place, `null` of nothing, without having all of it in memory.
-    /// - Parameter sink: takes a piece, and empties it. What it throws ends the walk.
+    /// Writes the JSON of the data at a location, `null` when there is none, without having all of it in memory.
+    /// - Parameter sink: takes a piece, and empties it. An error that it throws ends the walk.
     /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
     package func writeJSON(
         at path: TreePath, form: TreeJSON.Form, _ sink: @escaping (inout [UInt8]) throws(Status) -> Void
@@ -73,7 +74,7 @@ extension TreeView {
             at: path, form: form, pieceBytes: Self.pieceBytes, undecidedBytesMax: Self.undecidedBytesMax, sink)
     }
 
-    /// - Parameter pieceBytes: what is gathered before it is given away.
+    /// - Parameter pieceBytes: the size of a piece.
     func writeJSON(
         at path: TreePath, form: TreeJSON.Form, pieceBytes: Int, undecidedBytesMax: Int,
         _ sink: @escaping (inout [UInt8]) throws(Status) -> Void
@@ -87,27 +88,27 @@ extension TreeView {
                 try sink(&piece)
             })
         var walk = try SubtreeWalk(
-            PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
+            PathCode.location(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
         try walk.run(&pieces)
         if isEmpty, pieces.assembler.string.isEmpty { pieces.assembler.appendNull() }
         if !pieces.assembler.string.isEmpty { try pieces.assembler.pour(sink) }
     }
 
-    /// Whether a node is an array in the plain form: all its keys are indexes, and more than half of the indexes are there.
+    /// Whether a node is an array in the plain form: all its keys are indexes, and more than half of the indexes exist.
     ///
-    /// Looks at all keys unless the last one or one of them says that it isn't: a number with zeros in front, which is no index,
-    /// stands among the indexes.
+    /// Reads all keys unless the last one or one of them shows that it isn't an array: a number with leading zeros,
+    /// which is no index, sorts among the indexes.
     func isArray(at path: TreePath) throws(Status) -> Bool {
-        let place = PathCode.place(path)
-        let back = try ChildWalk(place, in: snapshot, reverse: true)
+        let location = PathCode.location(path)
+        let back = try ChildWalk(location, in: snapshot, reverse: true)
         defer { back.close() }
         // Most keys that are no indexes come last.
         guard try back.next(), let last = back.key.arrayIndex else { return false }
-        let walk = try ChildWalk(place, in: snapshot)
+        let walk = try ChildWalk(location, in: snapshot)
         defer { walk.close() }
         var count = 0
         while try walk.next() {
-            try check?.look()
+            try check?.countRead()
             if walk.key.arrayIndex == nil { return false }
             count += 1
         }

@@ -1,10 +1,10 @@
 import HearthModel
 
-/// Asked now and then by what reads a view: what it throws ends the read, however much is left.
+/// Called regularly by the reads of a view: an error that it throws ends the read.
 ///
-/// Belongs to whoever has the view.
+/// Belongs to the owner of the view.
 final class ReadCheck {
-    /// Records, entries or children between two questions.
+    /// The number of records, entries or children between two calls.
     static let readsMax = 256
 
     private let body: () throws(Status) -> Void
@@ -14,7 +14,7 @@ final class ReadCheck {
         self.body = body
     }
 
-    func look() throws(Status) {
+    func countRead() throws(Status) {
         left -= 1
         if left > 0 { return }
         left = Self.readsMax

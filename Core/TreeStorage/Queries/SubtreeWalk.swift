@@ -2,7 +2,7 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// What is told of a subtree, in the order of keys.
+/// The events of a subtree walk, in the order of keys.
 protocol SubtreeVisitor {
     /// An inner node begins.
     /// - Parameter key: nil for the node at which the walk begins.
@@ -17,21 +17,21 @@ struct SubtreeWalk {
     private let snapshot: any Snapshot
     private let base: [UInt8]
     private let cursor: any KeyCursor
-    /// Where the keys of the open nodes end in `last`, the record before.
+    /// The ends of the open nodes' keys in `last`, the record before.
     private var ends: [Int] = []
     private var last: [UInt8] = []
-    /// What was read, roughly.
+    /// The approximate number of bytes that were read.
     private(set) var sizeBytes = 0
-    /// Bytes of records after which it is refused.
+    /// The bytes of records above which the walk fails.
     private let sizeBytesMax: Int
     private let check: ReadCheck?
 
-    /// What a visitor is told as the key of the place itself.
+    /// The key of the location itself for a visitor.
     private let name: TreeKey?
 
     /// - Parameters:
-    ///   - name: the place's key for a visitor who has been told of the node around it.
-    ///   - range: of whole keys at or below the place; nil for all.
+    ///   - name: the location's key for a visitor that has received the event of the node around it.
+    ///   - range: of whole keys at or below the location; nil for all.
     init(
         _ base: [UInt8], as name: TreeKey? = nil, in snapshot: any Snapshot, range: KeyRange? = nil, sizeBytesMax: Int,
         check: ReadCheck? = nil
@@ -45,11 +45,11 @@ struct SubtreeWalk {
             .entries, range ?? KeyRange(prefix: base), reverse: false, values: true, dropping: base.count)
     }
 
-    /// Children of the place that are complete.
+    /// Children of the location that are complete.
     private(set) var completeChildren = 0
 
-    /// Tells a visitor everything; the place itself is opened when it has children.
-    /// - Parameter children: stops when so many children of the place are complete.
+    /// Sends all events to a visitor; the location itself is opened when it has children.
+    /// - Parameter children: stops when this number of children of the location is complete.
     mutating func run(_ visitor: inout some SubtreeVisitor, children: Int = .max) throws(Status) {
         defer { cursor.close() }
         while try cursor.next() {
@@ -83,7 +83,7 @@ struct SubtreeWalk {
         if ends.count == 1 { completeChildren += 1 }
     }
 
-    /// Ends the nodes that a record doesn't lie below.
+    /// Ends the nodes that do not contain a record.
     private mutating func leave(for key: [UInt8], _ visitor: inout some SubtreeVisitor) throws(Status) {
         var shared = 0
         let most = min(key.count, last.count)
@@ -123,13 +123,13 @@ struct SubtreeWalk {
     }
 
     private mutating func count(_ key: [UInt8], _ value: [UInt8]) throws(Status) {
-        try check?.look()
+        try check?.countRead()
         sizeBytes += key.count + value.count + Self.recordSizeBytes
         if value.first.map({ $0 & 0x0F == 6 }) == true { sizeBytes += try TreeRecord(stored: value).valueSizeBytes }
         if sizeBytes > sizeBytesMax { throw Self.tooLarge }
     }
 
-    /// What a node costs besides its key and value, roughly.
+    /// The approximate cost of a node besides its key and value.
     private static let recordSizeBytes = 32
 
     static let tooLarge = Status.resourceExhausted(
@@ -138,7 +138,7 @@ struct SubtreeWalk {
 
 extension NodeHashBuilder: SubtreeVisitor {}
 
-/// Builds nodes of what a walk tells.
+/// Builds nodes from the events of a walk.
 struct NodeAssembler: SubtreeVisitor {
     private var open: [(key: TreeKey?, priority: Scalar?, children: [(key: TreeKey, node: Node)])] = []
     private(set) var result = Node.empty
@@ -150,7 +150,7 @@ struct NodeAssembler: SubtreeVisitor {
     }
 
     mutating func close() {
-        guard let node = open.popLast() else { preconditionFailure("what is closed was opened") }
+        guard let node = open.popLast() else { preconditionFailure("a node ends without a beginning") }
         add(node.key, Node(inOrder: node.children, priority: node.priority))
     }
 

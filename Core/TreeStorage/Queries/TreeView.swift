@@ -2,19 +2,19 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-/// The tree at one moment, whatever is written meanwhile.
+/// The tree at one version, independent of later writes.
 ///
-/// Used by one thread at a time, but may be handed from one to another. Close it soon: it holds old pages alive.
+/// Used by one thread at a time, but may be passed from one to another. Close it soon: it retains old pages.
 package final class TreeView: TreeData, @unchecked Sendable {
-    // The snapshot's contract and the rule above: whoever holds the view owns it.
+    // The snapshot's contract and the rule above: the owner of the view owns it.
     let snapshot: any Snapshot
     let indexes: TreeIndexes
-    /// That of the last commit that is seen; 0 before the first.
+    /// The version of the last commit that is visible; 0 before the first.
     package let version: Int64
     private let isOwner: Bool
     private var longRead: LongRead?
     private(set) var check: ReadCheck?
-    /// Steps that rules may take for a judgement about the view; nil for what they may take at all.
+    /// The number of steps that rules may take for a decision on the view; nil for their general limit.
     package var judgeStepsMax: Int?
 
     /// - Parameter isOwner: whether the snapshot is closed with the view.
@@ -27,22 +27,22 @@ package final class TreeView: TreeData, @unchecked Sendable {
 
     deinit { close() }
 
-    /// Frees the view; calls after it are a programmer's error. A second `close` does nothing.
+    /// Frees the view; a later call is a programmer's error. A second `close` does nothing.
     package func close() {
         if isOwner { snapshot.close() }
         longRead?.end()
         longRead = nil
     }
 
-    /// The view is kept for a long read from now on, which ends with the view.
+    /// The view is used for a long read from now on, which ends with the view.
     package func hold(_ read: LongRead) {
         if longRead == nil { snapshot.becomeLong() }
         longRead = read
     }
 
-    /// Has every read of more than a few records ask whether it is still wanted, and let others go on. To be called once for each
-    /// question.
-    /// - Parameter body: what it throws ends the read.
+    /// Every read of more than a few records calls `body` regularly, which can end the read or yield to others. Must be
+    /// called once for each `body`.
+    /// - Parameter body: an error that it throws ends the read.
     package func askWhileReading(_ body: @escaping () throws(Status) -> Void) {
         let earlier = check
         check = ReadCheck { () throws(Status) in
@@ -51,58 +51,58 @@ package final class TreeView: TreeData, @unchecked Sendable {
         }
     }
 
-    /// What a read fails with that finds more than it may.
+    /// The error of a read that exceeds its limit.
     package static let isTooLarge = SubtreeWalk.tooLarge
 
     // MARK: TreeData
 
-    func record(_ place: [UInt8]) throws(Status) -> TreeRecord? {
-        guard let bytes = try snapshot.get(.entries, place) else { return nil }
+    func record(_ location: [UInt8]) throws(Status) -> TreeRecord? {
+        guard let bytes = try snapshot.get(.entries, location) else { return nil }
         return try TreeRecord(stored: bytes)
     }
 
-    /// The value of the leaf whose record is given.
-    func value(_ record: TreeRecord, _ place: [UInt8]) throws(Status) -> Scalar? {
+    /// The value of the leaf with the given record.
+    func value(_ record: TreeRecord, _ location: [UInt8]) throws(Status) -> Scalar? {
         try record.value { () throws(Status) in
-            guard let string = try snapshot.get(.documents, place) else { throw TreeRecord.damaged }
+            guard let string = try snapshot.get(.documents, location) else { throw TreeRecord.damaged }
             return string
         }
     }
 
     package func value(at path: TreePath) throws(Status) -> Scalar? {
-        let place = PathCode.place(path)
-        guard let record = try record(place) else { return nil }
-        return try value(record, place)
+        let location = PathCode.location(path)
+        guard let record = try record(location) else { return nil }
+        return try value(record, location)
     }
 
     package func leaf(at path: TreePath) throws(Status) -> Leaf? {
-        let place = PathCode.place(path)
-        guard let record = try record(place) else { return nil }
-        if record.isKeptElsewhere { return .largeString(sizeBytes: try record.valueSizeBytes) }
-        return try value(record, place).map(Leaf.init)
+        let location = PathCode.location(path)
+        guard let record = try record(location) else { return nil }
+        if record.isStoredElsewhere { return .largeString(sizeBytes: try record.valueSizeBytes) }
+        return try value(record, location).map(Leaf.init)
     }
 
     package func priority(at path: TreePath) throws(Status) -> Scalar? {
-        guard let record = try record(PathCode.place(path)) else { return nil }
+        guard let record = try record(PathCode.location(path)) else { return nil }
         return try record.priority
     }
 
     package func hasChildren(at path: TreePath) throws(Status) -> Bool {
-        try snapshot.count(.entries, PathCode.below(PathCode.place(path)), limit: 1) > 0
+        try snapshot.count(.entries, PathCode.below(PathCode.location(path)), limit: 1) > 0
     }
 
-    package func exists(at path: TreePath) throws(Status) -> Bool { try exists(PathCode.place(path)) }
+    package func exists(at path: TreePath) throws(Status) -> Bool { try exists(PathCode.location(path)) }
 
-    func exists(_ place: [UInt8]) throws(Status) -> Bool {
-        try snapshot.count(.entries, KeyRange(prefix: place), limit: 1) > 0
+    func exists(_ location: [UInt8]) throws(Status) -> Bool {
+        try snapshot.count(.entries, KeyRange(prefix: location), limit: 1) > 0
     }
 
     /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
-    package func node(at path: TreePath) throws(Status) -> Node { try node(PathCode.place(path)) }
+    package func node(at path: TreePath) throws(Status) -> Node { try node(PathCode.location(path)) }
 
-    func node(_ place: [UInt8]) throws(Status) -> Node {
+    func node(_ location: [UInt8]) throws(Status) -> Node {
         var assembler = NodeAssembler()
-        var walk = try SubtreeWalk(place, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
+        var walk = try SubtreeWalk(location, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
         try walk.run(&assembler)
         return assembler.result
     }
@@ -111,40 +111,40 @@ package final class TreeView: TreeData, @unchecked Sendable {
         try children(of: path, after: key, limit: limit)
     }
 
-    // MARK: More than the tree's own
+    // MARK: Additional reads
 
-    /// The hash of all that is at a place, as clients compute it; "" of nothing.
-    /// - Throws: RESOURCE_EXHAUSTED when that is more than `Limits.treeReadSizeBytesMax`.
+    /// The hash of all data at a location, as clients compute it; "" when there is none.
+    /// - Throws: RESOURCE_EXHAUSTED when the data is more than `Limits.treeReadSizeBytesMax`.
     package func hash(at path: TreePath) throws(Status) -> String {
         try hash(at: path, sizeBytesMax: Limits.treeReadSizeBytesMax)
     }
 
     func hash(at path: TreePath, sizeBytesMax: Int) throws(Status) -> String {
         var builder = NodeHashBuilder()
-        var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
+        var walk = try SubtreeWalk(PathCode.location(path), in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
         try walk.run(&builder)
         return builder.hash
     }
 
-    /// The keys of children, in order, without a look at what is below them.
-    /// - Parameter key: those behind it; nil from the first on.
+    /// The keys of children, in order, without reading the data below them.
+    /// - Parameter key: returns those behind it; nil from the first on.
     package func children(of path: TreePath, after key: TreeKey? = nil, limit: Int) throws(Status) -> [TreeKey] {
-        let place = PathCode.place(path)
-        var range = PathCode.below(place)
-        if let key { range.lower = PathCode.after(PathCode.bound(place, key)) }
-        let walk = try ChildWalk(place, in: snapshot, range: range)
+        let location = PathCode.location(path)
+        var range = PathCode.below(location)
+        if let key { range.lower = PathCode.after(PathCode.bound(location, key)) }
+        let walk = try ChildWalk(location, in: snapshot, range: range)
         defer { walk.close() }
         var keys: [TreeKey] = []
         while keys.count < limit, try walk.next() { keys.append(walk.key) }
         return keys
     }
 
-    /// Bytes of what is at a place: keys, values and a little for each leaf, about that of its text. Counting stops beyond
-    /// `limit`.
+    /// The approximate size of the data at a location: its keys, its values as strings, and a little for each leaf.
+    /// Counting stops above `limit`.
     package func sizeEstimate(at path: TreePath, upTo limit: Int) throws(Status) -> Int {
-        let place = PathCode.place(path)
+        let location = PathCode.location(path)
         let cursor = try snapshot.scan(
-            .entries, KeyRange(prefix: place), reverse: false, values: true, dropping: place.count)
+            .entries, KeyRange(prefix: location), reverse: false, values: true, dropping: location.count)
         defer { cursor.close() }
         var size = 0
         while size <= limit, try cursor.next() {
@@ -156,22 +156,22 @@ package final class TreeView: TreeData, @unchecked Sendable {
 
     // MARK: Indexes
 
-    /// What a child is ordered by in an index; nil when there is no such child.
-    /// - Parameter place: the child's.
-    func indexed(_ place: [UInt8], by index: TreeIndex) throws(Status) -> TreeIndexValue? {
-        guard let inside = index.inside else { return try content(place) }
-        var target = place
+    /// The order value of a child in an index; nil when there is no such child.
+    /// - Parameter location: the child's.
+    func indexed(_ location: [UInt8], by index: TreeIndex) throws(Status) -> TreeIndexValue? {
+        guard let inside = index.inside else { return try content(location) }
+        var target = location
         PathCode.append(inside, to: &target)
         if let found = try content(target) { return found }
-        return try exists(place) ? TreeIndexValue.null : nil
+        return try exists(location) ? TreeIndexValue.null : nil
     }
 
-    /// What is at a place, as an order sees it; nil for nothing.
-    private func content(_ place: [UInt8]) throws(Status) -> TreeIndexValue? {
-        if let record = try record(place) {
-            guard let value = try value(record, place) else { return .inner }
+    /// The order value of a location; nil when there is no data.
+    private func content(_ location: [UInt8]) throws(Status) -> TreeIndexValue? {
+        if let record = try record(location) {
+            guard let value = try value(record, location) else { return .inner }
             return .scalar(value)
         }
-        return try snapshot.count(.entries, PathCode.below(place), limit: 1) > 0 ? .inner : nil
+        return try snapshot.count(.entries, PathCode.below(location), limit: 1) > 0 ? .inner : nil
     }
 }

@@ -5,45 +5,45 @@ import HearthTree
 /// The children of a query's window, in the order of its index.
 package struct TreeWindow: Sendable {
     package var children: [(key: TreeKey, node: Node)]
-    /// Whether an index served it: by key and by priority always; else all children were read and sorted.
+    /// Whether an index was used: always for keys and priorities; else all children were read and sorted.
     package var isIndexed: Bool
 }
 
-/// The same without what is in the children.
+/// The same without the values of the children.
 package struct TreeWindowKeys: Sendable {
-    /// Values are nothing on the key index. A number may come back as a double.
+    /// The key index has no values. A number may be returned as a double.
     package var children: [(key: TreeKey, value: TreeIndexValue)]
     package var isIndexed: Bool
 }
 
 extension TreeView {
-    /// The children that a query asks for. With an index it costs what the window has; without one, all children.
-    /// - Throws: RESOURCE_EXHAUSTED when more would have to be read than `Limits.treeReadSizeBytesMax`.
+    /// The children that match a query. With an index the cost depends on the window; without one, on all children.
+    /// - Throws: RESOURCE_EXHAUSTED when more than `Limits.treeReadSizeBytesMax` would have to be read.
     package func result(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindow {
-        let place = PathCode.place(path)
-        switch try source(of: query, path, place) {
+        let location = PathCode.location(path)
+        switch try source(of: query, path, location) {
         case .keys(let bounds):
-            return TreeWindow(children: try nodes(place, bounds), isIndexed: true)
+            return TreeWindow(children: try nodes(location, bounds), isIndexed: true)
         case .priorities:
-            let found = try byPriority(query, place, WindowReads(check: check))
-            return TreeWindow(children: try nodes(of: found, place), isIndexed: true)
+            let found = try byPriority(query, location, WindowReads(check: check))
+            return TreeWindow(children: try nodes(of: found, location), isIndexed: true)
         case .index(let index):
-            let found = try byIndex(query, place, index, WindowReads(check: check))
-            return TreeWindow(children: try nodes(of: found, place), isIndexed: true)
+            let found = try byIndex(query, location, index, WindowReads(check: check))
+            return TreeWindow(children: try nodes(of: found, location), isIndexed: true)
         case .everything(let isIndexed):
-            return TreeWindow(children: query.orderedChildren(of: try node(place)), isIndexed: isIndexed)
+            return TreeWindow(children: query.orderedChildren(of: try node(location)), isIndexed: isIndexed)
         }
     }
 
-    /// Whether a window is found without a look at all children.
+    /// Whether a window is found without a scan of all children.
     package func isIndexed(_ query: TreeQuery, at path: TreePath) throws(Status) -> Bool {
-        if case .everything = try source(of: query, path, PathCode.place(path)) { false } else { true }
+        if case .everything = try source(of: query, path, PathCode.location(path)) { false } else { true }
     }
 
-    /// Whether all that is at a place, or what a query finds there, is little; finding out costs little as well.
+    /// Whether the data at a location, or the result of a query there, is small. The check costs little as well.
     /// - Parameters:
-    ///   - sizeBytesMax: of what is little.
-    ///   - looksMax: children and entries that are looked at.
+    ///   - sizeBytesMax: the limit of small data.
+    ///   - readsMax: the number of children and entries that may be read.
     package func isSmall(
         _ query: TreeQuery?, at path: TreePath, sizeBytesMax: Int, readsMax: Int
     ) throws(Status) -> Bool {
@@ -57,7 +57,7 @@ extension TreeView {
         return try isWindowSmall(query, path, sizeBytesMax, readsMax) ?? false
     }
 
-    /// - Returns: nil when it isn't found with so many looks.
+    /// - Returns: nil when it isn't found with this number of reads.
     private func isWindowSmall(
         _ query: TreeQuery, _ path: TreePath, _ sizeBytesMax: Int, _ readsMax: Int
     ) throws(Status) -> Bool? {
@@ -76,37 +76,37 @@ extension TreeView {
         return true
     }
 
-    /// Their keys and what they are ordered by.
+    /// Their keys and order values.
     package func keys(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindowKeys {
         try keys(of: query, at: path, readsMax: .max)
     }
 
     /// - Parameters:
-    ///   - looksMax: children and entries that are looked at.
-    ///   - keysMax: keys that may be found.
-    /// - Throws: RESOURCE_EXHAUSTED when more would have to be, and always when no index serves the query but `readsMax` is
-    ///   given.
+    ///   - readsMax: the number of children and entries that may be read.
+    ///   - keysMax: the number of keys that may be found.
+    /// - Throws: RESOURCE_EXHAUSTED when a limit is exceeded, and always when no index serves the query but `readsMax`
+    ///   is given.
     package func keys(
         of query: TreeQuery, at path: TreePath, readsMax: Int, keysMax: Int = Limits.treeWindowKeysMax
     ) throws(Status) -> TreeWindowKeys {
-        let place = PathCode.place(path)
-        let looks = WindowReads(readsMax, keysMax: keysMax, check: check)
+        let location = PathCode.location(path)
+        let reads = WindowReads(readsMax, keysMax: keysMax, check: check)
         let found: [(key: TreeKey, value: TreeIndexValue)]
-        switch try source(of: query, path, place) {
-        case .keys(let bounds): found = try keys(place, bounds, looks).map { ($0, .null) }
-        case .priorities: found = try byPriority(query, place, looks)
-        case .index(let index): found = try byIndex(query, place, index, looks)
+        switch try source(of: query, path, location) {
+        case .keys(let bounds): found = try keys(location, bounds, reads).map { ($0, .null) }
+        case .priorities: found = try byPriority(query, location, reads)
+        case .index(let index): found = try byIndex(query, location, index, reads)
         case .everything(let isIndexed):
             if readsMax < .max { throw SubtreeWalk.tooLarge }
             var collector = IndexValueCollector(query, keysMax: keysMax)
-            var walk = try SubtreeWalk(place, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
+            var walk = try SubtreeWalk(location, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
             try walk.run(&collector)
             return TreeWindowKeys(children: collector.window(), isIndexed: isIndexed)
         }
         return TreeWindowKeys(children: found, isIndexed: true)
     }
 
-    /// How a window is found.
+    /// The method by which a window is found.
     private enum Source {
         case keys(KeyBounds)
         case priorities
@@ -120,18 +120,18 @@ extension TreeView {
         var isReverse: Bool
     }
 
-    private func source(of query: TreeQuery, _ path: TreePath, _ place: [UInt8]) throws(Status) -> Source {
+    private func source(of query: TreeQuery, _ path: TreePath, _ location: [UInt8]) throws(Status) -> Source {
         switch query.index {
         case .key:
-            return .keys(bounds(query, place, start: query.start?.key, end: query.end?.key))
+            return .keys(bounds(query, location, start: query.start?.key, end: query.end?.key))
         case .priority:
             if query.isUnfiltered { return .everything(isIndexed: true) }
-            let entries = KeyRange(prefix: TreeMutation.priorityPrefix(place) + [PathCode.pathEnd])
+            let entries = KeyRange(prefix: TreeMutation.priorityPrefix(location) + [PathCode.pathEnd])
             if try snapshot.count(.entries, entries, limit: 1) > 0 { return .priorities }
-            // Nobody has a priority: all have the place of none, and the keys decide.
+            // No child has a priority: all have the same position, and the keys decide.
             let start = query.start.map { $0.value == nil ? $0.key : .max }
             let end = query.end.map { $0.value == nil ? $0.key : .max }
-            return .keys(bounds(query, place, start: start, end: end))
+            return .keys(bounds(query, location, start: start, end: end))
         case .value, .child:
             guard let index = indexes.ready(for: query.index, at: path) else { return .everything(isIndexed: false) }
             return query.isUnfiltered ? .everything(isIndexed: true) : .index(index)
@@ -141,50 +141,50 @@ extension TreeView {
     // MARK: In the order of keys
 
     private func bounds(
-        _ query: TreeQuery, _ place: [UInt8], start: TreeQuery.BoundKey?, end: TreeQuery.BoundKey?
+        _ query: TreeQuery, _ location: [UInt8], start: TreeQuery.BoundKey?, end: TreeQuery.BoundKey?
     ) -> KeyBounds {
-        var range = PathCode.below(place)
+        var range = PathCode.below(location)
         switch start {
         case nil, .min: break
-        case .max: range.lower = PathCode.after(place)
+        case .max: range.lower = PathCode.after(location)
         case .key(let key):
-            let bound = PathCode.bound(place, key)
+            let bound = PathCode.bound(location, key)
             range.lower = query.start?.isInclusive == false ? PathCode.after(bound) : bound
         }
         switch end {
         case nil, .max: break
         case .min: range.upper = range.lower
         case .key(let key):
-            let bound = PathCode.bound(place, key)
+            let bound = PathCode.bound(location, key)
             range.upper = query.end?.isInclusive == false ? bound : PathCode.after(bound)
         }
         return KeyBounds(range: range, limit: query.limit ?? .max, isReverse: query.isLimitedToLast)
     }
 
-    private func keys(_ place: [UInt8], _ bounds: KeyBounds, _ looks: WindowReads) throws(Status) -> [TreeKey] {
+    private func keys(_ location: [UInt8], _ bounds: KeyBounds, _ reads: WindowReads) throws(Status) -> [TreeKey] {
         if bounds.range.isEmpty { return [] }
-        let walk = try ChildWalk(place, in: snapshot, range: bounds.range, reverse: bounds.isReverse)
+        let walk = try ChildWalk(location, in: snapshot, range: bounds.range, reverse: bounds.isReverse)
         defer { walk.close() }
         var keys: [TreeKey] = []
         while keys.count < bounds.limit, try walk.next() {
-            try looks.look()
-            if keys.count >= looks.keysMax { throw SubtreeWalk.tooLarge }
+            try reads.count()
+            if keys.count >= reads.keysMax { throw SubtreeWalk.tooLarge }
             keys.append(walk.key)
         }
         return bounds.isReverse ? keys.reversed() : keys
     }
 
-    private func nodes(_ place: [UInt8], _ bounds: KeyBounds) throws(Status) -> [(key: TreeKey, node: Node)] {
+    private func nodes(_ location: [UInt8], _ bounds: KeyBounds) throws(Status) -> [(key: TreeKey, node: Node)] {
         var bounds = bounds
         if bounds.isReverse, bounds.limit < .max {
-            // Where the last of them begin; then one walk over them.
-            guard let first = try keys(place, bounds, WindowReads(check: check)).first else { return [] }
-            bounds.range.lower = PathCode.bound(place, first)
+            // The keys where the last of them begin; then one walk over them.
+            guard let first = try keys(location, bounds, WindowReads(check: check)).first else { return [] }
+            bounds.range.lower = PathCode.bound(location, first)
         }
         if bounds.range.isEmpty { return [] }
         var assembler = NodeAssembler()
         var walk = try SubtreeWalk(
-            place, in: snapshot, range: bounds.range, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
+            location, in: snapshot, range: bounds.range, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
         try walk.run(&assembler, children: bounds.limit)
         return Array(assembler.result.children)
     }
@@ -193,16 +193,16 @@ extension TreeView {
 
     /// Nodes of children that entries named.
     private func nodes(
-        of found: [(key: TreeKey, value: TreeIndexValue)], _ place: [UInt8]
+        of found: [(key: TreeKey, value: TreeIndexValue)], _ location: [UInt8]
     ) throws(Status) -> [(key: TreeKey, node: Node)] {
         var nodes: [(key: TreeKey, node: Node)] = []
         nodes.reserveCapacity(found.count)
         var sizeBytesMax = Limits.treeReadSizeBytesMax
         for (key, _) in found {
-            var childPlace = place
-            PathCode.append(key, to: &childPlace)
+            var childLocation = location
+            PathCode.append(key, to: &childLocation)
             var assembler = NodeAssembler()
-            var walk = try SubtreeWalk(childPlace, in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
+            var walk = try SubtreeWalk(childLocation, in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
             try walk.run(&assembler)
             sizeBytesMax -= walk.sizeBytes
             nodes.append((key, assembler.result))
@@ -211,70 +211,70 @@ extension TreeView {
     }
 
     private func byIndex(
-        _ query: TreeQuery, _ place: [UInt8], _ index: TreeIndex, _ looks: WindowReads
+        _ query: TreeQuery, _ location: [UInt8], _ index: TreeIndex, _ reads: WindowReads
     ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
         let entries = EntryWalk(
-            prefix: index.prefix(place) + [PathCode.pathEnd], query: query, snapshot: snapshot,
+            prefix: index.prefix(location) + [PathCode.pathEnd], query: query, snapshot: snapshot,
             lookUp: { [self] key throws(Status) in
-                var childPlace = place
-                PathCode.append(key, to: &childPlace)
-                return try indexed(childPlace, by: index) ?? .null
-            }, looks: looks)
+                var childLocation = location
+                PathCode.append(key, to: &childLocation)
+                return try indexed(childLocation, by: index) ?? .null
+            }, reads: reads)
         let found = try entries.take(query.limit ?? .max)
         return query.isLimitedToLast ? found.reversed() : found
     }
 
-    /// First those without a priority, by key, then the others by their entries. Those without are found by passing over
-    /// those that have one: the first few of very many children that all have one cost a look at each, unless a bound leaves
-    /// out those without; the last few don't.
+    /// The order is: children without a priority, by key, then the others by their entries. Those without are found by
+    /// skipping those that have one. The first few of very many children that all have a priority cost one step for
+    /// each child, unless a bound excludes those without; the last few do not.
     private func byPriority(
-        _ query: TreeQuery, _ place: [UInt8], _ looks: WindowReads
+        _ query: TreeQuery, _ location: [UInt8], _ reads: WindowReads
     ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
         let limit = query.limit ?? .max
         let entries = EntryWalk(
-            prefix: TreeMutation.priorityPrefix(place) + [PathCode.pathEnd], query: query, snapshot: snapshot,
+            prefix: TreeMutation.priorityPrefix(location) + [PathCode.pathEnd], query: query, snapshot: snapshot,
             lookUp: { [self] key throws(Status) in
-                var childPlace = place
-                PathCode.append(key, to: &childPlace)
-                return TreeIndexValue(try record(childPlace)?.priority)
-            }, looks: looks)
+                var childLocation = location
+                PathCode.append(key, to: &childLocation)
+                return TreeIndexValue(try record(childLocation)?.priority)
+            }, reads: reads)
         if query.isLimitedToLast {
             var found = try entries.take(limit)
-            if found.count < limit { found += try withoutPriority(query, place, limit: limit - found.count, looks) }
+            if found.count < limit { found += try withoutPriority(query, location, limit: limit - found.count, reads) }
             return found.reversed()
         }
-        var found = try withoutPriority(query, place, limit: limit, looks)
+        var found = try withoutPriority(query, location, limit: limit, reads)
         if found.count < limit { found += try entries.take(limit - found.count) }
         return found
     }
 
     /// Children without a priority, in the direction of the limit.
     private func withoutPriority(
-        _ query: TreeQuery, _ place: [UInt8], limit: Int, _ looks: WindowReads
+        _ query: TreeQuery, _ location: [UInt8], limit: Int, _ reads: WindowReads
     ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
         if let start = query.start, start.value != nil { return [] }
         let end = query.end.map { $0.value == nil ? $0.key : .max }
-        let range = bounds(query, place, start: query.start?.key, end: end).range
+        let range = bounds(query, location, start: query.start?.key, end: end).range
         if range.isEmpty { return [] }
-        let walk = try ChildWalk(place, in: snapshot, range: range, reverse: query.isLimitedToLast)
+        let walk = try ChildWalk(location, in: snapshot, range: range, reverse: query.isLimitedToLast)
         defer { walk.close() }
         var found: [(key: TreeKey, value: TreeIndexValue)] = []
         while found.count < limit, try walk.next() {
-            try looks.look()
-            // Downwards a walk comes to an inner node from below, and hasn't seen its own record.
-            let own = walk.isOwnRecord || !query.isLimitedToLast ? try walk.record : try record(walk.place)
+            try reads.count()
+            // Downwards a walk reaches an inner node from below, before its own record.
+            let own = walk.isOwnRecord || !query.isLimitedToLast ? try walk.record : try record(walk.location)
             if own?.hasPriority == true { continue }
-            if found.count >= looks.keysMax { throw SubtreeWalk.tooLarge }
+            if found.count >= reads.keysMax { throw SubtreeWalk.tooLarge }
             found.append((walk.key, .null))
         }
         return found
     }
 }
 
-/// Counts what is looked at for a window.
+/// Counts the reads for a window.
 final class WindowReads {
     private var left: Int
-    /// Keys that may be found.
+    /// The number of keys that may be found.
     let keysMax: Int
     private let check: ReadCheck?
 
@@ -284,10 +284,10 @@ final class WindowReads {
         self.check = check
     }
 
-    /// - Throws: RESOURCE_EXHAUSTED when it was too much.
-    func look() throws(Status) {
+    /// - Throws: RESOURCE_EXHAUSTED when a limit was exceeded.
+    func count() throws(Status) {
         if left == 0 { throw SubtreeWalk.tooLarge }
         left -= 1
-        try check?.look()
+        try check?.countRead()
     }
 }

@@ -1,10 +1,10 @@
 import HearthModel
 import HearthTree
 
-/// Windows of queries without their nodes: what is in memory are the keys, and one record at a time.
+/// Windows of queries without their nodes: only the keys and one record at a time are in memory.
 extension TreeView {
-    /// Writes the JSON of a node with the children that a query asks for, `null` when there are none.
-    /// - Parameter sink: takes a piece, and empties it. What it throws ends the walk.
+    /// Writes the JSON of a node with the children that match a query, `null` when there are none.
+    /// - Parameter sink: takes a piece, and empties it. An error that it throws ends the walk.
     /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
     package func writeJSON(
         of query: TreeQuery, at path: TreePath, form: TreeJSON.Form,
@@ -33,7 +33,7 @@ extension TreeView {
         if !pieces.assembler.string.isEmpty { try pieces.assembler.pour(sink) }
     }
 
-    /// The hash of a node with the children that a query asks for; "" when there are none.
+    /// The hash of a node with the children that match a query; "" when there are none.
     /// - Throws: RESOURCE_EXHAUSTED when that is more than `Limits.treeReadSizeBytesMax`.
     package func hash(of query: TreeQuery, at path: TreePath) throws(Status) -> String {
         var builder = NodeHashBuilder()
@@ -41,15 +41,16 @@ extension TreeView {
         return builder.hash
     }
 
-    /// A node with all that is at a place, or with the children that a query asks for; nil when its records have more bytes
-    /// than `sizeBytesMax`.
+    /// A node with all data of a location, or with the children that match a query; nil when its records have more
+    /// bytes than `sizeBytesMax`.
     package func node(of query: TreeQuery?, at path: TreePath, sizeBytesMax: Int) throws(Status) -> Node? {
         var assembler = NodeAssembler()
         do throws(Status) {
             if let query {
                 _ = try walk(query, path, &assembler, sizeBytesMax: sizeBytesMax)
             } else {
-                var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
+                var walk = try SubtreeWalk(
+                    PathCode.location(path), in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
                 try walk.run(&assembler)
             }
         } catch {
@@ -59,7 +60,7 @@ extension TreeView {
         return assembler.result
     }
 
-    /// - Returns: false when there are no children, of which nothing is told.
+    /// - Returns: false when there are no children; the visitor then receives no event.
     private func walk(
         _ query: TreeQuery, _ path: TreePath, _ visitor: inout some SubtreeVisitor,
         sizeBytesMax: Int = Limits.treeReadSizeBytesMax
@@ -75,13 +76,13 @@ extension TreeView {
         _ keys: [TreeKey], _ path: TreePath, _ visitor: inout some SubtreeVisitor, sizeBytesMax: Int
     ) throws(Status) -> Bool {
         if keys.isEmpty { return false }
-        let place = PathCode.place(path)
+        let location = PathCode.location(path)
         var left = sizeBytesMax
         try visitor.open(nil, priority: nil)
         for key in keys {
-            var childPlace = place
-            PathCode.append(key, to: &childPlace)
-            var walk = try SubtreeWalk(childPlace, as: key, in: snapshot, sizeBytesMax: left, check: check)
+            var childLocation = location
+            PathCode.append(key, to: &childLocation)
+            var walk = try SubtreeWalk(childLocation, as: key, in: snapshot, sizeBytesMax: left, check: check)
             try walk.run(&visitor)
             left -= walk.sizeBytes
         }

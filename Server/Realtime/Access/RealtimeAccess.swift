@@ -4,13 +4,14 @@ import HearthRules
 import HearthTree
 import HearthTreeStorage
 
-/// Decides what a request on the Realtime Database may do: the one place that every front end's requests pass.
+/// Decides what a request on the Realtime Database may do. The requests of all front ends use it.
 ///
-/// Administrators may do what their scope allows. Everybody else is judged by the rules of the namespace; where there are
-/// none, a server for local development is open, as Google's emulator is, and any other is closed.
+/// An administrator's scope decides for administrators. The rules of the namespace decide for all others. Without
+/// rules, a server for local development allows everything, as Google's emulator does, and any other server denies
+/// everything.
 final class RealtimeAccess: Sendable {
     private let isEmulator: Bool
-    /// The project that all namespaces belong to.
+    /// The project of all namespaces.
     private let project: String
 
     init(isEmulator: Bool, project: String) {
@@ -18,18 +19,19 @@ final class RealtimeAccess: Sendable {
         self.project = project
     }
 
-    /// The same for every reason. Source: what the service answers.
+    /// The same for every reason. Source: the service's answers.
     static var denied: Status { RealtimeAuthenticator.denied }
 
-    /// Whether administrators with this scope have anything to say here.
+    /// Whether an administrator's scope contains this project.
     private func isOurs(_ scope: AdministratorScope) -> Bool { scope.project.map { $0 == project } ?? true }
 
-    /// What a read fails with of which rules take longer to judge than it may.
+    /// The error of a read whose rules take longer to evaluate than allowed.
     static let readTakesLong = Status.resourceExhausted("The rules take long for this read.")
 
     /// - Parameters:
-    ///   - query: nil for the place as a whole.
-    ///   - stepsMax: of the decision; one that takes more fails with `readTakesLong`. Nil for what rules may take at all.
+    ///   - query: nil for the location as a whole.
+    ///   - stepsMax: of the decision; one that takes more fails with `readTakesLong`. Nil for the general limit of
+    ///     rules.
     func mayRead(
         _ path: TreePath, query: TreeQuery?, _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace,
         _ data: any TreeData, now: Int64, stepsMax: Int? = nil
@@ -47,8 +49,8 @@ final class RealtimeAccess: Sendable {
         return isAllowed
     }
 
-    /// What has to be asked before a write is made; nil when nothing has.
-    /// - Throws: PERMISSION_DENIED for those who may not write at all.
+    /// The check that must precede a write; nil when none is needed.
+    /// - Throws: PERMISSION_DENIED for identities that may never write.
     func writeGuard(
         _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace
     ) throws(Status) -> (any TreeGuard)? {
@@ -61,8 +63,8 @@ final class RealtimeAccess: Sendable {
         return RealtimeGuard(namespace: namespace, auth: identity.auth, isEmulator: isEmulator)
     }
 
-    /// Whether somebody may be allowed to make a write of which the data isn't known yet: false when it is refused whatever
-    /// it is, and needn't be received or decoded.
+    /// Whether a write whose data isn't known yet may be allowed. False when it fails whatever the data is, so that it
+    /// need not be received or decoded.
     func mayWrite(_ scope: TreeWriteScope, _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace) -> Bool {
         if let scope = identity.scope, scope.isReadOnly || !isOurs(scope) { return false }
         if case .administrator = identity { return true }
@@ -76,7 +78,7 @@ final class RealtimeAccess: Sendable {
         }
     }
 
-    /// Whether an identity's request may make a namespace that isn't there yet.
+    /// Whether an identity's request may create a namespace.
     func mayCreate(_ identity: RealtimeIdentity) -> Bool {
         if isEmulator { return true }
         guard case .administrator(let scope) = identity else { return false }
@@ -84,7 +86,7 @@ final class RealtimeAccess: Sendable {
     }
 }
 
-/// Has the rules that are in force when a write is made judge it.
+/// Lets the rules that are in force at the time of the write evaluate it.
 private final class RealtimeGuard: TreeGuard {
     private let namespace: RealtimeNamespace
     private let auth: JSONValue?

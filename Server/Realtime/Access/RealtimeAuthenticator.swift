@@ -2,7 +2,7 @@ import HearthHost
 import HearthModel
 import HearthNetwork
 
-/// What a client says to show who it is.
+/// The credential of a client.
 package enum RealtimeCredential: Sendable {
     case none
     /// The value of the header `Authorization`.
@@ -13,13 +13,13 @@ package enum RealtimeCredential: Sendable {
     case accessToken(String)
 }
 
-/// Says for whom a request on the Realtime Database is: with the verifiers of Firestore's requests, in the forms and with
-/// the words of the Realtime Database.
+/// Determines the identity of a request on the Realtime Database: with the verifiers of Firestore's requests, in the
+/// forms and with the messages of the Realtime Database.
 ///
-/// In emulator mode whoever sends a bearer that is no ID token is an administrator, as SDKs with any credentials are to
-/// Google's emulator; tokens are believed as `Authenticator` says.
+/// In emulator mode a client with a bearer that is no ID token is an administrator, as SDKs with any credentials are
+/// for Google's emulator; tokens are verified as `Authenticator` documents.
 final class RealtimeAuthenticator: Sendable {
-    /// Source: the texts of the service.
+    /// Source: the messages of the service.
     static let unreadable = Status(.unauthenticated, "Could not parse auth token.")
     static let expired = Status(.unauthenticated, "Auth token is expired")
     static let denied = Status(.permissionDenied, "Permission denied")
@@ -32,8 +32,8 @@ final class RealtimeAuthenticator: Sendable {
 
     typealias Done = @Sendable (Result<RealtimeIdentity, Status>) -> Void
 
-    /// Tells `done` on the loop for whom a request is: now, or, when an issuer's keys have to be fetched, later.
-    /// - Parameter override: an administrator's wish; PERMISSION_DENIED for everybody else.
+    /// Calls `done` on the loop with the identity of a request: now, or later when an issuer's keys must be fetched.
+    /// - Parameter override: the override that an administrator requests; PERMISSION_DENIED for everyone else.
     func identify(
         _ credential: RealtimeCredential, override: RealtimeOverride? = nil, on loop: EventLoop, _ done: @escaping Done
     ) {
@@ -73,14 +73,15 @@ final class RealtimeAuthenticator: Sendable {
                 switch status {
                 case Authenticator.expired: done(.failure(Self.expired))
                 case _ where status.code == .unauthenticated: done(.failure(Self.unreadable))
-                // The issuer's keys can't be had.
+                // The issuer's keys are not available.
                 default: done(.failure(status))
                 }
             }
         }
     }
 
-    /// Whether a bearer is a user's and no service's: the access tokens that some SDKs sign themselves have the same form.
+    /// Whether a bearer is a user's and not a service's: the access tokens that some SDKs sign themselves have the same
+    /// form.
     private static func isIDToken(_ string: String) -> Bool {
         do throws(Status) {
             let token = try JSONWebToken(string)

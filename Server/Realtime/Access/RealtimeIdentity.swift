@@ -2,20 +2,20 @@ import HearthHost
 import HearthModel
 import HearthTree
 
-/// For whom a request on the Realtime Database is carried out.
+/// The identity of a request on the Realtime Database.
 enum RealtimeIdentity: Sendable {
-    /// Whoever may do everything that a scope allows; security rules aren't asked.
+    /// An administrator: may do everything that the scope allows; security rules are not evaluated.
     case administrator(AdministratorScope)
-    /// Somebody of whom rules decide by `auth`, which is nil for nobody in particular.
+    /// A client for which rules decide by `auth`, which is nil without authentication.
     /// - end: when the token ends; nil for never.
     case client(auth: JSONValue?, end: TokenEnd?)
-    /// An administrator whom rules see as somebody else, or as nobody: what the scope forbids stays forbidden.
+    /// An administrator that rules see as another identity, or as nobody: the scope still applies.
     case impersonation(auth: JSONValue?, by: AdministratorScope)
 
     static let owner = RealtimeIdentity.administrator(AdministratorScope())
     static let nobody = RealtimeIdentity.client(auth: nil, end: nil)
 
-    /// What rules see as `auth`; nil for nobody in particular, and for administrators, of whom they aren't asked.
+    /// The `auth` of rules; nil without authentication, and for administrators, for which rules are not evaluated.
     var auth: JSONValue? {
         switch self {
         case .administrator: nil
@@ -23,7 +23,7 @@ enum RealtimeIdentity: Sendable {
         }
     }
 
-    /// The limits of whoever has an administrator's credential.
+    /// The limits of clients with an administrator's credential.
     var scope: AdministratorScope? {
         switch self {
         case .administrator(let scope), .impersonation(_, let scope): scope
@@ -37,7 +37,7 @@ enum RealtimeIdentity: Sendable {
         return end
     }
 
-    /// On whose account the requests of a connection are.
+    /// The account of a connection's requests.
     /// - Parameter address: of the peer, `address:port`.
     func requester(at address: String, connection: UInt64) -> Requester {
         if scope != nil { return .administrator(connection: connection) }
@@ -45,7 +45,7 @@ enum RealtimeIdentity: Sendable {
         return .user(uid, connection: connection)
     }
 
-    /// The same somebody as the Realtime Database's rules see them.
+    /// The same client as the Realtime Database's rules see it.
     init(_ identity: Identity) {
         switch identity {
         case .administrator(let scope): self = .administrator(scope)
@@ -53,8 +53,8 @@ enum RealtimeIdentity: Sendable {
         }
     }
 
-    /// `auth` of rules: `uid`, `provider` and all claims as `token`. Source: the reference of `auth` in the documentation of
-    /// the Realtime Database's rules.
+    /// `auth` of rules: `uid`, `provider` and all claims as `token`. Source: the reference of `auth` in the
+    /// documentation of the Realtime Database's rules.
     private static func auth(_ client: ClientIdentity) -> JSONValue {
         var provider = "custom"
         if case .map(let firebase)? = client.token["firebase"], case .string(let named)? = firebase["sign_in_provider"]
@@ -81,12 +81,12 @@ enum RealtimeIdentity: Sendable {
     }
 }
 
-/// Whom an administrator wants rules to see in place of nobody being asked: `auth_variable_override`.
+/// The identity that an administrator wants rules to see: `auth_variable_override`.
 package enum RealtimeOverride: Sendable {
     case nobody
     case auth(JSONValue)
 
-    /// - Parameter text: JSON: an object, or `null` for nobody.
+    /// - Parameter string: JSON: an object, or `null` for nobody.
     /// - Throws: INVALID_ARGUMENT for anything else.
     init(parsing string: String) throws(Status) {
         let value: JSONValue
@@ -106,7 +106,7 @@ package enum RealtimeOverride: Sendable {
         }
     }
 
-    /// - Parameter scope: of the administrator whose wish it is.
+    /// - Parameter scope: of the administrator.
     func identity(by scope: AdministratorScope) -> RealtimeIdentity {
         switch self {
         case .nobody: .impersonation(auth: nil, by: scope)

@@ -4,12 +4,12 @@ import HearthModel
 import HearthRules
 import Synchronization
 
-/// Rules of the Realtime Database that lie in files, read again when they change. A file that is broken leaves the rules
-/// before it in force.
+/// Rules of the Realtime Database in files that are read again when they change. If a file has an error, the former
+/// rules remain in force.
 package final class RealtimeRulesFiles: Sendable {
-    /// Where the files are.
+    /// The paths of the files.
     package struct Paths: Sendable, Equatable {
-        /// For every namespace that has none of its own.
+        /// For every namespace without a file of its own.
         var common: String?
         var byName: [String: String] = [:]
 
@@ -24,7 +24,7 @@ package final class RealtimeRulesFiles: Sendable {
     private struct State {
         var rulesets: [String: TreeRuleset] = [:]
         var stamps: [String: FileStamp?] = [:]
-        /// Files that the last look has found changed.
+        /// The files that have changed at the last check.
         var changed: Set<String> = []
     }
 
@@ -32,8 +32,8 @@ package final class RealtimeRulesFiles: Sendable {
     private let log: Log
     private let state = Mutex(State())
 
-    /// Reads all files, before the server takes requests.
-    /// - Throws: INVALID_ARGUMENT with what is wrong in them, FAILED_PRECONDITION for one that isn't there.
+    /// Reads all files, before the server accepts requests.
+    /// - Throws: INVALID_ARGUMENT with the error in a file, FAILED_PRECONDITION for a missing file.
     init(_ paths: Paths, log: Log) throws(Status) {
         self.paths = paths
         self.log = log
@@ -62,7 +62,7 @@ package final class RealtimeRulesFiles: Sendable {
         return state.withLock { $0.changed.contains(path) }
     }
 
-    /// Looks for changes.
+    /// Checks the files for changes.
     /// - Returns: whether there were any.
     func poll() -> Bool {
         var changed: Set<String> = []
@@ -81,7 +81,7 @@ package final class RealtimeRulesFiles: Sendable {
                 log.info("rules of the Realtime Database reloaded", ("file", .string(path)))
             } catch {
                 log.error(
-                    "the rules are broken; those before them stay in force", ("file", .string(path)),
+                    "the rules are broken; the former rules remain in force", ("file", .string(path)),
                     ("reason", .string(error.message)))
             }
         }
@@ -91,7 +91,7 @@ package final class RealtimeRulesFiles: Sendable {
 
     private static func compile(_ path: String) throws(Status) -> TreeRuleset {
         guard let string = try TextFile.read(path) else {
-            throw .failedPrecondition("The rules file \(path) is not there.")
+            throw .failedPrecondition("The rules file \(path) does not exist.")
         }
         do throws(TreeRulesError) {
             return try TreeRuleset.compile(string)
@@ -101,7 +101,7 @@ package final class RealtimeRulesFiles: Sendable {
     }
 }
 
-/// What of a file tells that it has changed.
+/// The attributes of a file that show a change.
 struct FileStamp: Equatable, Sendable {
     private var node: UInt
     private var size: Int

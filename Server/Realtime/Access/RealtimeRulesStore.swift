@@ -5,17 +5,19 @@ import Glibc
 import HearthModel
 import Synchronization
 
-/// Keeps the rules that were set over HTTP, so that a restart doesn't lose them: a file a namespace beside the data.
+/// Stores the rules that were set over HTTP, so that a restart doesn't lose them: one file per namespace beside the
+/// data.
 ///
-/// Form of a file: a line `hearth-rules 1 BASE`, then the rules as they were sent. BASE is the digest of the rules file that
-/// was in force when they were set, or `-` without one: when that file has changed since, it is the younger word and wins.
+/// Format of a file: a line `hearth-rules 1 BASE`, then the rules as they were sent. BASE is the digest of the rules
+/// file that was in force when they were set, or `-` without one. When that file has changed since, the file is newer
+/// and is used.
 struct RealtimeRulesStore: Sendable {
     struct Stored: Equatable {
         var base: String
         var string: [UInt8]
     }
 
-    /// Nil keeps them in memory, as long as the server runs.
+    /// Nil stores them in memory, as long as the server runs.
     let folder: String?
     private let memory = Memory()
 
@@ -33,19 +35,19 @@ struct RealtimeRulesStore: Sendable {
         folder.map { "\($0)/\(DatabaseFileName.component(name)).rules" }
     }
 
-    /// - Throws: FAILED_PRECONDITION when the file can't be read.
+    /// - Throws: FAILED_PRECONDITION when the file cannot be read.
     func load(_ name: String) throws(Status) -> Stored? {
         guard let path = path(name) else { return memory.rules.withLock { $0[name] } }
         guard let bytes = try TextFile.read(path) else { return nil }
         guard bytes.starts(with: Self.mark.utf8), let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else {
-            throw .failedPrecondition("\(path) holds no rules.")
+            throw .failedPrecondition("\(path) contains no rules.")
         }
         let base = String(decoding: bytes[Self.mark.utf8.count..<end], as: UTF8.self)
         return Stored(base: base, string: Array(bytes[(end + 1)...]))
     }
 
-    /// Durably, and all or nothing.
-    /// - Throws: UNAVAILABLE when the file can't be written.
+    /// Durable and atomic.
+    /// - Throws: UNAVAILABLE when the file cannot be written.
     func save(_ string: [UInt8], base: String, _ name: String) throws(Status) {
         guard let folder, let path = path(name) else {
             return memory.rules.withLock { $0[name] = Stored(base: base, string: string) }

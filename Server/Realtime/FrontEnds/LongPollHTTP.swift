@@ -5,19 +5,20 @@ import HearthNetwork
 import HearthWebSocket
 import Synchronization
 
-/// `/.lp`: the Realtime Database for browsers that can't open a WebSocket.
+/// `/.lp`: the Realtime Database for browsers that cannot open a WebSocket.
 ///
-/// A page loads scripts from here. The first begins a session; each further one brings pieces of messages in its address,
-/// and its answer, for which it may have to wait, calls functions of the page with what the server says. Source: the
+/// A page loads scripts from this path. The first begins a session. Each further one has pieces of messages in its
+/// address. Its answer may wait for output; it calls functions of the page with the server's messages. Source: the
 /// public SDK for the web, `BrowserPollConnection`.
 ///
-/// Sessions don't change over to a WebSocket on the way. A client that tries is told so at once, and stays.
+/// A session cannot be upgraded to a WebSocket. A client that tries is refused at once, and continues with long
+/// polling.
 package struct LongPollHTTP: HTTPExtension {
     let service: RealtimeService
     private let streams: OpenStreams
     private let sessions = SessionTable<LongPollSession>(sessionsMax: Limits.longPollSessionsMax)
 
-    /// - Parameter streams: what is ended when the server is.
+    /// - Parameter streams: these end when the server ends.
     package init(service: RealtimeService, streams: OpenStreams) {
         self.service = service
         self.streams = streams
@@ -88,10 +89,10 @@ package struct LongPollHTTP: HTTPExtension {
 
     private func goOn(_ exchange: HTTPExchange, _ parameters: LongPollParameters) throws(Status) {
         guard let id = parameters.session, let password = parameters.password else {
-            throw .invalidArgument("id and pw must say which session is meant")
+            throw .invalidArgument("id and pw must name a session")
         }
         guard let session = sessions[id], session.password == password else {
-            // Whoever says goodbye twice has been understood.
+            // A repeated end of a session succeeds.
             if parameters.isGoodbye { return exchange.respond(status: 204, headers: [], body: []) }
             throw .notFound("There is no such session.")
         }
@@ -111,8 +112,8 @@ package struct LongPollHTTP: HTTPExtension {
         session.loop.execute { session.receive(segments, request) }
     }
 
-    /// A client that polls opens a socket with its session's id to change over. What tells it that there is nothing to
-    /// change to is a reset; it goes on as before.
+    /// A polling client opens a socket with its session's id to upgrade. A reset shows it that the upgrade is not
+    /// possible; it continues with long polling.
     private func refuseChange(_ exchange: HTTPExchange) -> Bool {
         let parameters = URLCoding.parameters(exchange.head.query) ?? []
         guard parameters.contains(where: { $0.name == "s" }) else { return false }

@@ -2,16 +2,16 @@ import HearthTree
 
 /// The answers of long polling: scripts that call functions of the page which loads them.
 ///
-/// They run in a frame without address that the page made for them; its functions are the parent's. A page that loads them
-/// itself is its own parent.
+/// They run in a frame without an address that the page has created; its functions are the parent's. A page that loads
+/// them directly is its own parent.
 struct LongPollScript {
     private(set) var string: [UInt8] = []
     private let callback: String
 
-    /// - Parameter callback: ends the functions' names; digits.
+    /// - Parameter callback: the suffix of the functions' names; digits.
     init(callback: String) { self.callback = callback }
 
-    /// The session is there.
+    /// The session exists.
     mutating func start(session: String, password: String) {
         call("pLPCommand") { string in
             string += Array(#""start","\#(session)","\#(password)""#.utf8)
@@ -19,7 +19,7 @@ struct LongPollScript {
     }
 
     /// - Parameters:
-    ///   - number: of the answer; a client takes answers in the order of their numbers, none left out.
+    ///   - number: of the answer; a client uses answers in the order of their numbers, without a gap.
     ///   - messages: JSON objects.
     mutating func answer(_ number: Int, _ messages: some Sequence<[UInt8]>) {
         var list = [UInt8(ascii: "[")]
@@ -34,14 +34,14 @@ struct LongPollScript {
                 string += list
                 return
             }
-            // JSON is a script but for this name, which in a script sets the object's prototype.
+            // JSON is a script except for this name, which in a script sets the object's prototype.
             string += Array("JSON.parse(".utf8)
             TreeJSON.appendString(String(decoding: list, as: UTF8.self), to: &string)
             string.append(UInt8(ascii: ")"))
         }
     }
 
-    /// What stands around a message that is in a file, as an answer of its own.
+    /// The parts around a message that is in a file, as a separate answer.
     func parts(_ number: Int, _ body: LargeJSON) -> (before: [UInt8], after: [UInt8], isQuoted: Bool) {
         var empty = LongPollScript(callback: callback)
         let mark = UInt8(ascii: "[")
@@ -49,11 +49,11 @@ struct LongPollScript {
             string += Array("\(number),".utf8)
             string += body.namesPrototype ? Array("JSON.parse(\"[]\")".utf8) : Array("[]".utf8)
         }
-        let place = (empty.string.lastIndex(of: mark) ?? 0) + 1
-        return (string + empty.string[..<place], Array(empty.string[place...]), body.namesPrototype)
+        let position = (empty.string.lastIndex(of: mark) ?? 0) + 1
+        return (string + empty.string[..<position], Array(empty.string[position...]), body.namesPrototype)
     }
 
-    /// The session is over after the answer with this number.
+    /// The session ends after the answer with this number.
     mutating func close(after number: Int) {
         call("pLPCommand") { string in string += Array(#""close",\#(number)"#.utf8) }
     }
@@ -65,7 +65,8 @@ struct LongPollScript {
         string += Array(");\n".utf8)
     }
 
-    /// A page whose end tells ours: it is loaded when a session begins, in a frame that goes with the session or its page.
+    /// A page whose end notifies the server: it is loaded when a session begins, in a frame that is closed with the
+    /// session or its page.
     static func frame(session: String, password: String) -> [UInt8] {
         let address = "/.lp?disconn=t&id=\(session)&pw=\(password)"
         return Array(
@@ -83,7 +84,7 @@ struct LargeScript: Sendable {
     let head: [UInt8]
     let body: LargeJSON
     let tail: [UInt8]
-    /// Whether the message stands in a string.
+    /// Whether the message is inside a string.
     let isQuoted: Bool
 
     init(_ message: LargeMessage, before: [UInt8], after: [UInt8], isQuoted: Bool) {
@@ -93,7 +94,7 @@ struct LargeScript: Sendable {
         self.isQuoted = isQuoted
     }
 
-    /// JSON, or a part of it, as it stands within quotes. It has no characters below the space.
+    /// JSON, or a part of it, escaped for quotes. It contains no control characters.
     static func quoted(_ json: [UInt8]) -> [UInt8] {
         var string: [UInt8] = []
         string.reserveCapacity(json.count + json.count / 8)

@@ -2,20 +2,20 @@ import HearthWire
 import HearthHost
 import HearthModel
 
-/// A piece of a client's message, as it comes in the address of a request.
+/// A piece of a client's message, as the address of a request contains it.
 struct LongPollSegment: Equatable {
     /// Counts the pieces of all messages of the session.
     var number: Int
     /// Of the message to which it belongs.
     var total: Int
-    /// Of the message's base64.
+    /// A part of the message's base64.
     var string: [UInt8]
 }
 
-/// Puts the messages of a client that polls together again.
+/// Assembles the messages of a polling client.
 ///
-/// Requests overtake each other: pieces are taken in the order of their numbers, each once. The public SDK for the web
-/// writes URL-safe base64 and fills up with dots.
+/// Requests can arrive out of order: pieces are used in the order of their numbers, each once. The public SDK for the
+/// web writes URL-safe base64 and pads it with dots.
 struct LongPollSegments {
     private var next = 0
     private var early: [Int: LongPollSegment] = [:]
@@ -23,12 +23,12 @@ struct LongPollSegments {
     private var missing = 0
     private var earlyBytes = 0
 
-    /// What pieces take whose message isn't complete.
+    /// The size of the pieces of incomplete messages.
     var heldBytes: Int { earlyBytes + gathered.capacity }
 
     private static let stringBytesMax = Limits.realtimeMessageBytesMax / 3 * 4 + 4
 
-    /// - Parameter earlyBytesMax: of pieces that came before one with a lower number.
+    /// - Parameter earlyBytesMax: the maximum size of pieces that arrived before one with a lower number.
     /// - Returns: the messages that are complete with this piece, in their order.
     mutating func take(
         _ segment: LongPollSegment, earlyBytesMax: Int = .max
@@ -68,7 +68,7 @@ struct LongPollSegments {
         guard let message = string.withUnsafeBytes({ Base64.decode($0) }) else {
             throw malformed("A message isn't base64.")
         }
-        // Half of a surrogate pair can't be encoded; over a WebSocket browsers send U+FFFD for it.
+        // Half of a surrogate pair cannot be encoded; over a WebSocket browsers send U+FFFD for it.
         return String(validating: message, as: UTF8.self) == nil
             ? Array(String(decoding: message, as: UTF8.self).utf8) : message
     }
@@ -76,18 +76,18 @@ struct LongPollSegments {
     private static func malformed(_ reason: String) -> RealtimeFault { RealtimeFault(kind: .malformed, reason: reason) }
 }
 
-/// What a request of a client that polls says in its address.
+/// The parameters in the address of a polling client's request.
 struct LongPollParameters {
     var begins = false
     var isFrame = false
     var isGoodbye = false
     var session: String?
     var password: String?
-    /// Ends the names of the functions that are to be called.
+    /// The suffix of the names of the functions that the answer calls.
     var callback: String?
     var segments: [LongPollSegment] = []
 
-    /// - Throws: INVALID_ARGUMENT when it can't be read.
+    /// - Throws: INVALID_ARGUMENT when it cannot be read.
     init(_ query: String?) throws(Status) {
         guard let parameters = URLCoding.parameters(query) else {
             throw .invalidArgument("The parameters of the address can't be decoded.")

@@ -3,15 +3,15 @@ import HearthConcurrency
 import HearthModel
 import HearthNetwork
 
-/// A request that waits for something to say. `@unchecked Sendable`: the exchange is touched on its own loop, the rest on
-/// the session's.
+/// A poll that waits for output. `@unchecked Sendable`: the exchange is used on its own loop, the rest on the session's
+/// loop.
 final class LongPollRequest: @unchecked Sendable {
     private let exchange: HTTPExchange
     private let home: EventLoop
-    /// The client has gone. On the session's loop.
+    /// Set when the client has disconnected. Used on the session's loop.
     var onBreak: (() -> Void)?
 
-    /// To be called on the exchange's loop.
+    /// Must be called on the exchange's loop.
     init(_ exchange: HTTPExchange, home: EventLoop) {
         self.exchange = exchange
         self.home = home
@@ -31,7 +31,7 @@ final class LongPollRequest: @unchecked Sendable {
         exchange.loop.execute { LongPollHTTP.answer(exchange, script) }
     }
 
-    /// - Parameter readers: threads that read files.
+    /// - Parameter readers: the threads that read files.
     func answer(_ script: LargeScript, _ readers: WorkerGroup, for requester: Requester) {
         onBreak = nil
         let exchange = exchange
@@ -39,13 +39,13 @@ final class LongPollRequest: @unchecked Sendable {
     }
 }
 
-/// What carries the messages of a client that has no WebSocket: each of its requests brings some, and one of them waits for
-/// what the server says. An answer that is lost is never said again, and ends the connection for the client.
+/// The carrier of a client without a WebSocket. Each of the client's requests brings messages, and one of them waits
+/// for the server's output. A lost answer is not sent again, and ends the connection for the client.
 ///
-/// `@unchecked Sendable`: belongs to the loop on which the session began; its requests come over from theirs.
+/// `@unchecked Sendable`: belongs to the loop on which the session began. Its requests come from their own loops.
 final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
     let loop: EventLoop
-    /// Names the session in the address of its requests, and shows that they are its client's.
+    /// Identifies the session in the addresses of its requests, and proves that they come from its client.
     let id: String
     let password: String
     private let callback: String
@@ -53,15 +53,15 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
     private let events: Events
     private let service: RealtimeService
     private var requester: Requester
-    /// What waits for the next poll.
+    /// Output that waits for the next poll.
     private let outbox: RealtimeOutbox
     private var isKnown = false
     private var hasSpoken = false
     private var session: RealtimeSession! = nil
 
-    /// What others have to know of a session.
+    /// The state of a session that other threads need.
     struct Events: Sendable {
-        /// On the session's loop, when no request can find the session any more.
+        /// Is called on the session's loop when requests cannot find the session any more.
         var isOver: @Sendable (LongPollSession) -> Void
         var hasRank: @Sendable (LongPollSession, SessionRank) -> Void
         var belongs: @Sendable (LongPollSession, Requester) -> Void
@@ -73,7 +73,7 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
     private var number = 0
     private var poll: LongPollRequest?
     private var isFlushScheduled = false
-    /// The end of a poll's patience, or of the session.
+    /// The deadline of a poll, or of the session.
     private var timer: Timer?
 
     private var segments = LongPollSegments()
@@ -100,7 +100,8 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
         outbox.onLost = { [weak self] in self?.session.lostPushes() }
     }
 
-    /// - Parameter formerSession: that of the same client's last connection: what it wanted done at its end is done first.
+    /// - Parameter formerSession: the session of the same client's last connection. Its disconnect writes are made
+    ///   first.
     func begin(
         _ namespace: RealtimeNamespace, _ service: RealtimeService, host: String, formerSession: String?,
         _ request: LongPollRequest
@@ -113,14 +114,14 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
         }
         var script = LongPollScript(callback: callback)
         script.start(session: id, password: password)
-        // The handshake: without it a client doesn't begin to poll.
+        // The handshake: without it a client does not begin to poll.
         answer(request, after: script)
         schedule(seconds: Limits.longPollIdleSeconds)
     }
 
     // MARK: The session's side
 
-    /// A client that doesn't fetch what there is has had its part.
+    /// A client that does not fetch its output has used its share.
     func send(_ message: [UInt8]) {
         if isEnded { return }
         if !outbox.add(message) { return finish() }
@@ -155,16 +156,16 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
         loop.execute { [self] in deliver() }
     }
 
-    /// What was said before can still be fetched.
+    /// Earlier output can still be fetched.
     func end(_ fault: RealtimeFault) { finish() }
 
-    /// The connection is over; the client is told with the answer that waits, or to its next request.
+    /// The connection has ended. The client is notified with the waiting answer, or at its next request.
     func finish() {
         if isEnded { return }
         isEnded = true
         inbox = []
         inboxBytes = 0
-        // Not within a call of the session's.
+        // Not within a call of the session.
         loop.execute { [self] in session.carrierEnded() }
         schedule(seconds: Limits.longPollFarewellSeconds)
         flushLater()
@@ -172,7 +173,7 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
 
     // MARK: The client's side
 
-    /// Takes what a request brought; its answer waits for something to say, but not beside another.
+    /// Receives a request's messages. Its answer waits for output, but only one answer waits at a time.
     func receive(_ segments: [LongPollSegment], _ request: LongPollRequest) {
         let former = poll
         poll = request
@@ -199,7 +200,7 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
                     isKnown ? Limits.realtimeWaitingBytesMax : Limits.longPollUnknownWaitingBytesMax
                 let isTooMuch = inbox.count > 1 && inboxBytes > inboxBytesMax
                 if isTooMuch || inbox.count > Limits.realtimeRequestsWaitingMax {
-                    throw RealtimeFault(kind: .tooLarge, reason: "The client sends more than is taken.")
+                    throw RealtimeFault(kind: .tooLarge, reason: "The client sends more than a session may receive.")
                 }
                 session.hold(pieceBytes: self.segments.heldBytes + inboxBytes)
                 deliver()
@@ -223,10 +224,10 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
         if taken > 0, !isEnded { session.hold(pieceBytes: segments.heldBytes + inboxBytes) }
     }
 
-    /// Ends, because there are too many.
+    /// Ends because there are too many.
     func makeSpace() { goodbye() }
 
-    /// The page has gone, or has turned to another way.
+    /// The page was closed, or now uses another transport.
     func goodbye() {
         finish()
         over()
@@ -234,7 +235,7 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
 
     // MARK: Output
 
-    /// What a turn of the loop says goes out as one answer.
+    /// All output of a tick of the loop is sent as one answer.
     private func flushLater() {
         guard poll != nil, !isFlushScheduled else { return }
         isFlushScheduled = true
@@ -297,7 +298,7 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
         return messages
     }
 
-    /// Says with the last answer that it is the last.
+    /// Marks the last answer as the last one.
     private func close(_ script: inout LongPollScript) {
         if isEnded, outbox.isEmpty { script.close(after: number) }
     }
@@ -311,7 +312,7 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
 
     private func timeIsUp() {
         guard let request = poll else {
-            // The client is gone.
+            // The client has disconnected.
             finish()
             return over()
         }

@@ -3,7 +3,7 @@ struct PrettyJSON {
     private var depth = 0
     private var isInString = false
     private var isEscaped = false
-    /// An opening bracket whose first element hasn't come: an empty object stays on its line.
+    /// An opening bracket whose first element hasn't arrived: an empty object is written on one line.
     private var isOpen = false
 
     static func string(_ compact: [UInt8]) -> [UInt8] {

@@ -3,7 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthTree
 
-/// What the path of a request names: a place in a tree, or something of its administration.
+/// The target of a request's path: a location in a tree, or an administrative resource.
 enum RealtimeResource: Equatable, Sendable {
     case data(TreePath)
     /// `/.settings/rules.json`
@@ -12,19 +12,19 @@ enum RealtimeResource: Equatable, Sendable {
     case functionTriggers
     /// `/.inspect/databases.json`
     case databases
-    /// `/.settings` or `/.inspect` and something that isn't there.
+    /// `/.settings` or `/.inspect` and an unknown resource.
     case unknown
 
     private static let suffix = ".json"
 
-    /// Whether a path is of the form that the Realtime Database's have.
+    /// Whether a path has the form of the Realtime Database's paths.
     static func isIn(_ path: String) -> Bool { path.hasSuffix(suffix) }
 
     /// - Parameter path: percent-encoded, with `.json` at its end: `/a/b.json`, `/a/b/.json`.
-    /// - Throws: INVALID_ARGUMENT for a place that can't be.
+    /// - Throws: INVALID_ARGUMENT for an invalid location.
     init(_ path: String) throws(Status) {
         var keys: [TreeKey] = []
-        // Each part is decoded after the path is taken apart, so that %2F is no separator but a mistake.
+        // Each part is decoded after the path is split, so that %2F is not a separator but an error.
         for part in path.dropLast(Self.suffix.count).utf8.split(separator: UInt8(ascii: "/")) {
             guard let key = URLCoding.decode(Substring(part)) else {
                 throw .invalidArgument(TreeDataError.invalidPath.message)
@@ -40,22 +40,22 @@ enum RealtimeResource: Equatable, Sendable {
             default: self = .unknown
             }
         default:
-            let place = TreePath(keys: keys)
+            let location = TreePath(keys: keys)
             do throws(TreeDataError) {
-                try TreeLimits.standard.check(place, allowingPriority: true)
+                try TreeLimits.standard.check(location, allowingPriority: true)
             } catch {
                 throw .invalidArgument(error.message)
             }
-            self = .data(place)
+            self = .data(location)
         }
     }
 }
 
-/// Which namespace a request is for.
+/// The namespace of a request.
 enum RealtimeAddress {
     /// - Parameters:
     ///   - named: the value of `ns`.
-    ///   - standard: when nothing else names one.
+    ///   - standard: the namespace when nothing else names one.
     static func namespace(_ head: HTTPRequestHead, named: String?, standard: String) -> String {
         named ?? RealtimeName.inHost(head.authority) ?? standard
     }

@@ -4,7 +4,7 @@ import HearthModel
 import HearthNetwork
 import HearthTree
 
-/// One REST request on the Realtime Database, and the forms that its answer can have.
+/// One REST request on the Realtime Database, and the forms of its answer.
 ///
 /// `@unchecked Sendable`: belongs to the exchange's loop.
 final class RealtimeCall: @unchecked Sendable {
@@ -15,9 +15,9 @@ final class RealtimeCall: @unchecked Sendable {
     /// Of the request's arrival.
     let startNanoseconds = EventLoop.monotonicNanoseconds()
     let cancellation = Cancellation()
-    /// On whose account the request is; nobody's until it is known for whom it is.
+    /// The account of the request; nobody's until the identity is known.
     var requester: Requester
-    /// The client has gone, or the stream of events can't go on.
+    /// The client has disconnected, or the event stream cannot continue.
     var onCancel: (() -> Void)?
     /// Nil when the request has ended.
     private var observation: RequestObserver.Observation?
@@ -35,7 +35,7 @@ final class RealtimeCall: @unchecked Sendable {
         let cancellation = cancellation
         exchange.onCancel = { [weak self] in
             cancellation.cancel()
-            self?.end(Status(.cancelled, "The client has gone."))
+            self?.end(Status(.cancelled, "The client has disconnected."))
             self?.onCancel?()
             self?.onCancel = nil
         }
@@ -44,13 +44,13 @@ final class RealtimeCall: @unchecked Sendable {
     var loop: EventLoop { exchange.loop }
     var head: HTTPRequestHead { exchange.head }
 
-    /// Whether the answer is to be what happens from now on.
+    /// Whether the answer is a stream of future events.
     var wantsEvents: Bool {
         parameters.wantsEvents
             || head.values("accept").contains { $0.lowercased().contains("text/event-stream") }
     }
 
-    /// Whether the answer is to have a tag of its content.
+    /// Whether the answer must contain a tag of its content.
     var wantsTag: Bool { head.firstValue("x-firebase-etag")?.lowercased() == "true" }
 
     /// Runs `body` on the call's loop: now when this is its thread.
@@ -58,14 +58,15 @@ final class RealtimeCall: @unchecked Sendable {
         if loop.isCurrent { body() } else { loop.execute(body) }
     }
 
-    /// - Throws: INVALID_ARGUMENT when the request has taken longer than it says that it may, CANCELLED when nobody waits.
+    /// - Throws: INVALID_ARGUMENT when the request has exceeded its own time limit, CANCELLED when the client has
+    ///   disconnected.
     func checkTime() throws(Status) {
         try cancellation.check()
         let passed = (EventLoop.monotonicNanoseconds() - startNanoseconds) / 1_000_000
         if passed > UInt64(parameters.timeoutMilliseconds) { throw .invalidArgument("Query timed out.") }
     }
 
-    /// Says how the request ended.
+    /// Reports how the request ended.
     private func end(_ status: Status) {
         observation?.end(status, on: loop)
         observation = nil
@@ -73,10 +74,10 @@ final class RealtimeCall: @unchecked Sendable {
 
     // MARK: Answers
 
-    /// A value, in the form that was asked for.
+    /// A value, in the requested form.
     /// - Parameters:
     ///   - json: compact.
-    ///   - tag: what stands in `ETag`; nil for none.
+    ///   - tag: the value of `ETag`; nil for none.
     func respond(_ json: [UInt8], tag: String? = nil) {
         if exchange.isFinished { return }
         end(.ok)
@@ -89,7 +90,7 @@ final class RealtimeCall: @unchecked Sendable {
         exchange.respond(status: 200, headers: headers, body: body)
     }
 
-    /// A large value that was written down already, in the form that was asked for.
+    /// A large value that was written to a file already, in the requested form.
     func respond(_ file: SpillFile, tag: String?, readers: WorkerGroup) {
         if exchange.isFinished { return }
         var headers = self.headers(tag: tag)
@@ -103,23 +104,23 @@ final class RealtimeCall: @unchecked Sendable {
         FileSender(file, exchange, readers, for: requester) { [self] in end($0) }.proceed()
     }
 
-    /// The value is the one that the client has.
+    /// The value is the same as the client's.
     func respondUnchanged(tag: String) {
         end(.ok)
         exchange.respond(status: 304, headers: headers(tag: tag), body: [])
     }
 
-    /// The condition of a write doesn't hold.
+    /// The condition of a write is not met.
     /// - Parameters:
-    ///   - current: the value that is there, or `null` for who may not read it.
-    ///   - tag: the value's, for who may read it.
+    ///   - current: the present value, or `null` for a client that may not read it.
+    ///   - tag: the value's tag, for a client that may read it.
     func conflict(_ current: [UInt8], tag: String?) {
         if exchange.isFinished { return }
         end(.failedPrecondition("The value has another tag."))
         exchange.respond(status: 412, headers: headers(tag: tag) + [Self.json], body: current)
     }
 
-    /// - Parameter http: the status that stands for the code; nil for the usual one.
+    /// - Parameter http: the HTTP status for the code; nil for the usual one.
     func fail(_ status: Status, http: Int? = nil) {
         if exchange.isFinished { return }
         end(status)
@@ -128,20 +129,21 @@ final class RealtimeCall: @unchecked Sendable {
             body: Self.body(ofError: status.message))
     }
 
-    /// Takes what is left of the body before the answer goes: some clients lose an answer that ends their upload.
+    /// Receives the rest of the body before the answer is sent: some clients lose an answer that ends their upload.
     func failAfterBody(_ status: Status) {
         exchange.onBody = { _ in }
         exchange.onEnd = { [self] in fail(status) }
     }
 
-    /// Begins an answer of events without end.
+    /// Begins an endless answer of events.
     func startEvents() {
         exchange.start(
             status: 200,
             headers: headers(tag: nil) + [HTTPHeader("content-type", "text/event-stream; charset=utf-8")])
     }
 
-    /// - Parameter isWhole: false when the last event is broken off; only a broken answer tells the client.
+    /// - Parameter isWhole: false when the last event is incomplete; only an incomplete answer shows this to the
+    ///   client.
     func endEvents(_ status: Status, isWhole: Bool = true) {
         if exchange.isFinished { return }
         end(status)
@@ -170,7 +172,7 @@ final class RealtimeCall: @unchecked Sendable {
         ]
         if parameters.callback != nil { headers.append(HTTPHeader("x-content-type-options", "nosniff")) }
         if let download = parameters.download {
-            // Quotes would end the name; controls can't be in a header.
+            // Quotes would end the name; control characters are not allowed in a header.
             let name = String(
                 decoding: download.utf8.filter { $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C && $0 != 0x7F }, as: UTF8.self)
             headers.append(HTTPHeader("content-disposition", "attachment; filename=\"\(name)\""))
@@ -178,7 +180,7 @@ final class RealtimeCall: @unchecked Sendable {
         return headers
     }
 
-    /// The comment keeps a name that begins like another format from being taken for that.
+    /// The comment prevents a name that begins like another format from being interpreted as that format.
     static func prefix(ofCall function: String) -> [UInt8] { Array("/**/\(function)(".utf8) }
     static let suffixOfCall = Array(");".utf8)
 
@@ -193,11 +195,11 @@ final class RealtimeCall: @unchecked Sendable {
         return body
     }
 
-    /// Who may not is told 401, not 403. Source: the errors of the REST reference.
+    /// A missing right is status 401, not 403. Source: the errors of the REST reference.
     static func httpStatus(_ status: Status) -> Int {
         switch status.code {
         case .permissionDenied, .unauthenticated: 401
-        // Too much was asked for, or the server has too much to do.
+        // The request was too large, or the server is overloaded.
         case .resourceExhausted: status.message.hasPrefix("Data ") ? 400 : 503
         case .unimplemented: 405
         case .deadlineExceeded: 400

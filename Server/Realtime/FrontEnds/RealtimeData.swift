@@ -4,7 +4,7 @@ import HearthConcurrency
 import HearthModel
 import HearthTree
 
-/// JSON for clients: in memory while it is small, else in a file. Made by a worker, sent by a loop.
+/// JSON for clients: in memory while it is small, else in a file. A worker makes it, a loop sends it.
 enum RealtimeData: Sendable {
     case memory([UInt8])
     case file(LargeJSON)
@@ -12,12 +12,13 @@ enum RealtimeData: Sendable {
     static let null = RealtimeData.memory(Array("null".utf8))
 }
 
-/// JSON in a file, of which a piece is read when the client has taken the one before. Any number of clients may read it.
+/// JSON in a file. Each next piece is read when the client has received the one before. Any number of clients may read
+/// it.
 package final class LargeJSON: Sendable {
     package let file: SpillFile
-    /// Frames that a socket sends it in.
+    /// The number of frames in which a socket sends it.
     let frameCount: Int
-    /// Whether `__proto__` may be a name in it, which means something else to a script.
+    /// Whether it may contain the name `__proto__`, which has another meaning in a script.
     let namesPrototype: Bool
 
     fileprivate init(_ file: SpillFile, frameCount: Int, namesPrototype: Bool) {
@@ -37,7 +38,7 @@ package struct LargeMessage: Sendable {
     var count: Int { head.count + Int(body.file.count) + tail.count }
 }
 
-/// Takes JSON in pieces. Used by one thread.
+/// Writes JSON in pieces. Used by one thread.
 package final class RealtimeDataWriter {
     private static let prototype = Array("\"__proto__\"".utf8)
 
@@ -50,13 +51,13 @@ package final class RealtimeDataWriter {
     private var cutter = RealtimeFrameCutter()
     private var frameCount = 1
     private var namesPrototype = false
-    /// The last bytes of what is in the file: a name may be cut in two.
+    /// The last bytes of the file: a name may be split between two pieces.
     private var end: [UInt8] = []
     private var sizeBytes = 0
 
     /// - Parameters:
-    ///   - reservation: of what files take.
-    ///   - sizeBytesMax: what is longer is refused with `tooLong`.
+    ///   - reservation: of the disk space for files.
+    ///   - sizeBytesMax: longer output fails with `tooLong`.
     init(
         folder: String, _ reservation: MemoryReservation, memoryBytesMax: Int = Limits.realtimeAnswerMemoryBytesMax,
         sizeBytesMax: Int = Limits.realtimeReadBytesMax
@@ -70,8 +71,8 @@ package final class RealtimeDataWriter {
     static let tooLong = Status.resourceExhausted(
         "Data requested exceeds the maximum size that can be accessed with a single request.")
 
-    /// Takes a piece, and empties it.
-    /// - Throws: `tooLong`; UNAVAILABLE when files take too much already, or can't be written.
+    /// Writes a piece, and empties it.
+    /// - Throws: `tooLong`; UNAVAILABLE when files use too much space already, or cannot be written.
     func write(_ piece: inout [UInt8]) throws(Status) {
         sizeBytes += piece.count
         if sizeBytes > sizeBytesMax { throw Self.tooLong }

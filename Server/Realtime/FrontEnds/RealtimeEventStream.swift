@@ -5,11 +5,11 @@ import HearthNetwork
 import HearthTree
 import HearthTreeStorage
 
-/// A place or a query that is followed over HTTP: an answer without end of server-sent events.
+/// A location or a query that is followed over HTTP: an endless answer of server-sent events.
 ///
-/// First the whole as a `put` at `/`; then what changes, in the order of commits. A client that doesn't read gets nothing
-/// more until it does, and then the whole again. `@unchecked Sendable`: belongs to the loop of its exchange. Source:
-/// "Streaming from the REST API" in the documentation.
+/// The first event is a `put` at `/` with all data; then the changes follow in the order of commits. A client that
+/// doesn't read receives no events until it does, and then all data again. `@unchecked Sendable`: belongs to the loop
+/// of its exchange. Source: "Streaming from the REST API" in the documentation.
 final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
     private let id = "stream " + String(UInt64.random(in: .min ... .max))
     private let call: RealtimeCall
@@ -21,9 +21,9 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
     private var isEnded = false
     private let requester: Requester
     private var sender: RealtimeSender! = nil
-    /// What was lost has to be sent whole when there is room.
+    /// Events were lost: all data must be sent when there is capacity.
     private var isStale = false
-    /// The rules have changed since what is read or asked was begun.
+    /// The rules have changed since the present read or check was begun.
     private var mustJudge = false
     private var keepAlive: Timer?
     private var expiry: TokenExpiry?
@@ -52,7 +52,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         }
     }
 
-    /// Answers the request; what can't be streamed is refused.
+    /// Answers the request; fails with an error when the request cannot be streamed.
     func begin(_ identity: RealtimeIdentity) {
         guard service.connections.admit(self, id: id, for: requester, rank: .attended) else {
             isEnded = true
@@ -61,7 +61,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         namespace.users.add(self)
         service.streams.add(self) { [weak self] status in self?.loop.execute { [weak self] in self?.shutDown(status) } }
         handle = namespace.hub.listen(to: reading.target, on: call.loop, for: requester, self)
-        // The call holds the stream, and gives it free at its end.
+        // The call refers to the stream until the call ends.
         call.onCancel = { self.close() }
         call.exchange.onWritable = {
             self.sender.becameWritable()
@@ -73,7 +73,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
 
     var loop: EventLoop { call.loop }
 
-    /// - Parameter mayBeLarge: what is small is read first of all.
+    /// - Parameter mayBeLarge: the first read is for small data.
     private func load(mayBeLarge: Bool = false) {
         isStale = false
         mustJudge = false
@@ -108,7 +108,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         }
     }
 
-    /// Proxies and clients tell by it that the connection lives.
+    /// Shows proxies and clients that the connection is open.
     private func beat() {
         keepAlive = loop.schedule(afterMilliseconds: Limits.realtimeKeepAliveSeconds * 1000) { [weak self] in
             guard let self, !self.isEnded else { return }
@@ -120,7 +120,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
     private func end(with event: [UInt8]) {
         if isEnded { return }
         if hasStarted {
-            // Within a large event there is no room for another.
+            // No other event may be sent within a large event.
             let isWhole = sender.finish()
             if isWhole { call.exchange.write(event) }
             close()
@@ -130,7 +130,8 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         }
     }
 
-    /// It can't go on. A client takes an event for the end of its rights; any other that is disconnected comes back.
+    /// The stream cannot continue. A client takes the event as the end of its rights; after a plain disconnect it
+    /// reconnects.
     private func fail(_ status: Status) {
         if !hasStarted { return refuse(status) }
         if status.code == .permissionDenied { end(with: Self.cancelEvent) } else { shutDown(status) }
@@ -154,7 +155,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         service.streams.remove(self)
     }
 
-    /// Ends it without an event: clients come back, to another server or later.
+    /// Ends it without an event: clients reconnect, to another server or later.
     private func shutDown(_ status: Status) {
         if isEnded { return }
         let isWhole = sender.finish()
@@ -196,7 +197,7 @@ extension RealtimeEventStream: RealtimeOutput {
 extension RealtimeEventStream: RealtimeUser {
     func makeSpace() { shutDown(RealtimeConnections.tooMany) }
 
-    /// What is being read is judged by these rules, or read again.
+    /// The present read is checked by these rules, or repeated.
     func rulesChanged() {
         if isEnded { return }
         if handle.isLive { judge() } else { mustJudge = true }

@@ -1,10 +1,10 @@
 import HearthModel
 
-/// Why a connection is broken off: what came over it can't be what a client of this protocol sends.
+/// The reason why a connection is closed: a client of this protocol does not send such input.
 package struct RealtimeFault: Error, Equatable {
     enum Kind {
         case malformed, tooLarge
-        /// The server holds too much already: the client may come again later.
+        /// The server holds too much data already: the client may reconnect later.
         case busy
     }
 
@@ -14,14 +14,14 @@ package struct RealtimeFault: Error, Equatable {
     static let busy = RealtimeFault(kind: .busy, reason: "The server holds too many unfinished messages.")
 }
 
-/// Puts the messages of a client together again.
+/// Assembles the messages of a client.
 ///
-/// A message whose text is longer than 16384 UTF-16 units comes as a text with the number of its pieces, and then the
-/// pieces. A number is told from a message by its length: a message is an object and never so short. The number 0 announces
-/// nothing: it is how clients keep a quiet connection alive. Source: the public SDKs' WebSocket transport.
+/// A message of more than 16384 UTF-16 units is sent as the number of its pieces, followed by the pieces. The length
+/// distinguishes a number from a message: a message is an object and never so short. The number 0 announces nothing:
+/// clients send it to keep an idle connection open. Source: the public SDKs' WebSocket transport.
 ///
-/// A message of too many bytes isn't kept, and only looked through for the number of its request: a client whose connection is
-/// closed instead sends it again with the next one, and again.
+/// A message of too many bytes isn't stored. It is only scanned for the number of its request, because a client whose
+/// connection is closed instead sends it again over each next connection.
 struct RealtimeFrameJoiner {
     enum Received: Equatable {
         case message([UInt8])
@@ -30,7 +30,7 @@ struct RealtimeFrameJoiner {
     }
 
     private static let countDigitsMax = 6
-    /// Bytes of a unit of UTF-16 in UTF-8 at most, in a piece of whole characters.
+    /// The maximum UTF-8 bytes of a UTF-16 unit, in a piece of whole characters.
     private static let pieceBytesMax = 3 * RealtimeFrameSplitter.pieceUnitsMax
 
     private var piecesLeft = 0
@@ -39,10 +39,10 @@ struct RealtimeFrameJoiner {
     private var finder: RequestNumberFinder?
     private var isTooLarge = false
 
-    /// What the pieces of an unfinished message take.
+    /// The size of the pieces of an unfinished message.
     var heldBytes: Int { gathered.capacity }
 
-    /// - Parameter text: of one frame.
+    /// - Parameter string: of one frame.
     /// - Returns: a whole message; nil while pieces are missing, and for a keep-alive.
     mutating func receive(_ string: [UInt8]) throws(RealtimeFault) -> Received? {
         if piecesLeft > 0 { return try takePiece(string) }
@@ -60,14 +60,14 @@ struct RealtimeFrameJoiner {
     }
 
     private mutating func takePiece(_ piece: [UInt8]) throws(RealtimeFault) -> Received? {
-        finder?.look(through: piece)
+        finder?.scan(through: piece)
         piecesLeft -= 1
         if !isTooLarge, gathered.count + piece.count > Limits.realtimeMessageBytesMax {
             isTooLarge = true
             gathered = []
         }
         if isTooLarge {
-            // Only what SDKs send is waited for.
+            // Only messages that SDKs send are waited for.
             guard finder != nil, piece.count <= Self.pieceBytesMax else { throw Self.tooLarge }
         } else {
             gathered.append(contentsOf: piece)
@@ -82,7 +82,7 @@ struct RealtimeFrameJoiner {
     static let tooLarge = RealtimeFault(
         kind: .tooLarge, reason: "A message has at most \(Limits.realtimeMessageBytesMax) bytes.")
 
-    /// Nil when the text isn't a short number.
+    /// Nil when the string isn't a short number.
     private static func number(_ string: [UInt8]) -> Int? {
         guard !string.isEmpty, string.count <= countDigitsMax else { return nil }
         var number = 0
@@ -94,7 +94,8 @@ struct RealtimeFrameJoiner {
     }
 }
 
-/// Finds the number of a request in the text of one that isn't kept: `{"t":"d","d":{"r":7,…}}`, with its members in any order.
+/// Finds the number of a request in a string that isn't stored: `{"t":"d","d":{"r":7,…}}`, with its members in any
+/// order.
 struct RequestNumberFinder {
     private static let digitsMax = 18
     private static let nameBytesMax = 1
@@ -103,13 +104,13 @@ struct RequestNumberFinder {
     private var depth = 0
     private var isInString = false
     private var isEscaped = false
-    /// The last text at the depth of the request's members, or above; only as long as names of interest are.
+    /// The last string at the depth of the request's members, or above; at most as long as the names of interest.
     private var string: [UInt8] = []
     private var isStringWhole = true
     private var isInRequest = false
     private var digits: [UInt8]?
 
-    mutating func look(through bytes: [UInt8]) {
+    mutating func scan(through bytes: [UInt8]) {
         if number == nil { bytes.withUnsafeBufferPointer { for byte in $0 { take(byte) } } }
     }
 
@@ -154,13 +155,13 @@ struct RequestNumberFinder {
     }
 }
 
-/// Takes a message apart into the texts of its frames.
+/// Splits a message into the strings of its frames.
 enum RealtimeFrameSplitter {
     /// In UTF-16 units, as clients count.
     static let pieceUnitsMax = 16384
 
-    /// - Parameter message: JSON, and an object: a bare number would be taken for a count.
-    /// - Returns: the message, or the number of its pieces and these. Characters are not cut in two.
+    /// - Parameter message: JSON, and an object: a bare number would be read as a count.
+    /// - Returns: the message, or the number of its pieces and the pieces. No character is split.
     static func frames(of message: [UInt8]) -> [[UInt8]] {
         assert(message.first == UInt8(ascii: "{"), "a message is an object")
         // UTF-8 never has fewer bytes than UTF-16 has units.
@@ -177,22 +178,23 @@ enum RealtimeFrameSplitter {
         return frames
     }
 
-    /// Where the pieces end.
+    /// The ends of the pieces.
     private static func cuts(_ message: UnsafeBufferPointer<UInt8>) -> [Int] {
         var cutter = RealtimeFrameCutter()
         return cutter.cuts(in: message) + [message.count]
     }
 }
 
-/// Finds where a text that comes in parts is cut into frames: wherever the parts end, at the same bytes.
+/// Finds the frame boundaries in a string that arrives in parts. They do not depend on how the parts are divided.
 struct RealtimeFrameCutter {
     private var units = 0
 
-    /// - Returns: positions in this part before which a new piece begins. At 0, the one before it ends with the last part.
+    /// - Returns: positions in this part before which a new piece begins. At 0, the previous piece ends with the last
+    ///   part.
     mutating func cuts(in part: UnsafeBufferPointer<UInt8>) -> [Int] {
         var cuts: [Int] = []
         for (position, byte) in part.enumerated() where byte & 0xC0 != 0x80 {
-            // A character that four bytes encode is a surrogate pair.
+            // A character of four bytes is a surrogate pair.
             let width = byte >= 0xF0 ? 2 : 1
             if units + width > RealtimeFrameSplitter.pieceUnitsMax {
                 cuts.append(position)
@@ -206,10 +208,10 @@ struct RealtimeFrameCutter {
     mutating func cuts(in part: [UInt8]) -> [Int] { part.withUnsafeBufferPointer { cuts(in: $0) } }
 }
 
-/// Makes frames of a text that comes in parts.
+/// Makes frames from a string that arrives in parts.
 struct RealtimePieceFramer {
     private var cutter = RealtimeFrameCutter()
-    /// What belongs to the next frame.
+    /// The beginning of the next frame.
     private var begun: [UInt8] = []
 
     /// - Returns: the frames that are complete.

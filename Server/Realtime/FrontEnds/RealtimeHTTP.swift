@@ -5,8 +5,8 @@ import HearthTree
 
 /// The Realtime Database over REST: everything whose path ends in `.json`.
 ///
-/// Checks come in this order: the address and its parameters, for whom the request is, the namespace, the body, what the
-/// rules say, what an index is missing for. Source: the REST reference of the Realtime Database.
+/// The checks run in this order: the address and its parameters, the identity, the namespace, the body, the rules,
+/// missing indexes. Source: the REST reference of the Realtime Database.
 package struct RealtimeHTTP: HTTPExtension {
     let service: RealtimeService
     let observer: RequestObserver
@@ -39,7 +39,7 @@ package struct RealtimeHTTP: HTTPExtension {
         return true
     }
 
-    /// Paths of other services that may end like ours, unless the address says that it means a tree.
+    /// Paths of other services that may end in the same way, unless the address names a namespace.
     private func isOfOthers(_ head: HTTPRequestHead) -> Bool {
         head.path.hasPrefix("/v1/projects/") && !namesNamespace(head)
     }
@@ -49,10 +49,10 @@ package struct RealtimeHTTP: HTTPExtension {
         return head.query.map { ("&" + $0).contains("&ns=") } ?? false
     }
 
-    /// Whoever names a namespace and no `.json` has forgotten it.
+    /// A request with a namespace and without `.json` is probably a mistake.
     private func refuseUnmarked(_ exchange: HTTPExchange) -> Bool {
         let head = exchange.head
-        // The socket and its substitute are others' to answer.
+        // Others answer the socket and its substitute.
         if head.path == "/.ws" || head.path == "/.lp" || isOfOthers(head) || !namesNamespace(head) { return false }
         let call = RealtimeCall(
             exchange, RealtimeParameters(), method: head.method,
@@ -61,7 +61,7 @@ package struct RealtimeHTTP: HTTPExtension {
         return true
     }
 
-    /// Clients that can't send some methods name them in a header or a parameter of a POST.
+    /// Clients that cannot send some methods name them in a header or a parameter of a POST.
     private func method(of head: HTTPRequestHead, _ parameters: RealtimeParameters) -> String {
         guard head.method == "POST" else { return head.method }
         return head.firstValue("x-http-method-override")?.uppercased() ?? parameters.methodOverride ?? "POST"
@@ -128,7 +128,7 @@ package struct RealtimeHTTP: HTTPExtension {
                 call.requester = identity.requester(at: head.remoteAddress, connection: head.connectionNumber)
                 let name = RealtimeAddress.namespace(
                     head, named: parameters.namespace, standard: service.standardName)
-                // Whoever only looks makes nothing, but where everything is there as soon as it is named.
+                // A read creates no namespace, except where every namespace exists on first use.
                 let mayCreate =
                     service.isEmulator || (Self.writes(call.method) && service.access.mayCreate(identity))
                 service.namespace(name, mayCreate: mayCreate, on: call.loop) { found in

@@ -2,7 +2,7 @@ import HearthHost
 import HearthModel
 import HearthTree
 
-/// The parameters of a REST request on the Realtime Database. Unknown ones are left alone; flags hold when they are the text
+/// The parameters of a REST request on the Realtime Database. Unknown ones are ignored; flags are set by the value
 /// `true`. Source: the REST reference of the Realtime Database.
 struct RealtimeParameters: Sendable {
     enum Form: Equatable, Sendable {
@@ -12,7 +12,7 @@ struct RealtimeParameters: Sendable {
         case silent
     }
 
-    /// For how long a write may keep the server busy, as the server estimates.
+    /// The limit of the time that a write may keep the server busy, as the server estimates it.
     enum WriteSize: String, Sendable, CaseIterable {
         case tiny, small, medium, large, unlimited
 
@@ -34,18 +34,18 @@ struct RealtimeParameters: Sendable {
     var form = Form.compact
     var isShallow = false
     var isExport = false
-    /// The name of a function that is to get the answer.
+    /// The name of the function that receives the answer.
     var callback: String?
-    /// The name of a file that the answer is to become.
+    /// The name of the file for the answer.
     var download: String?
     var timeoutMilliseconds = Self.timeoutMillisecondsMax
-    /// Nil when the request says nothing of it: then nothing is estimated.
+    /// Nil when the request does not contain it: then nothing is estimated.
     var writeSize: WriteSize?
     var methodOverride: String?
     var wantsEvents = false
-    /// Of a socket: the session of the client's last one.
+    /// Of a socket: the session of the client's last connection.
     var formerSession: String?
-    /// Of rules: to be checked only.
+    /// Of rules: check them only.
     var isDryRun = false
     /// Of rules: without comments.
     var isStrict = false
@@ -59,8 +59,8 @@ struct RealtimeParameters: Sendable {
 
     init() {}
 
-    /// - Parameter text: what follows the address's `?`.
-    /// - Throws: INVALID_ARGUMENT with the service's words.
+    /// - Parameter string: the part of the address after `?`.
+    /// - Throws: INVALID_ARGUMENT with the service's message.
     init(_ string: String?) throws(Status) {
         guard let parameters = URLCoding.parameters(string) else {
             throw .invalidArgument("The parameters of the address can't be decoded.")
@@ -100,15 +100,15 @@ struct RealtimeParameters: Sendable {
         }
     }
 
-    /// Whether anything of a query is there.
+    /// Whether there is any query parameter.
     var hasQuery: Bool { !queryParameters.isEmpty }
 
     /// The query; nil without one.
-    /// - Throws: INVALID_ARGUMENT with the service's words.
+    /// - Throws: INVALID_ARGUMENT with the service's message.
     func query() throws(Status) -> TreeQuery? {
         guard hasQuery else { return nil }
         do throws(TreeDataError) {
-            // Tools page through large places with `shallow`: then bounds may be bare keys.
+            // Tools page through large locations with `shallow`: then bounds may be bare keys.
             return try TreeQuery(rest: isShallow ? queryParameters + [("shallow", "true")] : queryParameters)
         } catch {
             throw .invalidArgument(error.message)
@@ -117,7 +117,7 @@ struct RealtimeParameters: Sendable {
 
     // MARK: Values
 
-    /// What could be the name of a function, or a way to one: anything else could be a program.
+    /// A valid function name or member path: anything else could be a program.
     private static func function(_ string: String) throws(Status) -> String {
         let isName =
             (1...Limits.realtimeNameBytesMax).contains(string.utf8.count)

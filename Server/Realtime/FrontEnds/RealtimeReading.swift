@@ -4,10 +4,10 @@ import HearthNetwork
 import HearthTree
 import HearthTreeStorage
 
-/// A GET: the value of a place, the window of a query, or the names of the children.
+/// A GET: the value of a location, the window of a query, or the names of the children.
 ///
-/// What is small is read on the loop. Everything else is for a worker, which writes the whole answer down, in a file when it
-/// is large, and lets the snapshot go: a slow client costs no memory and holds nothing up.
+/// Small values are read on the loop. A worker makes every other answer: it writes the whole answer, to a file when it
+/// is large, and releases the snapshot. So a slow client uses no memory and blocks nothing.
 struct RealtimeReading: Sendable {
     let service: RealtimeService
     let call: RealtimeCall
@@ -23,7 +23,7 @@ struct RealtimeReading: Sendable {
     }
 
     func begin() {
-        // A body means nothing here, but it has to be taken.
+        // A body has no meaning here, but it must be received.
         call.exchange.onBody = { _ in }
         do throws(Status) {
             let view = try namespace.database.view()
@@ -39,7 +39,7 @@ struct RealtimeReading: Sendable {
         }
     }
 
-    /// What takes some milliseconds is read before all long reads, whoever has those.
+    /// Reads of some milliseconds precede all long reads, of every client.
     private func readBriefly() {
         service.answerBriefly(call) { [self] () throws(Status) in
             let view = try namespace.database.view()
@@ -56,19 +56,19 @@ struct RealtimeReading: Sendable {
         }
     }
 
-    /// The snapshot is taken when a worker begins: what waits holds none.
+    /// The snapshot is taken when a worker begins: a waiting request holds none.
     private func readLater() {
         let request = service.longReads.whenFree(for: call.requester) { [self] result in
             call.onLoop { [call] in call.onCancel = nil }
             switch result {
             case .failure(let status): call.onLoop { [call] in call.fail(status) }
             case .success(let read):
-                service.answerInSlices(call) { [self] turn throws(Status) in
+                service.answerInSlices(call) { [self] slice throws(Status) in
                     let view = try namespace.database.view(under: read)
                     defer { view.close() }
                     view.askWhileReading { [call] () throws(Status) in
                         try call.checkTime()
-                        turn.giveWay()
+                        slice.giveWay()
                     }
                     try check(view)
                     let answer = try answer(view)
@@ -80,16 +80,16 @@ struct RealtimeReading: Sendable {
     }
 
     private func check(_ view: TreeView) throws(Status) {
-        let place = path.last == .priority ? path.parent ?? .root : path
+        let location = path.last == .priority ? path.parent ?? .root : path
         guard
             try service.access.mayRead(
-                place, query: query, identity, namespace, view, now: service.nowMilliseconds,
+                location, query: query, identity, namespace, view, now: service.nowMilliseconds,
                 stepsMax: view.judgeStepsMax)
         else { throw RealtimeAccess.denied }
         if let query, !namespace.hasIndex(query.index, at: path) { throw Self.missingIndex(query.index, path) }
     }
 
-    /// Source: the error's text as the service sends it.
+    /// Source: the error message of the service.
     static func missingIndex(_ index: TreeQuery.Index, _ path: TreePath) -> Status {
         let name =
             switch index {
@@ -104,7 +104,7 @@ struct RealtimeReading: Sendable {
     private func isBrief(_ view: TreeView) throws(Status) -> Bool {
         let readsMax = Limits.realtimeBriefReadsMax
         if call.parameters.isShallow, query == nil {
-            // The tag is that of all there is.
+            // The tag is that of the whole value.
             if isTagged { return false }
             return try view.children(of: path, limit: readsMax + 1).count <= readsMax
         }
@@ -169,7 +169,7 @@ struct RealtimeReading: Sendable {
         try view.writeJSON(of: query, at: path, form: form) { piece throws(Status) in try writer.write(&piece) }
         switch try writer.finish() {
         case .memory(let json):
-            // Nothing is an object here.
+            // An empty result is an object here.
             return .value(json == Array("null".utf8) ? Array("{}".utf8) : json, tag: tag)
         case .file(let file): return .file(file, tag: tag)
         }
@@ -181,7 +181,7 @@ struct RealtimeReading: Sendable {
 
     static func tag(ofHash hash: String) -> String { hash.isEmpty ? emptyTag : hash }
 
-    /// Nil when nobody wants one: it costs as much as the reading.
+    /// Nil when no tag is requested: it costs as much as the read.
     private func tag(_ hash: () throws(Status) -> String) throws(Status) -> String? {
         guard isTagged else { return nil }
         return Self.tag(ofHash: try hash())

@@ -3,7 +3,8 @@ import HearthNetwork
 import HearthRules
 import HearthTree
 
-/// The administration of a namespace over REST: its rules, and what SDKs and tools ask a server for local development.
+/// The administration of a namespace over REST: its rules, and the requests of SDKs and tools to a local development
+/// server.
 struct RealtimeSettings: Sendable {
     let service: RealtimeService
     let call: RealtimeCall
@@ -28,7 +29,7 @@ struct RealtimeSettings: Sendable {
                 case .rules: call.respond(rules(of: namespace))
                 case .functionTriggers: try acceptTriggers()
                 case .databases:
-                    // It looks into folders.
+                    // It reads folders.
                     service.answer(call) { [self] () throws(Status) in
                         let answer = try listDatabases()
                         call.onLoop { [call] in call.respond(answer) }
@@ -45,7 +46,7 @@ struct RealtimeSettings: Sendable {
 
     // MARK: Rules
 
-    /// What holds where nobody has said anything.
+    /// The rules that apply where none were set.
     private func defaultRules() -> [UInt8] {
         let flag = service.isEmulator
         return Array("{\n  \"rules\": {\n    \".read\": \(flag),\n    \".write\": \(flag)\n  }\n}\n".utf8)
@@ -69,7 +70,7 @@ struct RealtimeSettings: Sendable {
 
     // MARK: Local development
 
-    /// The emulator of functions tells which functions wait for which changes; none are run.
+    /// The functions emulator registers the functions and their triggers here; none are run.
     private func acceptTriggers() throws(Status) {
         guard service.isEmulator else { throw .notFound("There is nothing at \(call.head.path).") }
         call.respond(Self.done)
@@ -84,8 +85,8 @@ struct RealtimeSettings: Sendable {
     }
 }
 
-/// Makes JSON of what people write instead: comments go, strings over several lines and commas before a closing bracket are
-/// written as JSON has them. The text is known to be what rules may be.
+/// Makes JSON from the relaxed form that people write: removes comments, and encodes multi-line strings and trailing
+/// commas as JSON requires. The input is known to be a valid rules source.
 enum StrictJSON {
     static func string(_ string: [UInt8]) -> [UInt8] {
         var output: [UInt8] = []

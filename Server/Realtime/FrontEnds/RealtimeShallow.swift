@@ -2,7 +2,7 @@ import HearthModel
 import HearthTree
 import HearthTreeStorage
 
-/// `shallow=true`: the names of a place's children without a look at what is in them.
+/// `shallow=true`: the names of a location's children without a read of their values.
 struct RealtimeShallow {
     let view: TreeView
     let path: TreePath
@@ -11,11 +11,11 @@ struct RealtimeShallow {
     private static let pageLength = 1000
     private static let pieceBytes = 64 << 10
 
-    /// Gives `write` the answer piece by piece; it empties each.
+    /// Passes the answer to `write` piece by piece; `write` empties each piece.
     func write(_ write: (inout [UInt8]) throws(Status) -> Void) throws(Status) {
         var output: [UInt8] = []
         if let value = try view.value(at: path) {
-            // A query finds nothing at a leaf, but this is no query's answer.
+            // A query finds nothing at a leaf, but this is not the answer of a query.
             TreeJSON.append(Node(value), to: &output, form: .plain)
             return try write(&output)
         }

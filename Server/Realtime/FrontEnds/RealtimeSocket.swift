@@ -18,8 +18,9 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
     var hasLarge: Bool { sender.hasLarge }
     var peer: RealtimePeer { RealtimePeer(address: channel.remoteAddress, connection: channel.connectionNumber) }
 
-    /// Answers `GET /.ws` with an open socket, or says why not.
-    /// - Parameter formerSession: that of the same client's last connection: what it wanted done at its end is done first.
+    /// Answers `GET /.ws` with an open socket, or with an error.
+    /// - Parameter formerSession: the session of the same client's last connection. Its disconnect writes are made
+    ///   first.
     static func begin(
         _ exchange: HTTPExchange, _ namespace: RealtimeNamespace, _ service: RealtimeService, formerSession: String?
     ) {
@@ -52,7 +53,7 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
         sender.outbox.onLost = { [weak self] in self?.session.lostPushes() }
     }
 
-    /// The channel's closures hold the socket until the channel ends.
+    /// The channel's closures refer to the socket until the channel ends.
     private func attach() {
         channel.onClose = { _ in
             self.sender.close()
@@ -136,7 +137,7 @@ extension RealtimeSocket: RealtimeOutput {
     func hasSentSome() { session.becameWritable() }
 }
 
-/// `/.ws`: where clients of the Realtime Database open their sockets.
+/// `/.ws`: the address of the sockets of Realtime Database clients.
 package struct RealtimeSocketHTTP: HTTPExtension {
     let service: RealtimeService
 

@@ -3,12 +3,12 @@ import HearthConcurrency
 import HearthModel
 import HearthNetwork
 
-/// Writes a large answer down in the form that was asked for: in memory while it is small, then in a file.
+/// Writes a large answer in the requested form: in memory while it is small, then to a file.
 ///
 /// Used by one thread.
 final class RealtimeSpool {
     enum Outcome {
-        /// Compact JSON: it is given its form when it is sent.
+        /// Compact JSON: it is formatted when it is sent.
         case memory([UInt8])
         case file(SpillFile)
     }
@@ -27,8 +27,8 @@ final class RealtimeSpool {
         self.budget = budget
     }
 
-    /// Takes a piece of compact JSON, and empties it.
-    /// - Throws: RESOURCE_EXHAUSTED when the answer is larger than one may be, INVALID_ARGUMENT when its time is over.
+    /// Writes a piece of compact JSON, and empties it.
+    /// - Throws: RESOURCE_EXHAUSTED when the answer exceeds the limit, INVALID_ARGUMENT when its time is over.
     func write(_ piece: inout [UInt8]) throws(Status) {
         sizeBytes += piece.count
         if sizeBytes > Limits.realtimeReadBytesMax {

@@ -7,14 +7,14 @@ import HearthTreeStorage
 
 /// A PUT, PATCH, POST or DELETE: one atomic write.
 ///
-/// Large bodies are taken apart, and large answers written, by a worker; the write itself is the writer's.
+/// A worker decodes large bodies and encodes large answers; the writer makes the write.
 struct RealtimeWriting: Sendable {
     let service: RealtimeService
     let call: RealtimeCall
     let namespace: RealtimeNamespace
     let identity: RealtimeIdentity
     let path: TreePath
-    /// The tag that the present value has to have; nil for any.
+    /// The tag that the present value must have; nil for any.
     let condition: String?
 
     /// The tag of `if-match`.
@@ -66,7 +66,7 @@ struct RealtimeWriting: Sendable {
         }
     }
 
-    /// What is decoded on the loop.
+    /// The size up to which a body is decoded on the loop.
     private func begin(_ body: [UInt8], _ guarding: (any TreeGuard)?, _ share: WorkingShare?) {
         if call.parameters.writeSize?.seconds == nil {
             return attempt { () throws(Status) in try submit(body, guarding, share) }
@@ -74,7 +74,7 @@ struct RealtimeWriting: Sendable {
         service.run(call) { [self] () throws(Status) in try submit(body, guarding, share) }
     }
 
-    /// Whether the body may be so large that it isn't worth while to receive it for nothing.
+    /// Whether the body may be so large that it must not be received before its limits are checked.
     private var mayBeLarge: Bool {
         if call.method == "DELETE" { return false }
         guard let length = call.head.firstValue("content-length").flatMap({ Int($0) }) else { return true }
@@ -99,7 +99,7 @@ struct RealtimeWriting: Sendable {
 
     // MARK: Requests
 
-    /// What is to be written, and what of it the answer tells.
+    /// The data of the write, and the part of it that the answer contains.
     private struct Write {
         enum Answer {
             /// The value that was written.
@@ -131,14 +131,14 @@ struct RealtimeWriting: Sendable {
             defer { view.close() }
             try checkSize(write, bodyBytes: body.count, view, guarding, now)
             checked = try condition.map { tag throws(Status) in
-                // Who may not read would learn from the comparison what is there.
+                // A client without the right to read would learn the data from the comparison.
                 let reveals = try service.access.mayRead(path, query: nil, identity, namespace, view, now: now)
                 return TreeWrite.Condition(
                     path: path, hash: tag == RealtimeReading.emptyTag ? "" : tag, reveals: reveals)
             }
         }
         if write.changes.isEmpty {
-            // Nothing to do, and nobody's right is asked for it.
+            // There is nothing to do, and no right is needed.
             return call.onLoop { [call] in call.respond(Array("{}".utf8)) }
         }
         let isLarge = body.count >= LargeRequests.sizeBytesMin
@@ -147,7 +147,7 @@ struct RealtimeWriting: Sendable {
                 changes: write.changes, condition: checked, guard: guarding, nowMilliseconds: now,
                 base: call.method == "PATCH" ? path : nil), for: call.requester
         ) { [self] outcome in
-            // The writer has others to serve.
+            // The writer has other clients to serve.
             if isLarge || outcome.isStale {
                 answerLater(outcome, write, isBrief: !isLarge, share)
             } else {
@@ -187,7 +187,7 @@ struct RealtimeWriting: Sendable {
         }
     }
 
-    /// The names of an update's members, as they were sent.
+    /// The names of an update's members, as the client sent them.
     private static func names(_ body: [UInt8]) throws(TreeDataError) -> [String] {
         let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
         guard body.first(where: { !spaces.contains($0) }) == UInt8(ascii: "{") else {
@@ -199,7 +199,7 @@ struct RealtimeWriting: Sendable {
 
     // MARK: Sizes
 
-    /// Bytes of a tree that are taken to be changed in a second. Deliberately low: tools split their work by it.
+    /// The bytes of a tree that are assumed to be changed in a second. Deliberately low: tools split their work by it.
     static let bytesPerSecond = 4 << 20
 
     private func checkSize(
@@ -213,7 +213,7 @@ struct RealtimeWriting: Sendable {
             try call.checkTime()
         }
         if size > most {
-            // Only who may write there hears how much there is.
+            // Only a client with the right to write receives the size.
             let after = TreeOverlay(base: view, changes: write.changes)
             try guarding?.judge(write.changes, before: view, after: after, now: now, stepsMax: nil)
             throw .invalidArgument("Data to write exceeds the maximum size that can be modified with a single request.")
@@ -222,7 +222,7 @@ struct RealtimeWriting: Sendable {
 
     // MARK: Answers
 
-    /// - Parameter isBrief: whether it may take some milliseconds only: what was written is little.
+    /// - Parameter isBrief: whether the answer may take only some milliseconds, because the written data is small.
     private func answerLater(_ outcome: TreeOutcome, _ write: Write, isBrief: Bool, _ share: WorkingShare?) {
         guard isBrief else {
             return service.answer(call) { [self] () throws(Status) in
@@ -249,7 +249,7 @@ struct RealtimeWriting: Sendable {
         case .stale:
             let view = try namespace.database.view()
             defer { view.close() }
-            // By the same view: what is shown is what may be read now.
+            // From the same view: the answer contains only data that may be read now.
             let mayRead = try service.access.mayRead(
                 path, query: nil, identity, namespace, view, now: service.nowMilliseconds)
             guard mayRead else { return call.onLoop { [call] in call.conflict(Array("null".utf8), tag: nil) } }

@@ -2,21 +2,21 @@ import HearthHost
 import HearthModel
 import HearthTree
 
-/// What a client wants written when its connection ends.
+/// The writes that a client has requested for the end of its connection.
 ///
-/// Later wishes replace earlier ones, or are worked into them, so that in the end all are one change of the tree. A wish
-/// below an earlier one is kept apart from it until then: it costs what it says, not what it belongs to. Source: the
-/// `onDisconnect` tree of the public SDKs, and their documentation.
+/// Later writes replace earlier ones, or are merged into them, so that in the end all are one change of the tree. A
+/// write below an earlier one is stored separately until then: its cost depends on its own size, not on the size of the
+/// earlier one. Source: the `onDisconnect` tree of the public SDKs, and their documentation.
 struct DisconnectWrites: Sendable {
     fileprivate struct Part {
         var node: Node
-        /// Of the text of the path and the node.
+        /// The bytes of the path and of the encoded node.
         var sizeBytes: Int
-        /// What they take in memory, roughly.
+        /// Its approximate size in memory.
         var memoryBytes: Int
-        /// Whether it changes a part above it, which is older.
+        /// Whether it changes an older entry above it.
         var isNested: Bool
-        /// In which order parts were asked for.
+        /// The order in which entries were requested.
         var number: Int
     }
 
@@ -29,20 +29,20 @@ struct DisconnectWrites: Sendable {
 
     private var root = Branch()
     private var lastNumber = 0
-    /// Of the texts of all parts.
+    /// The bytes of all entries.
     private(set) var sizeBytes = 0
-    /// What all parts take in memory, roughly.
+    /// The approximate size of all entries in memory.
     private(set) var memoryBytes = 0
     private(set) var partCount = 0
     private var nestedCount = 0
-    /// Locations whose part is another than when it was asked last.
+    /// Locations whose entry has changed since the last call.
     private var touched: Set<TreePath> = []
-    /// What leads back to the beginning of an attempt.
+    /// The changes that undo the present attempt.
     private var undo: Undo?
-    /// For tests: parts that were replaced.
+    /// For tests: the number of replaced entries.
     private(set) var attemptSteps = 0
 
-    /// The parts that an attempt replaced, in its order.
+    /// The entries that an attempt replaced, in its order.
     struct Undo {
         fileprivate var steps: [(path: TreePath, part: Part?)] = []
     }
@@ -60,7 +60,7 @@ struct DisconnectWrites: Sendable {
         return changes.sorted { $0.path.keys.lexicographicallyPrecedes($1.path.keys) }
     }
 
-    /// All parts; those of older ones above them come later.
+    /// All entries; older ones above them follow.
     var parts: [(path: TreePath, node: Node)] {
         var parts: [(path: TreePath, node: Node)] = []
         Self.visit(root, .root) { path, branch in
@@ -70,17 +70,17 @@ struct DisconnectWrites: Sendable {
         return parts
     }
 
-    /// The parts of now at the locations where that has changed since the last call; nil for none.
+    /// The present entries at the locations where they have changed since the last call; nil for none.
     mutating func takeChanges() -> [(path: TreePath, node: Node?)] {
         defer { touched = [] }
         return touched.map { ($0, part(at: $0)?.node) }
     }
 
-    // MARK: Wishes
+    // MARK: Adding and removing
 
-    /// Does what `body` does unless it comes to more than is kept; then nothing.
-    /// - Parameter mayTake: whether all parts together may take so much memory.
-    /// - Returns: what takes it back; nil when nothing was done.
+    /// Runs `body` and undoes it when the result exceeds the limits.
+    /// - Parameter mayTake: whether all entries together may use this amount of memory.
+    /// - Returns: the attempt, for `undo`; nil when nothing was changed.
     mutating func attempt(
         mayTake: (_ memoryBytes: Int) -> Bool = { _ in true }, _ body: (inout DisconnectWrites) -> Void
     ) -> Undo? {
@@ -96,7 +96,7 @@ struct DisconnectWrites: Sendable {
         return isTooMuch ? nil : done
     }
 
-    /// Leads back to before an attempt. All later ones have to be taken back first.
+    /// Restores the state before an attempt. All later attempts must be undone first.
     mutating func takeBack(_ attempt: Undo) {
         for step in attempt.steps.reversed() { replace(step.path, step.part) }
     }
@@ -110,13 +110,13 @@ struct DisconnectWrites: Sendable {
         for change in changes { put(change.path, change.node) }
     }
 
-    /// Forgets what was wished at a location and below it. What was wished above stays but for this part.
+    /// Removes the writes at a location and below it. Writes above keep the rest of their data.
     mutating func cancel(_ path: TreePath) {
         if let top = topmost(above: path) { fold(top) }
         removeAll(atOrBelow: path)
-        // A write of a whole node is taken apart on the way down to the location.
+        // A write of a whole node is divided on the path down to the location.
         while let above = topmost(above: path), let whole = part(at: above) {
-            // Of a leaf, or a removal, there is no part to take out.
+            // A leaf or a removal has no part to remove.
             if whole.node.childCount == 0 { return }
             replace(above, nil)
             for (key, child) in whole.node.children where !path.contains(above.child(key)) {
@@ -138,7 +138,7 @@ struct DisconnectWrites: Sendable {
         return branch
     }
 
-    /// The first location on the way to a path, and above it, that has a part.
+    /// The first location on a path, and above it, that has an entry.
     private func topmost(above path: TreePath) -> TreePath? {
         var branch = root
         for (depth, key) in path.keys.enumerated() {
@@ -192,7 +192,7 @@ struct DisconnectWrites: Sendable {
         for path in paths { replace(path, nil) }
     }
 
-    /// - Parameter body: returns whether what is below is visited, too.
+    /// - Parameter body: returns whether the entries below are visited, too.
     private static func visit(_ branch: Branch, _ path: TreePath, _ body: (TreePath, Branch) -> Bool) {
         guard body(path, branch) else { return }
         for (key, child) in branch.children { visit(child, path.child(key), body) }
@@ -200,7 +200,7 @@ struct DisconnectWrites: Sendable {
 
     // MARK: Folding
 
-    /// A node with the parts below its location worked in, in the order in which they were asked for.
+    /// A node with the entries below its location merged in, in the order in which they were requested.
     private static func folded(_ node: Node, _ branch: Branch, _ path: TreePath) -> Node {
         var parts: [(path: TreePath, part: Part)] = []
         for (key, child) in branch.children {
@@ -215,7 +215,7 @@ struct DisconnectWrites: Sendable {
         }
     }
 
-    /// Makes one part of those at a location and below it.
+    /// Merges the entries at a location and below it into one.
     private mutating func fold(_ path: TreePath) {
         guard let branch = branch(at: path), let part = branch.part, !branch.children.isEmpty else { return }
         let node = Self.folded(part.node, branch, path)

@@ -1,7 +1,7 @@
 import HearthConcurrency
 import HearthModel
 
-/// What one connection holds of a budget, beyond a few bytes that everybody may. For one owner.
+/// The part of a budget that one connection holds, beyond a few bytes that every connection may use. For one owner.
 struct HeldBytes {
     private let budget: MemoryBudget
     private var reservation: MemoryReservation
@@ -11,13 +11,13 @@ struct HeldBytes {
         reservation = budget.reservation(for: requester)
     }
 
-    /// False when there isn't so much left; less always works.
+    /// False when not enough is left; a smaller amount always succeeds.
     mutating func set(_ bytes: Int) -> Bool {
         let counted = bytes > Limits.realtimeUncountedBytesMax ? bytes : 0
         return counted == reservation.bytes || reservation.resize(to: counted)
     }
 
-    /// The connection is on another account from now on. False when that may not hold so much.
+    /// Charges another account from now on. False when that account may not hold so much.
     mutating func move(to requester: Requester) -> Bool {
         let bytes = reservation.bytes
         reservation.resize(to: 0)

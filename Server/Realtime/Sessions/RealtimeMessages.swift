@@ -1,7 +1,7 @@
 import HearthModel
 import HearthTree
 
-/// The words for how a request went. Source: the status tables of the public SDKs.
+/// The status strings of answers to requests. Source: the status tables of the public SDKs.
 enum RealtimeStatus: String, Sendable {
     case ok
     case permissionDenied = "permission_denied"
@@ -14,7 +14,7 @@ enum RealtimeStatus: String, Sendable {
     case error
 }
 
-/// Why a request is refused: the connection goes on.
+/// The reason why a request fails; the connection continues.
 package struct RealtimeRefusal: Error, Sendable, Equatable {
     var status: RealtimeStatus
     var string: String
@@ -39,12 +39,12 @@ package struct RealtimeRefusal: Error, Sendable, Equatable {
     }
 }
 
-/// Texts of the messages that a server sends.
+/// The messages that a server sends, as strings.
 enum RealtimeMessages {
     /// The first message of every connection.
     /// - Parameters:
-    ///   - host: where this client is to come again; clients keep it.
-    ///   - session: names the connection to the one that follows it.
+    ///   - host: the host for this client's next connections; clients store it.
+    ///   - session: identifies the connection to the connection that follows it.
     static func handshake(nowMilliseconds: Int64, host: String, session: String) -> [UInt8] {
         var string = Array(#"{"t":"c","d":{"t":"h","d":{"ts":\#(nowMilliseconds),"v":"5","h":"#.utf8)
         TreeJSON.appendString(host, to: &string)
@@ -54,10 +54,10 @@ enum RealtimeMessages {
         return string
     }
 
-    /// The member `d` has to be there: clients look for it to tell what the message is.
+    /// The member `d` must exist: clients use it to recognize the kind of the message.
     static let pong = Array(#"{"t":"c","d":{"t":"o","d":null}}"#.utf8)
 
-    /// Says that this connection isn't the one to use.
+    /// Redirects the client to another connection.
     static func reset(host: String) -> [UInt8] {
         var string = Array(#"{"t":"c","d":{"t":"r","d":"#.utf8)
         TreeJSON.appendString(host, to: &string)
@@ -65,7 +65,7 @@ enum RealtimeMessages {
         return string
     }
 
-    /// Says that the server ends the connection for good.
+    /// Ends the connection permanently.
     static func shutdown(_ reason: String) -> [UInt8] {
         var string = Array(#"{"t":"c","d":{"t":"s","d":"#.utf8)
         TreeJSON.appendString(reason, to: &string)
@@ -102,12 +102,12 @@ enum RealtimeMessages {
         return string
     }
 
-    /// What closes a push behind its data.
+    /// The end of a push after its data.
     static func pushTail(tag: Int64?) -> [UInt8] {
         Array((tag.map { #","t":\#($0)}}}"# } ?? "}}}").utf8)
     }
 
-    /// A listen that may not go on. Clients find a filtered one by its query.
+    /// A listen that may not continue. Clients find a filtered one by its query.
     static func revoked(_ path: TreePath, query: TreeQuery?) -> [UInt8] {
         var string = Array(#"{"t":"d","d":{"a":"c","b":{"p":"#.utf8)
         TreeJSON.appendString(path.string, to: &string)

@@ -3,21 +3,20 @@ import HearthModel
 import HearthNetwork
 import HearthTree
 
-/// What waits for one client, in its order. Belongs to a loop.
-///
-/// Small messages wait in memory, which counts as the client's account's and connection's. Large ones wait in files; a
-/// large change that is just being written down holds up what comes after it. `@unchecked Sendable`: belongs to the loop.
+/// The messages that wait for one client, in their order. Belongs to a loop.
+/// Small messages wait in memory, which is charged to the client's account and connection. Large ones wait in files; a
+/// large change whose file is being written delays the messages behind it. `@unchecked Sendable`: belongs to the loop.
 final class RealtimeOutbox: @unchecked Sendable {
     enum Message {
         case small([UInt8])
         case large(LargeMessage)
-        /// A small one that others get, too.
+        /// A small message that other clients receive, too.
         case push(RealtimePush, tag: Int64?)
-        /// A large one that isn't in its file yet.
+        /// A large message whose file isn't written yet.
         case unwritten(RealtimePush, tag: Int64?)
     }
 
-    /// What a message costs beside its bytes.
+    /// The memory of a message in addition to its bytes.
     private static let messageBytes = 64
 
     private let style: PushStyle
@@ -26,14 +25,14 @@ final class RealtimeOutbox: @unchecked Sendable {
     private var held: HeldBytes
     private var messages = Queue<(message: Message, bytes: Int)>()
     private var isClosed = false
-    /// Bytes of small messages.
+    /// The bytes of small messages.
     private(set) var memoryBytes = 0
-    /// Bytes of large ones, about.
+    /// The approximate bytes of large messages.
     private(set) var largeBytes = 0
 
-    /// What was waited for is there.
+    /// The file that was waited for is written.
     var onReady: (() -> Void)?
-    /// A change couldn't be written down: all changes that waited are dropped, and the client must be sent the whole.
+    /// The file of a change couldn't be written: all waiting changes are dropped, and the client must receive all data.
     var onLost: (() -> Void)?
 
     init(_ style: PushStyle, for requester: Requester, _ service: RealtimeService, on loop: EventLoop) {
@@ -44,13 +43,13 @@ final class RealtimeOutbox: @unchecked Sendable {
     }
 
     var isEmpty: Bool { messages.isEmpty }
-    /// Whether something large waits.
+    /// Whether a large message waits.
     var hasLarge: Bool { largeBytes > 0 }
 
-    /// The client is on another account from now on. False when that may not hold so much.
+    /// Charges another account from now on. False when that account may not hold so much.
     func belongs(to requester: Requester) -> Bool { held.move(to: requester) }
 
-    /// False when the client makes us hold too much; the message is lost then.
+    /// False when the client makes the server hold too much; the message is lost then.
     func add(_ string: [UInt8]) -> Bool { add(.small(string), bytes: string.count) }
 
     private func add(_ message: Message, bytes: Int) -> Bool {
@@ -68,7 +67,7 @@ final class RealtimeOutbox: @unchecked Sendable {
         messages.append((.large(message), message.count))
     }
 
-    /// False when the client has to be sent the whole when it has taken what waits.
+    /// False when the client must receive all data after it has read the waiting messages.
     func add(_ push: RealtimePush, tag: Int64?) -> Bool {
         if isClosed { return true }
         guard push.isLarge else {
@@ -92,7 +91,7 @@ final class RealtimeOutbox: @unchecked Sendable {
         return true
     }
 
-    /// Lets go of trees whose text is in a file now.
+    /// Releases trees that are in a file now.
     private func written() {
         if isClosed { return }
         let waiting = messages
@@ -136,7 +135,7 @@ final class RealtimeOutbox: @unchecked Sendable {
         onLost?()
     }
 
-    /// The message whose turn it is; nil when there is none, or it isn't written yet.
+    /// The next message; nil when there is none, or it isn't written yet.
     var first: Message? {
         guard let first = messages.first?.message else { return nil }
         if case .unwritten = first { return nil }
@@ -153,7 +152,7 @@ final class RealtimeOutbox: @unchecked Sendable {
         }
     }
 
-    /// Nothing will be sent any more.
+    /// No more messages will be sent.
     func close() {
         isClosed = true
         messages = Queue()
@@ -165,12 +164,12 @@ final class RealtimeOutbox: @unchecked Sendable {
     }
 }
 
-/// How a client is told of changes.
+/// The form in which a client receives changes.
 enum PushStyle {
     /// Of a socket or a poll.
     case messages
     /// Of a stream.
-    /// - Parameter depth: of the place that is listened to.
+    /// - Parameter depth: of the listener's location.
     case events(depth: Int)
 
     var form: TreeJSON.Form { if case .messages = self { .export } else { .plain } }

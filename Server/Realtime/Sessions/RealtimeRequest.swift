@@ -2,18 +2,18 @@ import HearthModel
 import HearthRules
 import HearthTree
 
-/// A place, or a query at a place, that a client asks for or listens to.
+/// A location, or a query at a location, that a client reads or listens to.
 package struct RealtimeTarget: Hashable, Sendable {
     package var path: TreePath
-    /// Nil for the whole place; so are queries that only order.
+    /// Nil for the whole location; also for queries that only order.
     package var query: TreeQuery?
 }
 
-/// What a client has already of what it listens to, by hashes.
+/// The data of a listen that a client has already, by hashes.
 package struct KnownData: Sendable {
-    /// Nil or "": nothing.
+    /// Nil or "": no data.
     package var hash: String?
-    /// Of ranges of it, when it is much.
+    /// The hashes of ranges, when the data is large.
     package var compound: CompoundHash?
 
     static let nothing = KnownData()
@@ -21,22 +21,22 @@ package struct KnownData: Sendable {
 
 /// One message of a client. Source: the messages of the public SDKs' persistent connection.
 package enum RealtimeMessage: Sendable {
-    /// Wants an answer at once.
+    /// Must be answered immediately.
     case ping
-    /// Nothing to do: what only long polling needs, and what clients of other versions may send.
+    /// Needs no action: messages of long polling only, and those that clients of other versions may send.
     case ignored
     case request(RealtimeRequest)
 }
 
-/// What a client wants.
+/// A client's request.
 package struct RealtimeRequest: Sendable {
     package enum Action: Sendable {
-        /// - tag: chosen by the client; comes back with every push.
-        /// - known: what the client has.
+        ///   - tag: chosen by the client; every push contains it.
+        ///   - known: the data that the client has.
         case listen(RealtimeTarget, tag: Int64?, known: KnownData)
         case unlisten(RealtimeTarget)
         case get(RealtimeTarget)
-        /// - hash: what has to be there for the write to be made; nil for whatever is there.
+        ///   - hash: of the value that must exist for the write to be made; nil for any value.
         case put(TreeUpdate, hash: String?)
         case merge(TreeUpdate)
         case disconnectPut(TreeChange)
@@ -69,11 +69,12 @@ package struct RealtimeRequest: Sendable {
 }
 
 extension RealtimeMessage {
-    /// Why a write is refused whatever its data is; nil when that may be allowed.
+    /// The reason why a write fails whatever its data is; nil when it may be allowed.
     package typealias Foresight = (TreeWriteScope) -> RealtimeRefusal?
 
-    /// - Parameter foresee: asked before the data of a write is decoded.
-    /// - Throws: a fault when this can't be a message of this protocol; what is wrong inside a request is its refusal.
+    /// - Parameter foresee: is called before the data of a write is decoded.
+    /// - Throws: a fault when this cannot be a message of this protocol. An error inside a request is a
+    ///   `RealtimeRefusal`.
     package init(_ string: [UInt8], foresee: Foresight = { _ in nil }) throws(RealtimeFault) {
         do throws(TreeDataError) {
             let envelope = Members(try TreeJSON.members(string))
@@ -87,7 +88,7 @@ extension RealtimeMessage {
             default: throw Self.malformed
             }
         } catch {
-            throw RealtimeFault(kind: .malformed, reason: "A message is not what it has to be: \(error.message)")
+            throw RealtimeFault(kind: .malformed, reason: "Malformed message: \(error.message)")
         }
     }
 
@@ -99,7 +100,7 @@ extension RealtimeMessage {
     }
 }
 
-/// The members of an object, each a part of the text.
+/// The members of an object, each a part of the string.
 private struct Members {
     private let members: [(name: String, value: Range<Int>)]
 
@@ -148,7 +149,7 @@ private struct RequestBody {
         }
     }
 
-    /// Nil for all that isn't a write.
+    /// Nil for every action that isn't a write.
     func refusal(of name: String, _ foresee: RealtimeMessage.Foresight) -> RealtimeRefusal? {
         do throws(TreeDataError) {
             switch name {
@@ -157,7 +158,7 @@ private struct RequestBody {
             default: return nil
             }
         } catch {
-            // What is wrong is found out again when the request is read.
+            // The error is found again when the request is read.
             return nil
         }
     }
@@ -211,12 +212,12 @@ private struct RequestBody {
     private func replacement() throws(TreeDataError) -> TreeUpdate {
         let path = try path(allowingPriority: true)
         guard let range = members["d"] else { throw .invalidJSON }
-        guard path.last == .priority, let place = path.parent else {
+        guard path.last == .priority, let location = path.parent else {
             return .set(path, try TreeJSON.node(string, in: range, limits: TreeLimits.standard.below(path)))
         }
-        // For the checks of what may be a priority.
+        // For the checks of a priority's value.
         let priority = try TreeJSON.node(string, in: range)
-        return .set(path, try TreeUpdate.merge(at: place, members: [(".priority", priority)]).changes[0].node)
+        return .set(path, try TreeUpdate.merge(at: location, members: [(".priority", priority)]).changes[0].node)
     }
 
     private func update() throws(TreeDataError) -> TreeUpdate {
@@ -230,7 +231,7 @@ private struct RequestBody {
         return string
     }
 
-    /// What an administrator wants rules to see: `noauth` nobody, `authvar` somebody.
+    /// The identity that an administrator wants rules to see: `noauth` nobody, `authvar` a user.
     private func override() throws(TreeDataError) -> RealtimeOverride? {
         if try value("noauth")?.bool == true { return .nobody }
         guard let variable = try value("authvar") else { return nil }

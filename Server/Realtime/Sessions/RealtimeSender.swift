@@ -2,30 +2,30 @@ import HearthConcurrency
 import HearthModel
 import HearthNetwork
 
-/// Where messages for a client go: a socket or a stream. Writing returns false when there is no room for more.
+/// The output for a client's messages: a socket or a stream. Writing returns false when there is no capacity for more.
 protocol RealtimeOutput: AnyObject {
     var loop: EventLoop { get }
     func write(_ string: [UInt8]) -> Bool
     func write(_ push: RealtimePush, tag: Int64?) -> Bool
-    /// A large message begins; then come the pieces of its body.
+    /// A large message begins; the pieces of its body follow.
     func begin(_ message: LargeMessage) -> Bool
     func write(piece: [UInt8]) -> Bool
     func end(_ message: LargeMessage) -> Bool
-    /// What waits can't be sent: the client makes us hold too much, or a file can't be read.
+    /// The waiting messages cannot be sent: the client makes the server hold too much, or a file cannot be read.
     func sendingFailed()
-    /// Less waits than before.
+    /// Fewer messages wait than before.
     func hasSentSome()
 }
 
-/// Sends what waits for a client as fast as it is taken. Of what is large no more than a piece is in memory: the next is
-/// read by a worker when the output has room again.
+/// Sends the waiting messages of a client as fast as the client reads them. At most one piece of a large message is in
+/// memory: a worker reads the next one when the output has capacity again.
 ///
 /// `@unchecked Sendable`: belongs to the loop.
 final class RealtimeSender: @unchecked Sendable {
     private static let pieceBytes: Int64 = 64 << 10
 
     let outbox: RealtimeOutbox
-    /// The owner. Jobs of workers hold this object and may outlive the owner.
+    /// The owner. Jobs of workers refer to this object and may outlive the owner.
     private weak var output: (any RealtimeOutput)?
     private let readers: WorkerGroup
     private var requester: Requester
@@ -47,10 +47,10 @@ final class RealtimeSender: @unchecked Sendable {
         outbox.onReady = { [weak self] in self?.proceed() }
     }
 
-    /// Whether all has been given to the output, and that has room.
+    /// Whether all messages are written to the output, and the output has capacity.
     var isIdle: Bool { hasCapacity && !isBusy }
     private var isBusy: Bool { sending != nil || !outbox.isEmpty }
-    /// Whether something large is on its way.
+    /// Whether a large message is being sent.
     var hasLarge: Bool { sending != nil || outbox.hasLarge }
 
     func belongs(to requester: Requester) {
@@ -68,7 +68,7 @@ final class RealtimeSender: @unchecked Sendable {
         proceed()
     }
 
-    /// False when the client has to be sent the whole when it has taken what waits.
+    /// False when the client must receive all data after it has read the waiting messages.
     func send(_ push: RealtimePush, tag: Int64?) -> Bool {
         if isIdle, !push.isLarge {
             hasCapacity = output?.write(push, tag: tag) ?? false
@@ -79,7 +79,7 @@ final class RealtimeSender: @unchecked Sendable {
         return true
     }
 
-    /// The output has room again.
+    /// The output has capacity again.
     func becameWritable() {
         hasCapacity = true
         proceed()
@@ -143,8 +143,8 @@ final class RealtimeSender: @unchecked Sendable {
         }
     }
 
-    /// Gives what is small to the output, whether that has room or not.
-    /// - Returns: false when something large is left.
+    /// Writes the small messages to the output, whether it has capacity or not.
+    /// - Returns: false when a large message is left.
     func finish() -> Bool {
         if sending != nil { return false }
         while let next = outbox.first {

@@ -3,7 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthTree
 
-/// Answers to requests, which are sent in the order of these, and what is large among them.
+/// The answers to requests, which are sent in the order of the requests, and the large ones among them.
 extension RealtimeSession {
     func confirm(_ answer: Answer, data: [UInt8] = Array(#""""#.utf8)) {
         finish(answer, .small(RealtimeMessages.reply(to: answer.number, .ok, data: data)))
@@ -18,14 +18,14 @@ extension RealtimeSession {
         }
     }
 
-    /// Confirms a listen, also before requests that came earlier are answered: clients take what they are told until then
-    /// for older than this answer, and one that says that they have everything for the end of it.
+    /// Confirms a listen, also before earlier requests are answered: clients take pushes that arrive before this answer
+    /// as older than it, and take a push without a difference as the end of it.
     func confirmAtOnce(_ answer: Answer, data: [UInt8]) {
         send(RealtimeMessages.reply(to: answer.number, .ok, data: data))
         finish(answer, .sent)
     }
 
-    /// A request that was never taken in.
+    /// A request that was never accepted.
     func refuseTooLarge(_ number: Int64) {
         let string = RealtimeFrameJoiner.tooLarge.reason
         send(RealtimeMessages.reply(to: number, RealtimeRefusal(status: .tooBig, string: string)))
@@ -85,14 +85,14 @@ extension RealtimeSession {
         }
     }
 
-    /// The server holds too much for the client, which may come again.
+    /// The server holds too much data for the client, which may reconnect.
     func endBusy() { carrier?.end(.busy) }
 
     // MARK: Large answers
 
-    /// Runs `job` when the client has taken what is large and was made for it before; the job has to call `largeIsMade`.
+    /// Runs `job` when the client has read the earlier large answer. The job must call `largeIsMade`.
     func whenLargeMayBeMade(_ job: @escaping () -> Void) {
-        // The job holds the session, which would hold it for ever.
+        // The job refers to the session, and the session would refer to the job forever.
         if isEnded { return }
         postponed.append(job)
         makeLarge()

@@ -5,47 +5,49 @@ import HearthNetwork
 import HearthTree
 import HearthTreeStorage
 
-/// What a session's client wants written when it is gone, and how far that is kept in the journal.
+/// A session's disconnect writes, and how much of them the journal contains.
 struct SessionDisconnect {
     var writes = DisconnectWrites()
     /// Answers that wait for the journal.
-    fileprivate var unkept: [Unkept] = []
-    /// Whether the client is somebody else than the journal says, or may be.
-    fileprivate var isIdentityUnkept = false
-    fileprivate var isKeeping = false
+    fileprivate var unjournaled: [Unjournaled] = []
+    /// Whether the client's identity differs, or may differ, from the identity in the journal.
+    fileprivate var isIdentityUnjournaled = false
+    fileprivate var isWritingJournal = false
     fileprivate var requester: Requester?
-    /// Whether the journal has, or may have, anything of the session.
-    fileprivate var isKept = false
-    /// What the journal has of the identity; nil when it has to be written whole.
-    fileprivate var keptIdentity: [UInt8]?
+    /// Whether the journal contains, or may contain, an entry of the session.
+    fileprivate var isInJournal = false
+    /// The journal's copy of the identity; nil when it must be written whole.
+    fileprivate var journaledIdentity: [UInt8]?
     fileprivate var retry: Timer?
 
-    /// A wish that the journal doesn't have.
-    fileprivate struct Wish {
+    /// A disconnect write that the journal does not contain.
+    fileprivate struct PendingWrite {
         let answer: RealtimeSession.Answer
         let apply: (inout DisconnectWrites) -> Void
-        /// What takes it back.
+        /// Undoes it.
         let undo: DisconnectWrites.Undo
     }
 
-    fileprivate enum Unkept {
-        case wish(Wish)
-        /// The client is somebody else: what tells it. The journal's trouble is none of that.
+    fileprivate enum Unjournaled {
+        case write(PendingWrite)
+        /// Reports a change of the client's identity. It does not depend on the journal.
         case identity(() -> Void)
     }
 }
 
 extension RealtimeSession {
-    /// On whose account writes are: on that of those before them until these are done, because only what is on one account
-    /// is done in the order in which it was asked for.
+    /// The account of the writes. New writes use the account of earlier writes until these are done, because only
+    /// writes on one account are made in the order in which they were requested.
     var writeRequester: Requester {
-        if let former = disconnect.requester, writesInFlight > 0 || disconnect.isKeeping { return former }
+        if let former = disconnect.requester, writesInFlight > 0 || disconnect.isWritingJournal { return former }
         disconnect.requester = requester
         return requester
     }
 
-    /// Judges a wish, takes it in, and answers when it would survive a crash.
-    func wish(_ changes: [TreeChange], _ answer: Answer, _ apply: @escaping (inout DisconnectWrites) -> Void) {
+    /// Checks a disconnect write, adds it, and answers when it would survive a crash.
+    func addDisconnectWrite(
+        _ changes: [TreeChange], _ answer: Answer, _ apply: @escaping (inout DisconnectWrites) -> Void
+    ) {
         let treeGuard: (any TreeGuard)?
         do throws(Status) {
             treeGuard = try service.access.writeGuard(identity, namespace)
@@ -64,8 +66,8 @@ extension RealtimeSession {
         }
     }
 
-    /// Asks a guard about changes, at first among what takes little.
-    /// - Parameter done: on the loop.
+    /// Asks a guard about changes, at first with a small budget.
+    /// - Parameter done: is called on the loop.
     private func judge(
         _ changes: [TreeChange], by treeGuard: any TreeGuard, _ kind: WorkerPool.Kind,
         _ done: @escaping @Sendable (Result<Void, Status>) -> Void
@@ -85,97 +87,102 @@ extension RealtimeSession {
 
     private func take(_ answer: Answer, _ apply: @escaping (inout DisconnectWrites) -> Void) {
         if isEnded { return }
-        guard let wish = taken(answer, apply) else { return }
-        disconnect.unkept.append(.wish(wish))
-        keep()
+        guard let write = taken(answer, apply) else { return }
+        disconnect.unjournaled.append(.write(write))
+        writeJournal()
     }
 
-    /// Works a wish into those before it, or refuses it.
+    /// Merges a disconnect write into those before it, or rejects it.
     private func taken(
         _ answer: Answer, _ apply: @escaping (inout DisconnectWrites) -> Void
-    ) -> SessionDisconnect.Wish? {
-        guard let undo = disconnect.writes.attempt(mayTake: { heldWishes.set($0) }, apply) else {
+    ) -> SessionDisconnect.PendingWrite? {
+        guard let undo = disconnect.writes.attempt(mayTake: { heldDisconnectWrites.set($0) }, apply) else {
             refuse(
-                answer, RealtimeRefusal(status: .tooBig, string: "Too much is to be written when the connection ends."))
+                answer,
+                RealtimeRefusal(
+                    status: .tooBig, string: "The connection has too many or too large onDisconnect writes."))
             return nil
         }
-        return SessionDisconnect.Wish(answer: answer, apply: apply, undo: undo)
+        return SessionDisconnect.PendingWrite(answer: answer, apply: apply, undo: undo)
     }
 
-    /// Takes back wishes that the journal could not keep: their client knows them to be refused. Later ones are worked into what is
-    /// left.
-    private func takeBack(_ refused: [SessionDisconnect.Unkept]) {
-        for unkept in (refused + disconnect.unkept).reversed() {
-            if case .wish(let wish) = unkept { disconnect.writes.takeBack(wish.undo) }
+    /// Undoes the disconnect writes that the journal could not store: their client has received an error. Later ones
+    /// are merged into the rest.
+    private func takeBack(_ refused: [SessionDisconnect.Unjournaled]) {
+        for unjournaled in (refused + disconnect.unjournaled).reversed() {
+            if case .write(let write) = unjournaled { disconnect.writes.takeBack(write.undo) }
         }
-        // It was held before: more than that is not.
-        _ = heldWishes.set(disconnect.writes.memoryBytes)
-        disconnect.unkept = disconnect.unkept.compactMap { unkept in
-            guard case .wish(let wish) = unkept else { return unkept }
-            return taken(wish.answer, wish.apply).map { .wish($0) }
+        // It was within the bounds before, and is not larger now.
+        _ = heldDisconnectWrites.set(disconnect.writes.memoryBytes)
+        disconnect.unjournaled = disconnect.unjournaled.compactMap { unjournaled in
+            guard case .write(let write) = unjournaled else { return unjournaled }
+            return taken(write.answer, write.apply).map { .write($0) }
         }
     }
 
-    /// The client is somebody else from now on. What it wishes is done with the rights that it has at its end, also when that is
-    /// a crash, so it is told when the journal knows of it.
-    /// - Parameter tell: tells the client.
-    func keepIdentity(_ tell: @escaping () -> Void) {
+    /// The client's identity changes. The disconnect writes are made with the rights that the client has at its end,
+    /// also when that end is a crash. Therefore the client is notified when the journal contains the identity.
+    /// - Parameter notify: notifies the client.
+    func journalIdentity(_ notify: @escaping () -> Void) {
         if isEnded { return }
-        guard disconnect.isKept, !disconnect.writes.isEmpty else { return tell() }
-        disconnect.isIdentityUnkept = true
-        disconnect.unkept.append(.identity(tell))
-        keep()
+        guard disconnect.isInJournal, !disconnect.writes.isEmpty else { return notify() }
+        disconnect.isIdentityUnjournaled = true
+        disconnect.unjournaled.append(.identity(notify))
+        writeJournal()
     }
 
-    /// Writes to the journal what has gathered; one write at a time.
-    private func keep() {
-        if disconnect.isKeeping || isEnded || disconnect.unkept.isEmpty && !disconnect.isIdentityUnkept { return }
+    /// Writes the collected entries to the journal; one write at a time.
+    private func writeJournal() {
+        if disconnect.isWritingJournal || isEnded || disconnect.unjournaled.isEmpty && !disconnect.isIdentityUnjournaled
+        {
+            return
+        }
         let requester = writeRequester
-        disconnect.isKeeping = true
-        let answers = LoopBound(disconnect.unkept)
-        disconnect.unkept = []
-        disconnect.isIdentityUnkept = false
-        disconnect.isKept = true
+        disconnect.isWritingJournal = true
+        let answers = LoopBound(disconnect.unjournaled)
+        disconnect.unjournaled = []
+        disconnect.isIdentityUnjournaled = false
+        disconnect.isInJournal = true
         let write = TreeWrite(changes: [], nowMilliseconds: service.nowMilliseconds, journal: journalChanges())
         namespace.database.submit(write, for: requester) { [self] outcome in
             namespace.hub.execute(on: loop) { [self] in
-                disconnect.isKeeping = false
+                disconnect.isWritingJournal = false
                 if case .failed = outcome {
                     if !isEnded { takeBack(answers.value) }
-                    keepIdentityLater()
+                    journalIdentityLater()
                 }
-                for unkept in answers.value { end(unkept, outcome) }
-                keep()
+                for unjournaled in answers.value { end(unjournaled, outcome) }
+                writeJournal()
             }
         }
     }
 
-    /// The journal could not be written: who the client is comes with the next wish, or in a while. Wishes are the client's to
-    /// repeat.
-    private func keepIdentityLater() {
-        disconnect.keptIdentity = nil
+    /// The journal could not be written. The identity is written with the next disconnect write, or after a delay. The
+    /// client must repeat its disconnect writes.
+    private func journalIdentityLater() {
+        disconnect.journaledIdentity = nil
         if isEnded { return }
         disconnect.retry?.cancel()
         disconnect.retry = loop.schedule(afterMilliseconds: Limits.realtimeJournalRetryMilliseconds) { [weak self] in
-            guard let self, disconnect.keptIdentity == nil, !disconnect.writes.isEmpty else { return }
-            disconnect.isIdentityUnkept = true
-            keep()
+            guard let self, disconnect.journaledIdentity == nil, !disconnect.writes.isEmpty else { return }
+            disconnect.isIdentityUnjournaled = true
+            writeJournal()
         }
     }
 
-    private func end(_ unkept: SessionDisconnect.Unkept, _ outcome: TreeOutcome) {
-        switch unkept {
-        case .identity(let tell): tell()
-        case .wish(let wish):
-            if case .failed(let status) = outcome { refuse(wish.answer, status) } else { confirm(wish.answer) }
+    private func end(_ unjournaled: SessionDisconnect.Unjournaled, _ outcome: TreeOutcome) {
+        switch unjournaled {
+        case .identity(let notify): notify()
+        case .write(let write):
+            if case .failed(let status) = outcome { refuse(write.answer, status) } else { confirm(write.answer) }
         }
     }
 
-    /// What leads the journal from what it has to what is wished now.
+    /// The difference between the journal's content and the present disconnect writes.
     private func journalChanges() -> [JournalChange] {
         let changes = disconnect.writes.takeChanges()
         if disconnect.writes.isEmpty {
-            disconnect.keptIdentity = nil
+            disconnect.journaledIdentity = nil
             return [.end(id)]
         }
         let identity = DisconnectRecord.string(of: identity)
@@ -184,22 +191,22 @@ extension RealtimeSession {
             let record = node.map { DisconnectRecord.string(of: $0) }
             journal.append(JournalChange(session: id, entry: DisconnectRecord.entry(of: path), record: record))
         }
-        if disconnect.keptIdentity == nil {
+        if disconnect.journaledIdentity == nil {
             journal.append(.end(id))
             for (path, node) in disconnect.writes.parts { keep(path, node) }
         } else {
             for (path, node) in changes { keep(path, node) }
         }
-        if disconnect.keptIdentity != identity {
-            disconnect.keptIdentity = identity
+        if disconnect.journaledIdentity != identity {
+            disconnect.journaledIdentity = identity
             journal.append(JournalChange(session: id, entry: DisconnectRecord.identityEntry, record: identity))
         }
         return journal
     }
 
-    /// - Parameter done: on the loop, when the writes are made or refused.
+    /// - Parameter done: is called on the loop when the writes are made or have failed.
     func runDisconnectWrites(_ done: @escaping () -> Void) {
-        if !disconnect.isKept { return done() }
+        if !disconnect.isInJournal { return done() }
         let done = LoopBound(done)
         DisconnectRecord(identity, disconnect.writes).run(session: id, for: writeRequester, namespace, service) {
             [self] in
@@ -208,9 +215,9 @@ extension RealtimeSession {
     }
 }
 
-/// What is to be written for a session that is gone. The journal keeps it in entries: one for the identity,
-/// `{"admin":{"project":…,"readOnly":…}}`, `{"auth":…}`, or `{"auth":…,"by":{…}}` with an administrator's scope, and one for each location, with what goes there in export form
-/// with server values; one below another is newer.
+/// The writes of a session that has ended. The journal stores them as entries: one for the identity,
+/// `{"admin":{"project":…,"readOnly":…}}`, `{"auth":…}`, or `{"auth":…,"by":{…}}` with an administrator's scope, and
+/// one for each location, with its data in export form with server values. An entry below another one is newer.
 struct DisconnectRecord: Sendable {
     var identity: RealtimeIdentity
     var changes: [TreeChange]
@@ -222,7 +229,7 @@ struct DisconnectRecord: Sendable {
 
     static let identityEntry = "identity"
 
-    /// Begins with a slash, as nothing else does.
+    /// Begins with a slash; no location does.
     static func entry(of path: TreePath) -> String { path.description }
 
     static func string(of node: Node) -> [UInt8] {
@@ -274,8 +281,9 @@ struct DisconnectRecord: Sendable {
         }
     }
 
-    /// The journal has parts that change others above them, and not in which order they came: what is above is older; beside
-    /// each other what is put comes first, and priorities last, so that nothing is gone for a moment and loses its priority.
+    /// The journal can contain entries that change other entries above them, and does not store their order. An entry
+    /// above another one is older. Among siblings, values come first and priorities last, so that no location is empty
+    /// for a moment and loses its priority.
     private static func folded(_ parts: [TreeChange]) -> [TreeChange] {
         func rank(_ change: TreeChange) -> Int { change.node.isEmpty ? 1 : 0 }
         var writes = DisconnectWrites()
@@ -299,19 +307,20 @@ struct DisconnectRecord: Sendable {
         return .client(auth: auth, end: nil)
     }
 
-    /// What has become of an attempt to make the writes.
+    /// The result of an attempt to make the writes.
     private enum Outcome {
         case made
-        /// By rules.
+        /// Denied by rules.
         case refused
-        /// Nothing is wrong with them: the journal keeps them.
+        /// The writes are valid; the journal keeps them.
         case failed
     }
 
-    /// Makes the writes, all at once, and takes them out of the journal. Rules are asked again; places at which they forbid
-    /// the write are left out. What can't be made now, because the disk is full or too much is waiting, is tried again while
-    /// the namespace is open, and when it is opened.
-    /// - Parameter done: on any thread, when they are made for the first time or can't be made now.
+    /// Makes the writes, all at once, and removes them from the journal. Rules are evaluated again; locations where
+    /// they deny the write are omitted. Writes that cannot be made now, because the disk is full or too many writes
+    /// wait, are tried again while the namespace is open, and when it is opened.
+    /// - Parameter done: is called on any thread when the writes are made, or after the first attempt that has to be
+    ///   repeated.
     func run(
         session: String, for requester: Requester, _ namespace: RealtimeNamespace, _ service: RealtimeService,
         _ done: @escaping @Sendable () -> Void
@@ -338,7 +347,7 @@ struct DisconnectRecord: Sendable {
             Self.allowed(changes, by: treeGuard, for: requester, namespace, service) { allowed in
                 guard let allowed else { return done(.failed) }
                 Self.submit(allowed, treeGuard, session, for: requester, namespace, service) { outcome in
-                    // Together they are refused still; nothing can be said for one and against another.
+                    // Together they still fail, and there is no reason to prefer one to another.
                     guard case .refused = outcome else { return done(outcome) }
                     Self.submit([], nil, session, for: requester, namespace, service, done)
                 }
@@ -346,8 +355,9 @@ struct DisconnectRecord: Sendable {
         }
     }
 
-    /// Which of several changes rules allow each by itself: asked beside the writer, who has others to serve.
-    /// - Parameter done: given nil when that can't be found out now.
+    /// Finds out which of several changes the rules allow individually. This runs beside the writer, which has other
+    /// clients to serve.
+    /// - Parameter done: receives nil when this cannot be found out now.
     private static func allowed(
         _ changes: [TreeChange], by treeGuard: any TreeGuard, for requester: Requester, _ namespace: RealtimeNamespace,
         _ service: RealtimeService, _ done: @escaping @Sendable ([TreeChange]?) -> Void
@@ -391,10 +401,11 @@ struct DisconnectRecord: Sendable {
 }
 
 extension RealtimeNamespace {
-    /// Does what sessions that a crash has ended wanted done. To be called before anybody else uses the namespace.
+    /// Makes the disconnect writes of sessions that a crash has ended. Must be called before the namespace has any
+    /// other user.
     ///
-    /// What can't be read stays in the journal, and is told of: it is no reason to keep everybody from the rest. Nor is what takes
-    /// long, which is waited for on this thread for some time only.
+    /// An entry that cannot be read stays in the journal and is logged: it must not block all clients. The same holds
+    /// for writes that take long: this thread waits for them for a limited time only.
     func runAbandoned(
         _ service: RealtimeService, waitMilliseconds: Int = Limits.realtimeAbandonedWaitMilliseconds
     ) throws(Status) {
@@ -411,7 +422,7 @@ extension RealtimeNamespace {
         return try view.journal()
     }
 
-    /// Tries again what could not be done for sessions that have ended. To be called now and then.
+    /// Tries again the writes that failed for sessions that have ended. Must be called periodically.
     func runUnfinished(_ service: RealtimeService) {
         let sessions = takeUnfinished()
         if sessions.isEmpty { return }
@@ -422,12 +433,12 @@ extension RealtimeNamespace {
                 if let kept = try view.journal(of: session) { run(kept, service) {} }
             }
         } catch {
-            // The store is in trouble still. To do it twice is to do it once: the journal knows what is done.
+            // The store still fails. Writes are idempotent here: the journal records which are made.
             for session in sessions { tryAgain(session) }
         }
     }
 
-    /// - Parameter done: on any thread.
+    /// - Parameter done: is called on any thread.
     private func run(
         _ kept: JournalSession, _ service: RealtimeService, _ done: @escaping @Sendable () -> Void
     ) {
@@ -436,16 +447,16 @@ extension RealtimeNamespace {
         } catch {
             done()
             service.log.error(
-                "what a client wanted written at its end is lost", ("namespace", .string(name)),
+                "the onDisconnect writes of a session are lost", ("namespace", .string(name)),
                 ("session", .string(kept.session)), ("error", .string(error.message)))
         }
     }
 }
 
-/// What is left to be done of what sessions wanted written that a crash has ended.
+/// The remaining disconnect writes of sessions that a crash has ended.
 private final class AbandonedWrites: @unchecked Sendable {
     private let monitor = Monitor()
-    // Under the monitor.
+    // Guarded by the monitor.
     private var left: Int
 
     init(count: Int) { left = count }
@@ -462,7 +473,7 @@ private final class AbandonedWrites: @unchecked Sendable {
 }
 
 extension TreeGuard {
-    /// Asks about changes of which not everything is worked out.
+    /// Evaluates changes that contain deferred values.
     fileprivate func judge(
         _ changes: [TreeChange], on view: TreeView, now: Int64, stepsMax: Int?
     ) throws(Status) {

@@ -4,7 +4,7 @@ import HearthModel
 import HearthNetwork
 import HearthTree
 
-/// For whom the requests of a session are.
+/// The identity of a session's requests.
 extension RealtimeSession {
     func authenticate(_ credential: RealtimeCredential, _ override: RealtimeOverride?, _ answer: Answer) {
         hold()
@@ -13,7 +13,7 @@ extension RealtimeSession {
             switch result {
             case .success(let identity):
                 change(to: identity)
-                keepIdentity { [self] in confirm(answer.value, data: Self.describe(identity)) }
+                journalIdentity { [self] in confirm(answer.value, data: Self.describe(identity)) }
             case .failure(let status):
                 let word: RealtimeStatus = status == RealtimeAuthenticator.expired ? .expiredToken : .invalidToken
                 let refusal = RealtimeRefusal(status)
@@ -25,13 +25,13 @@ extension RealtimeSession {
         }
     }
 
-    /// For whom the connection is by the header of its first request; what comes meanwhile waits.
+    /// Sets the connection's identity from the header of its first request; other requests wait for it.
     func authenticate(header: String) {
         hold()
         service.authenticator.identify(.header(header), on: loop) { [self] result in
-            // A client with a bad header says who it is later, and is told then.
+            // A client with an invalid header sends its credential later, and receives the error then.
             if case .success(let identity) = result { change(to: identity) }
-            // There are no wishes yet.
+            // There are no disconnect writes yet.
             release()
         }
     }
@@ -56,17 +56,19 @@ extension RealtimeSession {
         self.requester = requester
         service.connections.change(id, to: requester)
         carrier?.belongs(to: requester)
-        let isMoved = [held.move(to: requester), heldAnswers.move(to: requester), heldWishes.move(to: requester)]
+        let isMoved = [
+            held.move(to: requester), heldAnswers.move(to: requester), heldDisconnectWrites.move(to: requester),
+        ]
         if isMoved.contains(false) { endBusy() }
     }
 
     private func tokenEnded() {
         if isEnded { return }
         change(to: .nobody)
-        keepIdentity { [self] in send(RealtimeMessages.tokenExpired) }
+        journalIdentity { [self] in send(RealtimeMessages.tokenExpired) }
     }
 
-    /// Asks of all listens whether they may go on.
+    /// Checks the right of all listens to continue.
     func judgeListens() {
         judgement += 1
         for listen in listens.values { listen.judge() }

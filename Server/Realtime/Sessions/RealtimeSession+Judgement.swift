@@ -1,25 +1,25 @@
 import HearthModel
 import HearthTreeStorage
 
-/// The listens of a session of which is being asked whether they may go on, because rules or the client's identity have
+/// The listens of a session whose right to continue is being checked, because rules or the client's identity have
 /// changed.
 package struct SessionJudgement {
     fileprivate var waiting: [SessionListen] = []
     fileprivate var isAsking = false
-    /// How often nothing could be asked.
+    /// The number of failed attempts to check.
     fileprivate var failures = 0
 
     mutating func end() { waiting = [] }
 }
 
 extension RealtimeSession {
-    /// Asks of a listen, which keeps its changes back until `SessionListen.isJudged`.
+    /// Checks a listen, which holds its changes back until `SessionListen.isJudged`.
     func judge(_ listen: SessionListen) {
         judgements.waiting.append(listen)
         if !judgements.isAsking { loop.execute { [self] in judgeWaiting() } }
     }
 
-    /// One job for many listens: each of thousands would wait for its own among the jobs of all clients.
+    /// One job for many listens: otherwise each of thousands would wait among the jobs of all clients.
     private func judgeWaiting() {
         if isEnded || judgements.isAsking || judgements.waiting.isEmpty { return }
         judgements.isAsking = true
@@ -50,7 +50,7 @@ extension RealtimeSession {
         }
     }
 
-    /// Nobody has said that the client may not: it is asked again, or the client comes again.
+    /// The client was not denied: the check is repeated, or the client reconnects.
     private func askAgain(_ listens: [SessionListen]) {
         judgements.failures += 1
         if judgements.failures > Self.judgementFailuresMax { return endBusy() }
@@ -67,7 +67,8 @@ extension RealtimeSession {
 }
 
 extension Status {
-    /// Whether the same may succeed later: it tells that the server has too much to do, and nothing of rights or data.
+    /// Whether the same may succeed later: the server is overloaded, and the failure depends neither on rights nor on
+    /// data.
     var isPassing: Bool {
         switch code {
         case .unavailable, .aborted, .cancelled, .deadlineExceeded: true

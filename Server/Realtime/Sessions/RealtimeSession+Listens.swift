@@ -7,25 +7,26 @@ import HearthTreeStorage
 /// A listen of a session.
 package final class SessionListen: ListenReceiver, @unchecked Sendable {
     // Belongs to the session's loop.
-    /// Jobs of this may run when its session has ended: they hold it, and its end lets go of all its listens.
+    /// Jobs of this listen may run after the end of its session: they refer to the session, and its end releases all
+    /// its listens.
     private let session: RealtimeSession
     let target: RealtimeTarget
-    /// Chosen by the client; comes back with every push.
+    /// Chosen by the client; every push contains it.
     package let tag: Int64?
     package private(set) var handle: RealtimeSubscription! = nil
-    /// To be answered when the data has been sent for the first time.
+    /// The request that is answered when the data has been sent for the first time.
     private var answer: RealtimeSession.Answer?
-    /// The session's, when the listen was last judged.
+    /// The session's value when the rights of the listen were last checked.
     private var judgement = 0
-    /// Whether it is its turn to read something large.
+    /// Whether it holds the session's slot for large reads.
     private var isMakingLarge = false
-    /// What the client has, while the reading waits until that may be large.
+    /// The client's present data, while the read waits for the slot.
     private var postponed: KnownData?
-    /// Of what has failed and may succeed later.
+    /// The number of attempts that failed and may succeed later.
     private var retries = 0
     private static let retriesMax = 5
     private static let retryMilliseconds = 1000
-    /// Since when it waits to be judged.
+    /// The time since when it waits for the check of its rights.
     private var pause = 0
     private var isReading = false {
         didSet { session.readsInFlight += (isReading ? 1 : 0) - (oldValue ? 1 : 0) }
@@ -61,7 +62,8 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
             try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result in
             if case .failure(ListenReading.isLarge) = result { return postpone(known) }
-            // Rights have changed while it was read: it is told neither that nor what has changed since.
+            // Rights have changed during the read: the listen delivers neither the data nor the changes that followed
+            // it.
             if case .success = result, judgement != session.judgement {
                 return read(known, mayBeLarge: mayBeLarge)
             }
@@ -75,7 +77,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
                 retry(known)
             case .failure(let status): end(status)
             }
-            // Not before: what waits for the read is begun, and may take the place of this listen.
+            // Not earlier: the request that waits for the read is begun, and may replace this listen.
             isReading = false
             if mayBeLarge { endLarge() }
             if isSettled { session.settle(self) }
@@ -84,7 +86,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
         }
     }
 
-    /// Reads again when the client has taken what is large already.
+    /// Reads again when the client has received the large data.
     private func postpone(_ known: KnownData) {
         handle.dropChanges()
         postponed = known
@@ -99,7 +101,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
         }
     }
 
-    /// Reads again in a while: what was wrong says nothing of the client's rights or of what is there.
+    /// Reads again after a delay: the failure depends neither on the client's rights nor on the data.
     private func retry(_ known: KnownData) {
         retries += 1
         handle.dropChanges()
@@ -133,26 +135,26 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
 
     // MARK: Rights
 
-    /// Waits to be asked of, with others, whether it may go on. What is being read is read again instead.
+    /// Waits, with others, for the check of its right to continue. A running read is repeated instead.
     func judge() {
-        guard judgement != session.judgement, let turn = handle.pause() else { return }
-        pause = turn
+        guard judgement != session.judgement, let token = handle.pause() else { return }
+        pause = token
         session.unsettle(self)
         session.judge(self)
     }
 
-    /// Rights may have changed by what was begun when it was loaded, before it has gone on.
+    /// Rights may have changed by requests that were begun when it was loaded, before it continued.
     private func judgeAgain() {
-        guard judgement != session.judgement, let turn = handle.stay() else { return }
-        pause = turn
+        guard judgement != session.judgement, let token = handle.stay() else { return }
+        pause = token
         session.unsettle(self)
         session.judge(self)
     }
 
-    /// What is asked of it; nil when that has no use any more.
+    /// The listen's part of the check; nil when it is not needed any more.
     var question: ListenReading? { handle.isCancelled ? nil : reading() }
 
-    /// - Parameter judgement: the session's, when it was asked.
+    /// - Parameter judgement: the session's value at the time of the check.
     func isJudged(_ verdict: Result<Void, Status>, at judgement: Int) {
         if handle.isCancelled { return }
         self.judgement = judgement
@@ -166,12 +168,12 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
         session.settle(self)
     }
 
-    /// It can't begin, or can't go on.
+    /// The listen cannot begin or continue.
     private func end(_ status: Status) {
         handle.cancel()
         if session.listens[target] === self { session.listens[target] = nil }
         if answer == nil ? status.code != .permissionDenied : status.isPassing {
-            // Clients take a message for the end of the listen; they come back and listen again.
+            // Clients take a message as the end of the listen; they then listen again.
             return session.endBusy()
         }
         if let answer {
@@ -182,7 +184,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
         }
     }
 
-    /// The client doesn't want it any more.
+    /// The client has removed the listen.
     func cancel() {
         handle.cancel()
         endReading()
@@ -193,7 +195,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
         }
     }
 
-    /// Nobody wants what is being read. It takes its part of what the session may have read at a time until it has ended.
+    /// The result of the read is not wanted. The read counts towards the session's limit until it ends.
     private func endReading() {
         if postponed != nil {
             postponed = KnownData.nothing
@@ -226,7 +228,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
 
 extension RealtimeSession {
     func listen(to target: RealtimeTarget, tag: Int64?, known: KnownData, _ answer: Answer) {
-        // A second listen takes the place of the first, and has its own tag.
+        // A second listen replaces the first, and has its own tag.
         listens.removeValue(forKey: target)?.cancel()
         if listens.count >= Limits.realtimeListensMax {
             let string = "A connection may have at most \(Limits.realtimeListensMax) listens."

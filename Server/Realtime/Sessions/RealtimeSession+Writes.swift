@@ -3,7 +3,7 @@ import HearthTree
 import HearthTreeStorage
 
 extension RealtimeSession {
-    /// - Parameter hash: of what has to be there; nil for whatever is there.
+    /// - Parameter hash: of the value that must exist; nil for any value.
     func write(_ update: TreeUpdate, hash: String?, _ answer: Answer) {
         let identity = identity
         do throws(Status) {
@@ -14,7 +14,7 @@ extension RealtimeSession {
             guard let hash else { return submit(write, answer) }
             write.condition = TreeWrite.Condition(path: update.path, hash: hash, reveals: true)
             if treeGuard == nil { return submit(write, answer) }
-            // Who may not read the place must not learn from the hash what is there.
+            // A client without the right to read the location must not learn its value from the hash.
             hold()
             let reading = ListenReading(
                 service: service, namespace: namespace, identity: identity,
@@ -39,7 +39,7 @@ extension RealtimeSession {
         writesInFlight += 1
         let answer = LoopBound(answer)
         namespace.database.submit(write, for: requester) { [self] outcome in
-            // After what the commit has to tell, which was handed to the loop before.
+            // Runs after the commit's events, which were passed to the loop before.
             namespace.hub.execute(on: loop) { [self] in
                 writesInFlight -= 1
                 switch outcome {

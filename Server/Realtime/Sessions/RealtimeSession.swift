@@ -6,29 +6,30 @@ import HearthRules
 import HearthTree
 import HearthTreeStorage
 
-/// What carries the messages of a session: a WebSocket, or requests of a client that has none. All on one loop.
+/// Sends the messages of a session: over a WebSocket, or over the requests of a long-polling client. All calls are made
+/// on one loop.
 package protocol RealtimeCarrier: AnyObject {
     var loop: EventLoop { get }
     var peer: RealtimePeer { get }
-    /// Bytes that wait for the client in memory.
+    /// The bytes in memory that wait to be sent to the client.
     var queuedBytes: Int { get }
-    /// Whether a message that is in a file waits for it, too.
+    /// Whether a message in a file also waits to be sent.
     var hasLarge: Bool { get }
-    /// On whose account the client is from now on.
+    /// Sets the account that is charged for the client from now on.
     func belongs(to requester: Requester)
     func send(_ message: [UInt8])
     func send(_ message: LargeMessage)
-    /// A push that others may get, too.
-    /// - Returns: false when there is no room for it.
+    /// Sends a push that other clients may receive, too.
+    /// - Returns: false when there is no capacity for it.
     func send(_ push: RealtimePush, tag: Int64?) -> Bool
-    /// No messages until `resumeReading`.
+    /// Delivers no messages until `resumeReading`.
     func pauseReading()
     func resumeReading()
-    /// Ends the connection. `RealtimeSession.carrierEnded` comes in any case.
+    /// Ends the connection. `RealtimeSession.carrierEnded` is always called afterwards.
     func end(_ fault: RealtimeFault)
 }
 
-/// Where a client is: its address, and the number of its connection.
+/// How a client is connected: its address, and the number of its connection.
 package struct RealtimePeer: Sendable {
     var address: String
     var connection: UInt64
@@ -39,73 +40,74 @@ package struct RealtimePeer: Sendable {
     }
 }
 
-/// One client's connection: its requests, its listens, and what it wants done when it is gone.
+/// One client's connection: its requests, its listens, and its disconnect writes.
 ///
-/// Requests are begun in their order, and answered in it. What a write of the client has changed is sent before the answer to
-/// the write: both come from the writer's thread to the loop, in this order. A client that doesn't read what it is sent
-/// gets no further changes: its listens become stale, and are sent whole when there is room; until then no answer leaves,
-/// for a client takes the answer to a write as a promise that it has seen what the write did.
+/// Requests are begun and answered in the order in which they arrive. The changes that a write makes are sent before
+/// the answer to the write: both pass from the writer's thread to the loop in this order. A client that does not read
+/// receives no further changes. Its listens become stale and are sent whole when there is capacity again. Until then no
+/// answer is sent, because a client takes the answer to a write as a promise that it has received the write's changes.
 ///
-/// `@unchecked Sendable`: belongs to the loop. Sources: the public SDKs' persistent connection, and the documentation of
-/// `onDisconnect`.
+/// `@unchecked Sendable`: the state belongs to the loop. Sources: the persistent connection of the public SDKs, and the
+/// documentation of `onDisconnect`.
 package final class RealtimeSession: @unchecked Sendable {
-    /// Names the connection to the one that follows it; cannot be guessed.
+    /// Identifies the connection to the connection that follows it. Cannot be guessed.
     let id: String
     let service: RealtimeService
     let namespace: RealtimeNamespace
     let loop: EventLoop
     private(set) var carrier: (any RealtimeCarrier)?
 
-    /// For whom requests are from now on.
+    /// The identity of requests from now on.
     var identity = RealtimeIdentity.nobody
     let peer: RealtimePeer
     var requester: Requester
-    /// Counts changes of what may be read: of identity or rules.
+    /// Counts the changes of read rights: changes of identity or of rules.
     var judgement = 0
     var expiry: TokenExpiry?
 
-    // Requests that were not begun, and why not.
+    // Requests that are not begun, and the reason.
     private var waiting: [[UInt8]] = []
     private var firstWaiting = 0
     private var waitingBytes = 0
-    /// Bytes of messages that the carrier hasn't completely.
+    /// The bytes of messages that the carrier has received incompletely.
     private var pieceBytes = 0
     var held: HeldBytes
     private var hasSpoken = false
-    /// Set when the client is gone.
+    /// Set when the client has disconnected.
     let cancellation = Cancellation()
     private var isReadingPaused = false
-    /// What the first of them becomes when it is decoded, when that is known, and the memory for it.
+    /// The estimated decoded size of the first waiting request, when it is known, and the memory for it.
     private var firstParsedBytes: Int?
     private var firstShare: WorkingShare?
-    /// What requests have become that are not answered, and have no share of the memory.
+    /// The decoded size of unanswered requests that have no share of the memory.
     var uncountedBytes = 0
     private var holds = 0
     private var isProceeding = false
 
-    // Answers that are not sent.
+    // Answers that are not sent yet.
     var answers: [Answer] = []
     var firstAnswer = 0
     var answerBytes = 0
     var heldAnswers: HeldBytes
-    /// What the client wants written when it is gone.
-    var heldWishes: HeldBytes
-    /// What is read for the client and large: one at a time, and none while one waits for the client.
+    /// The client's disconnect writes.
+    var heldDisconnectWrites: HeldBytes
+    /// Large reads for the client: one at a time, and none while a large answer waits for the client.
     var isMakingLarge = false
     var postponed = Queue<() -> Void>()
     var writesInFlight = 0
     package var readsInFlight = 0 {
         didSet { if readsInFlight == 0 { takeDeferredWrite() } }
     }
-    /// A write that came behind reads which have not seen their state yet; what comes after it waits with it. A client that
-    /// listens and then writes must not be given data that has the write already: it would add its own write to it.
+    /// A write that follows reads which have not read their version yet. Later requests wait with it. A client that
+    /// listens and then writes must not receive data that already contains the write: it would apply its own write to
+    /// it again.
     private var deferredWrite: (request: RealtimeRequest, memory: Memory)?
 
     package var listens: [RealtimeTarget: SessionListen] = [:]
-    /// Listens whose client lacks changes, or of which is being asked whether they may go on.
+    /// Listens whose client lacks changes, or whose rights are being checked.
     var unsettled: [ObjectIdentifier: SessionListen] = [:]
     private var staleListens: [SessionListen] = []
-    /// The last thing sent, when that was a push without a tag.
+    /// The last message sent, when it was a push without a tag.
     weak var lastPush: RealtimePush?
 
     var judgements = SessionJudgement()
@@ -114,7 +116,7 @@ package final class RealtimeSession: @unchecked Sendable {
     private var whenOver: [() -> Void] = []
     private var isOver = false
 
-    /// The answer to a request, in the order of requests.
+    /// The answer to a request, in the order of the requests.
     final class Answer {
         enum Content {
             case small([UInt8])
@@ -126,7 +128,7 @@ package final class RealtimeSession: @unchecked Sendable {
 
         let number: Int64
         var content: Content?
-        /// Of the request, until it is answered.
+        /// The request's memory, until it is answered.
         var memory: Memory
 
         init(_ number: Int64, _ memory: Memory) {
@@ -135,15 +137,16 @@ package final class RealtimeSession: @unchecked Sendable {
         }
     }
 
-    /// What a request takes until it is answered: a share of the memory for requests, or of what every connection may have.
+    /// The memory that a request uses until it is answered: a share of the memory for requests, or of each connection's
+    /// own part.
     struct Memory {
         var share: WorkingShare?
         var uncountedBytes = 0
-        /// In place of the share, of what may take as long as the client likes.
+        /// Used in place of the share for requests whose duration the client decides.
         var kept: MemoryReservation?
     }
 
-    /// - Parameter host: under which the client has reached the server; it will come there again.
+    /// - Parameter host: the host name under which the client reached the server; it reconnects to the same name.
     package init(
         _ carrier: any RealtimeCarrier, host: String, _ namespace: RealtimeNamespace, _ service: RealtimeService
     ) {
@@ -155,7 +158,7 @@ package final class RealtimeSession: @unchecked Sendable {
         requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
         held = HeldBytes(service.large.memory.received, for: requester)
         heldAnswers = HeldBytes(service.large.memory.unread, for: requester)
-        heldWishes = HeldBytes(service.large.memory.received, for: requester)
+        heldDisconnectWrites = HeldBytes(service.large.memory.received, for: requester)
         id = Self.makeID()
         disconnect = SessionDisconnect()
         namespace.users.add(self)
@@ -172,7 +175,7 @@ package final class RealtimeSession: @unchecked Sendable {
 
     // MARK: Messages
 
-    /// A whole message of the client.
+    /// Receives a whole message of the client.
     package func receive(_ string: [UInt8]) {
         if isEnded { return }
         if !hasSpoken {
@@ -194,18 +197,19 @@ package final class RealtimeSession: @unchecked Sendable {
             ? Limits.realtimeUnknownWaitingBytesMax : Limits.realtimeWaitingBytesMax
     }
 
-    /// To be told how much the carrier has of messages that aren't complete, or that it keeps back.
+    /// Must be called with the number of bytes that the carrier stores: incomplete messages, and messages that it
+    /// delays.
     func hold(pieceBytes: Int) {
         self.pieceBytes = pieceBytes
         countHeld()
     }
 
-    /// A client that makes us hold more than its part is disconnected.
+    /// Disconnects a client that makes the server store more than its share.
     private func countHeld() {
         if !held.set(waitingBytes + pieceBytes), !isEnded { carrier?.end(.busy) }
     }
 
-    /// Whether the client reads what it is sent.
+    /// Whether the client reads what is sent to it.
     var isCongested: Bool { (carrier?.queuedBytes ?? 0) > Limits.realtimeQueueBytesMax }
 
     private var mayBegin: Bool {
@@ -213,7 +217,7 @@ package final class RealtimeSession: @unchecked Sendable {
             && readsInFlight < Limits.realtimeReadsInFlightMax && writesInFlight < Limits.realtimeWritesInFlightMax
     }
 
-    /// Begins requests, as far as they may.
+    /// Begins as many requests as the limits allow.
     func proceed() {
         if isProceeding { return }
         isProceeding = true
@@ -240,8 +244,8 @@ package final class RealtimeSession: @unchecked Sendable {
         }
     }
 
-    /// The memory for the first request that waits; nil when it has to wait for that. What is large isn't decoded while it would
-    /// have to wait for reads, which may take as long as the client likes.
+    /// The memory for the first waiting request, or nil when the request must wait for it. A large request is not
+    /// decoded while it would wait for reads, because the client decides how long these take.
     private func memoryOfFirst() -> Memory? {
         let string = waiting[firstWaiting]
         let bytes = firstParsedBytes ?? ParsedSize.ofJSON(string)
@@ -251,7 +255,7 @@ package final class RealtimeSession: @unchecked Sendable {
             return Memory(uncountedBytes: bytes)
         }
         if bytes > Limits.realtimeUncountedRequestsBytesMax, readsInFlight > 0 { return nil }
-        // A worker sees to it.
+        // A worker decodes it.
         if string.count >= LargeRequests.sizeBytesMin { return Memory() }
         if let share = firstShare ?? service.large.memory.working.takeNow(bytes) {
             firstShare = nil
@@ -267,7 +271,7 @@ package final class RealtimeSession: @unchecked Sendable {
         return nil
     }
 
-    /// No request is begun before `release`.
+    /// Begins no request before `release`.
     func hold() { holds += 1 }
 
     func release() {
@@ -299,7 +303,7 @@ package final class RealtimeSession: @unchecked Sendable {
         }
     }
 
-    /// Why a large write needn't be decoded. On any thread.
+    /// The reason why a large write need not be decoded. May be called on any thread.
     private func refusal(
         of scope: TreeWriteScope, _ string: [UInt8], _ identity: RealtimeIdentity
     ) -> RealtimeRefusal? {
@@ -325,7 +329,8 @@ package final class RealtimeSession: @unchecked Sendable {
         }
         var memory = memory
         if memory.share != nil, request.isRead {
-            // What the client has, to compare with: a part of what it has sent, for others wait for the working memory.
+            // The client's share for the comparison: a part of what it has sent, because other clients wait for the
+            // working memory.
             let kept = service.large.memory.received.reservation(for: requester)
             guard kept.grow(by: request.sizeBytes) else { return endBusy() }
             memory = Memory(kept: kept)
@@ -353,23 +358,23 @@ package final class RealtimeSession: @unchecked Sendable {
         case .get(let target): get(target, answer)
         case .put(let update, let hash): write(update, hash: hash, answer)
         case .merge(let update): write(update, hash: nil, answer)
-        case .disconnectPut(let change): wish([change], answer) { $0.put(change.path, change.node) }
-        case .disconnectMerge(let changes): wish(changes, answer) { $0.merge(changes) }
-        case .disconnectCancel(let path): wish([], answer) { $0.cancel(path) }
+        case .disconnectPut(let change): addDisconnectWrite([change], answer) { $0.put(change.path, change.node) }
+        case .disconnectMerge(let changes): addDisconnectWrite(changes, answer) { $0.merge(changes) }
+        case .disconnectCancel(let path): addDisconnectWrite([], answer) { $0.cancel(path) }
         case .authenticate(let credential, let override): authenticate(credential, override, answer)
         case .unauthenticate:
             change(to: .nobody)
-            keepIdentity { [self] in confirm(answer, data: Array(#""""#.utf8)) }
+            journalIdentity { [self] in confirm(answer, data: Array(#""""#.utf8)) }
         case .noted: confirm(answer)
         }
     }
 
     // MARK: Pushes
 
-    /// - Returns: false when there is no room: the listen is stale from now on.
+    /// - Returns: false when there is no capacity. The listen is then stale.
     func send(_ push: RealtimePush, of listen: SessionListen) -> Bool {
         guard let carrier else { return true }
-        // What several listens without a query hear is said once.
+        // A change is sent once for all listens that have no query.
         if listen.tag == nil, lastPush === push { return true }
         lastPush = nil
         if !carrier.send(push, tag: listen.tag) { return false }
@@ -377,12 +382,12 @@ package final class RealtimeSession: @unchecked Sendable {
         return true
     }
 
-    /// Changes that waited for the client are lost: it is sent the whole of what it listens to.
+    /// Drops the changes that wait for the client. The client then receives all data that it listens to.
     func lostPushes() {
         if isEnded { return }
         lastPush = nil
         for listen in listens.values where listen.handle.isLive { listen.listenIsStale(listen.handle) }
-        // What was large among them was all that others have waited for.
+        // The other listens waited only for the large change among them.
         loadStaleListens()
         makeLarge()
     }
@@ -394,7 +399,7 @@ package final class RealtimeSession: @unchecked Sendable {
         if unsettled.removeValue(forKey: ObjectIdentifier(listen)) != nil, unsettled.isEmpty { sendAnswers() }
     }
 
-    /// To be loaded again when there is room.
+    /// Marks the listen to be loaded again when there is capacity.
     func becameStale(_ listen: SessionListen) {
         unsettle(listen)
         staleListens.append(listen)
@@ -408,7 +413,7 @@ package final class RealtimeSession: @unchecked Sendable {
         for listen in listens { listen.reload() }
     }
 
-    /// The client has read some.
+    /// The client has read some data.
     package func becameWritable() {
         if isEnded { return }
         loadStaleListens()
@@ -418,7 +423,7 @@ package final class RealtimeSession: @unchecked Sendable {
 
     // MARK: The end
 
-    /// The client is gone.
+    /// The client has disconnected.
     package func carrierEnded() {
         if isEnded { return }
         isEnded = true
@@ -444,7 +449,7 @@ package final class RealtimeSession: @unchecked Sendable {
         postponed = Queue()
         runDisconnectWrites { [self] in
             isOver = true
-            _ = heldWishes.set(0)
+            _ = heldDisconnectWrites.set(0)
             namespace.users.remove(self)
             let jobs = whenOver
             whenOver = []
@@ -452,12 +457,13 @@ package final class RealtimeSession: @unchecked Sendable {
         }
     }
 
-    /// Ends the connection, because its client has come again; tells when what it wanted done is done. On any thread.
+    /// Ends the connection because its client has connected again. `done` is called when the disconnect writes are
+    /// made. May be called on any thread.
     func replace(_ done: @escaping @Sendable () -> Void) {
         loop.execute { [self] in
             if isOver { return done() }
             whenOver.append(done)
-            carrier?.end(RealtimeFault(kind: .malformed, reason: "The client has come again."))
+            carrier?.end(RealtimeFault(kind: .malformed, reason: "The client has connected again."))
             carrierEnded()
         }
     }

@@ -3,22 +3,22 @@ import HearthModel
 import HearthNetwork
 import Synchronization
 
-/// A connection that lives on while a namespace changes.
+/// A connection that stays open while a namespace changes.
 protocol RealtimeUser: AnyObject, Sendable {
     var loop: EventLoop { get }
-    /// Other rules are in force. On the loop.
+    /// Other rules are in force. Is called on the loop.
     func rulesChanged()
-    /// Ends, because there are too many. On the loop.
+    /// Ends, because there are too many. Is called on the loop.
     func makeSpace()
 }
 
-/// The sockets and event streams of all namespaces: a bounded number, so that connections are left for requests.
+/// The sockets and event streams of all namespaces: their number is limited, so that connections are left for requests.
 final class RealtimeConnections: Sendable {
     static let tooMany = Status.unavailable("The server has too many connections.")
 
     private let table = SessionTable<any RealtimeUser>(sessionsMax: Limits.realtimeConnectionsMax)
 
-    /// False when others have as good a right to be there.
+    /// False when there is no connection that may be ended for this one.
     func admit(_ user: any RealtimeUser, id: String, for requester: Requester, rank: SessionRank) -> Bool {
         guard case .admitted(let dropped) = table.add(user, id: id, for: requester, rank: rank) else { return false }
         if let dropped { dropped.loop.execute { dropped.makeSpace() } }
@@ -58,7 +58,7 @@ package final class RealtimeUsers: Sendable {
 
     func session(_ id: String) -> RealtimeSession? { state.withLock { $0.sessions[id] } }
 
-    /// To be called when other rules are in force.
+    /// Must be called when other rules are in force.
     func rulesChanged() {
         let users = state.withLock { Array($0.users.values) }
         for user in users { user.loop.execute { user.rulesChanged() } }

@@ -1,11 +1,11 @@
 import HearthTree
 
-/// Which children of a place a query shows, kept up to date from what changes.
+/// The children of a location that a query contains, updated with each change.
 ///
-/// Known are the children that match the bounds, in the order of the query, from the side that the limit counts from: all of
-/// them, or those up to an edge; the window is the first so many of the known. A few more than the limit are known, so that
-/// a child that leaves seldom means to ask the index for another. Nothing beyond the edge can be in the window while as many
-/// as the limit are known.
+/// The known children are those that match the bounds, in the order of the query, from the side of its limit: all of
+/// them, or those up to an edge. The window is the first `limit` of the known children. A few more children than the
+/// limit are known, so that a child that is removed seldom requires a read of the index. No child beyond the edge can
+/// be in the window while at least `limit` children are known.
 struct FilteredWindow: Sendable {
     struct Position: Equatable, Sendable {
         let value: TreeIndexValue
@@ -16,46 +16,48 @@ struct FilteredWindow: Sendable {
             self.key = key
         }
 
-        /// Numbers are compared as doubles everywhere, whatever an index has made of them.
+        /// Numbers are compared as doubles everywhere, whatever their encoding in an index is.
         private static func comparable(_ value: TreeIndexValue) -> TreeIndexValue {
             if case .scalar(.integer(let number)) = value { return .scalar(.double(Double(number))) }
             return value
         }
     }
 
-    /// A child that a change touches, with its values on the index; nil where it doesn't match the bounds or isn't there.
+    /// A child that a change touches, with its values on the index; nil where it doesn't match the bounds or doesn't
+    /// exist.
     struct Touched {
         var key: TreeKey
         var before: TreeIndexValue?
         var after: TreeIndexValue?
     }
 
-    /// What a change has done to the window. Each key is in one of them.
+    /// The effect of a change on the window. Each key is in one of the lists.
     struct Difference: Equatable {
         var entering: [TreeKey] = []
         var leaving: [TreeKey] = []
-        /// Were and are in the window, and have been touched.
+        /// Were in the window before and after, and have been touched.
         var staying: [TreeKey] = []
     }
 
     enum Outcome: Equatable {
         case changed(Difference)
-        /// Has to be read anew: children of whom nothing is known may be in it. The keys are those from before; none when
-        /// the limit is beyond `refillMax`.
+        /// The window must be read again: unknown children may be in it. The keys are those from before; none when the
+        /// limit is above `refillMax`.
         case unsound(keysBefore: [TreeKey])
     }
 
-    /// Children that are read beyond a limit.
+    /// The children that are read beyond a limit.
     static func reserve(for limit: Int) -> Int { min(limit, 100) + 10 }
 
-    /// The greatest limit of a window that may be read anew where a commit is taken in.
+    /// The greatest limit of a window that may be read again while a commit is applied.
     static let refillMax = 200
 
     private let limit: Int
-    /// Whether children far behind the limit are kept: to find them again would mean a look at all.
+    /// Whether children far behind the limit are kept: finding them again would require a scan of all children.
     let keepsAll: Bool
     private var known: SortedPositions
-    /// The last place up to which all is known; nil when everything is. What stands behind it doesn't concern the window.
+    /// The last position up to which all children are known; nil when all are known. Positions behind it don't affect
+    /// the window.
     private(set) var edge: Position?
 
     /// - Parameters:
@@ -69,20 +71,20 @@ struct FilteredWindow: Sendable {
         edge = isComplete ? nil : known.last
     }
 
-    /// Whether it is full, or everything is known.
+    /// Whether it is full, or all children are known.
     private var isSound: Bool { edge == nil || known.count >= limit }
 
     var keys: [TreeKey] { known.prefix(limit).map(\.key) }
     var isEmpty: Bool { known.isEmpty }
-    /// Children that are kept.
+    /// The number of children that are kept.
     var count: Int { known.count }
 
-    /// What a child that is kept takes, on the average of those that were read.
+    /// The average memory of a child among those that were read.
     private let bytesEach: Int
-    /// What all of them take, roughly.
+    /// The approximate memory of all of them.
     var sizeBytes: Int { known.count * bytesEach }
 
-    /// What a position takes beside its texts: a place in an array that has room to grow.
+    /// The memory of a position in addition to its strings: an element of an array with spare capacity.
     static let bytesMin = 96
 
     private static func bytesEach(_ positions: [Position]) -> Int {
@@ -93,11 +95,11 @@ struct FilteredWindow: Sendable {
         return bytesMin + strings / max(1, positions.count)
     }
 
-    /// Elements of the order that were looked at or moved.
+    /// The number of elements that were compared or moved.
     var steps: Int { known.steps }
 
-    /// Takes in where some children are now.
-    /// - Parameter touched: each once.
+    /// Applies the present positions of some children.
+    /// - Parameter touched: each child at most once.
     mutating func apply(_ touched: [Touched]) -> Outcome {
         let reach = touched.count
         let mayBecomeUnsound = edge != nil && known.count - reach < limit
@@ -117,7 +119,7 @@ struct FilteredWindow: Sendable {
             case (false, false): break
             }
         }
-        // Others are pushed over the limit, or move up into the window, by no more places than children were touched.
+        // Other children cross the limit by no more positions than the number of touched children.
         if !edgeBefore.isEmpty {
             let touchedKeys = Set(touched.map(\.key))
             for (key, isMember) in membership(around: reach) where !touchedKeys.contains(key) {
@@ -129,7 +131,7 @@ struct FilteredWindow: Sendable {
         return .changed(difference)
     }
 
-    /// What reading the window anew has changed.
+    /// The changes that a new read of the window has found.
     func difference(from keysBefore: [TreeKey], touched: Set<TreeKey>) -> Difference {
         let before = Set(keysBefore)
         let now = keys
@@ -139,7 +141,7 @@ struct FilteredWindow: Sendable {
             staying: now.filter { before.contains($0) && touched.contains($0) })
     }
 
-    // MARK: The known
+    // MARK: The known children
 
     /// The last child within the limit, when there are others behind it.
     private var lastMember: Position? {

@@ -2,24 +2,24 @@ import HearthModel
 import HearthTree
 import HearthTreeStorage
 
-/// A place in the trie of listeners. Belongs to the writer's thread of its database.
+/// A location in the trie of listeners. Belongs to the writer's thread of its database.
 final class HubLocation {
     let path: TreePath
     private var children: [TreeKey: HubLocation] = [:]
-    /// Those who listen to the whole place, one a loop.
+    /// The listeners of the whole location, one entry per loop.
     private(set) var plain: [SharedListen] = []
     private(set) var windows: [TreeQuery: RealtimeSharedQuery] = [:]
-    /// The same by what concerns them.
+    /// The same in an index by their ranges.
     private(set) var filed = WindowIndex()
 
     init(path: TreePath) {
         self.path = path
     }
 
-    /// Whether nobody listens here or below.
+    /// Whether there are no listeners here or below.
     var isEmpty: Bool { plain.isEmpty && windows.isEmpty && children.isEmpty }
 
-    /// Whether somebody listens to this very place.
+    /// Whether there are listeners at this location itself.
     var isListened: Bool { !plain.isEmpty || !windows.isEmpty }
 
     var childCount: Int { children.count }
@@ -30,7 +30,7 @@ final class HubLocation {
         for (key, child) in children { body(key, child) }
     }
 
-    /// The places below it with the way to each.
+    /// The locations below it, with the path to each.
     func forEachBelow(_ body: (HubLocation) -> Void) {
         for child in children.values {
             body(child)
@@ -38,31 +38,31 @@ final class HubLocation {
         }
     }
 
-    /// The place with a path, made if it isn't there.
+    /// The location with a path, created if it doesn't exist.
     func descendant(_ path: TreePath) -> HubLocation {
-        var place = self
+        var location = self
         for (depth, key) in path.keys.enumerated() {
-            if let known = place.children[key] {
-                place = known
+            if let known = location.children[key] {
+                location = known
             } else {
                 let made = HubLocation(path: TreePath(keys: Array(path.keys[...depth])))
-                place.children[key] = made
-                place = made
+                location.children[key] = made
+                location = made
             }
         }
-        return place
+        return location
     }
 
     func find(_ path: TreePath) -> HubLocation? {
-        var place = self
+        var location = self
         for key in path.keys {
-            guard let next = place.children[key] else { return nil }
-            place = next
+            guard let next = location.children[key] else { return nil }
+            location = next
         }
-        return place
+        return location
     }
 
-    /// Takes out the places on a way that nobody needs any more.
+    /// Removes the locations on a path that have no listeners any more.
     func prune(_ path: TreePath) { prune(path.keys[...]) }
 
     private func prune(_ keys: ArraySlice<TreeKey>) {
@@ -74,7 +74,7 @@ final class HubLocation {
     /// - Parameter shared: without a query.
     func add(_ shared: SharedListen) { plain.append(shared) }
 
-    /// The window of a query, made if there is none.
+    /// The window of a query, created if there is none.
     func window(of query: TreeQuery) -> RealtimeSharedQuery {
         if let window = windows[query] { return window }
         let window = RealtimeSharedQuery(query, path)
@@ -93,7 +93,7 @@ final class HubLocation {
         if windows[window.query] === window { windows[window.query] = nil }
     }
 
-    /// To be called whenever a window has changed.
+    /// Must be called whenever a window has changed.
     func hasChanged(_ window: RealtimeSharedQuery) {
         if windows[window.query] === window { filed.file(window) }
     }
@@ -109,39 +109,40 @@ final class HubLocation {
     }
 }
 
-/// Which changes of a commit a place of the trie hears of.
+/// The changes of a commit that a location of the trie receives.
 struct HubRoute {
-    let place: HubLocation
-    /// Of the changes at or below the place.
+    let location: HubLocation
+    /// Of the changes at or below the location.
     var inside: [Int] = []
     /// Of the change above it.
     var above: Int?
-    /// What that change puts here, when no other does.
+    /// The value that this change sets here, when there is no other.
     var part: Node?
-    /// Whether that is known to be another than before.
+    /// Whether the value is known to be different.
     var isChanged = false
-    /// The place's children that the changes touch; nil when they replace the place itself, or nobody asks.
+    /// The location's children that the changes touch; nil when they replace the location itself, or no window needs
+    /// them.
     var children: TouchedChildren?
 
-    /// What windows are told when the place itself is replaced by a commit: what is there then, read once for all of them;
-    /// nil when that and the windows are so many that they are read beside the writer.
+    /// The new value for the windows when a commit replaces the location itself, read once for all of them; nil when
+    /// the value and the windows are so large that they are read beside the writer.
     func replacement(_ after: TreeView) throws(Status) -> Node? {
         let node: Node
         if let part {
             node = part
         } else {
             let bytesMax = Limits.realtimeCompareBytesMax
-            if try after.sizeEstimate(at: place.path, upTo: bytesMax) > bytesMax { return nil }
-            node = try after.node(at: place.path)
+            if try after.sizeEstimate(at: location.path, upTo: bytesMax) > bytesMax { return nil }
+            node = try after.node(at: location.path)
         }
-        return node.childCount * place.windows.count > Self.replacedMax ? nil : node
+        return node.childCount * location.windows.count > Self.replacedMax ? nil : node
     }
 
-    /// Children that are looked at for all windows of a place that is replaced.
+    /// The maximum number of children that are read for all windows of a replaced location.
     private static let replacedMax = 20_000
 }
 
-/// Makes what listeners without a query hear of a commit; those who hear the same get one object.
+/// Makes the events of a commit for listeners without a query; listeners with the same event share one object.
 final class HubPushes {
     private let commit: TreeCommit
     private var made: [[Int]: RealtimePush] = [:]
@@ -151,11 +152,11 @@ final class HubPushes {
     }
 
     func plain(for route: HubRoute) -> RealtimeEvent.Change? {
-        if route.place.plain.isEmpty { return nil }
+        if route.location.plain.isEmpty { return nil }
         if let above = route.above {
             let change = commit.changes[above]
-            let part = route.part ?? change.node.node(at: route.place.path.relative(to: change.path))
-            return .push(RealtimePush(.put(route.place.path, part)))
+            let part = route.part ?? change.node.node(at: route.location.path.relative(to: change.path))
+            return .push(RealtimePush(.put(route.location.path, part)))
         }
         if let known = made[route.inside] { return .push(known) }
         let push = RealtimePush(kind(route.inside))
@@ -174,7 +175,7 @@ final class HubPushes {
         return .merge(base, changes.map { ($0.path.relative(to: base), $0.node) })
     }
 
-    /// The place above all of several changes.
+    /// The lowest common location of several changes.
     private func common(_ indexes: [Int]) -> TreePath {
         var base = commit.changes[indexes[0]].path.parent ?? .root
         for index in indexes {

@@ -2,27 +2,27 @@ import HearthModel
 import HearthTree
 import HearthTreeStorage
 
-/// Finds the places of the trie that a commit's changes concern.
+/// Finds the locations of the trie that a commit's changes affect.
 struct HubRoutes {
     private let root: HubLocation
     private let changes: [TreeChange]
     private let before: TreeView
-    private let looks: HubReads
+    private let reads: HubReads
     private(set) var all: [HubRoute] = []
     private var positions: [ObjectIdentifier: Int] = [:]
-    /// Nil until somebody listens below a change.
+    /// Nil unless there is a listener below a change.
     private var areApart: Bool?
 
     /// - Parameter before: the tree without the changes.
-    init(_ root: HubLocation, _ changes: [TreeChange], before: TreeView, _ looks: HubReads) {
+    init(_ root: HubLocation, _ changes: [TreeChange], before: TreeView, _ reads: HubReads) {
         self.root = root
         self.changes = changes
         self.before = before
-        self.looks = looks
+        self.reads = reads
         for index in changes.indices { add(index) }
     }
 
-    /// So many changes are compared with each other; of more it counts as possible that one is inside of another.
+    /// The maximum number of changes that are compared with each other. With more, a change may be inside of another.
     private static let comparedMax = 2_000
 
     /// Whether no change is inside of another.
@@ -35,72 +35,72 @@ struct HubRoutes {
 
     private mutating func add(_ index: Int) {
         let change = changes[index]
-        var place = root
-        if place.isListened { all[position(of: place)].inside.append(index) }
+        var location = root
+        if location.isListened { all[position(of: location)].inside.append(index) }
         for key in change.place.keys {
-            guard let next = place.child(key) else { return }
-            place = next
-            if place.isListened { all[position(of: place)].inside.append(index) }
+            guard let next = location.child(key) else { return }
+            location = next
+            if location.isListened { all[position(of: location)].inside.append(index) }
         }
-        // A priority is nothing to those below.
-        if change.isPriority || place.childCount == 0 { return }
+        // Listeners below do not see a priority.
+        if change.isPriority || location.childCount == 0 { return }
         let areApart = self.areApart ?? Self.areApart(changes)
         self.areApart = areApart
         if areApart {
-            var below = PlacesBelow(before, looks)
-            below.find(below: place, change)
+            var below = LocationsBelow(before, reads)
+            below.find(below: location, change)
             for found in below.found {
-                let position = position(of: found.place)
+                let position = position(of: found.location)
                 all[position].above = index
                 all[position].part = found.part
                 all[position].isChanged = found.isChanged
             }
         } else {
             var below: [HubLocation] = []
-            place.forEachBelow { if $0.isListened { below.append($0) } }
-            for place in below { all[position(of: place)].above = index }
+            location.forEachBelow { if $0.isListened { below.append($0) } }
+            for location in below { all[position(of: location)].above = index }
         }
     }
 
-    private mutating func position(of place: HubLocation) -> Int {
-        if let known = positions[ObjectIdentifier(place)] { return known }
-        positions[ObjectIdentifier(place)] = all.count
-        all.append(HubRoute(place: place))
+    private mutating func position(of location: HubLocation) -> Int {
+        if let known = positions[ObjectIdentifier(location)] { return known }
+        positions[ObjectIdentifier(location)] = all.count
+        all.append(HubRoute(location: location))
         return all.count - 1
     }
 }
 
-/// What a group of commits may still read of the store to find out who need not be told of it. Belongs to the writer's
-/// thread.
+/// The remaining reads of the store that a group of commits may use to find the listeners that need no event. Belongs
+/// to the writer's thread.
 final class HubReads {
     private static let countMax = 1024
-    /// Of what was there before and may be compared.
+    /// The bytes of earlier data that may be compared.
     private static let bytesMax = 2 * Limits.realtimeCompareBytesMax
-    /// What a comparison costs at least.
+    /// The minimum cost of a comparison.
     private static let comparisonBytesMin = 1024
 
     private var countLeft = HubReads.countMax
     private var bytesLeft = HubReads.bytesMax
 
-    /// Places of the trie that were looked at, for tests that count work.
+    /// The number of trie locations that were visited; for tests that count work.
     private(set) var visits = 0
 
     func visit() { visits += 1 }
 
-    /// A new group.
+    /// Begins a new group.
     func reset() {
         countLeft = Self.countMax
         bytesLeft = Self.bytesMax
     }
 
-    /// - Returns: false when there is no look left.
+    /// - Returns: false when no read is left.
     func take(_ count: Int = 1) -> Bool {
         if countLeft < count { return false }
         countLeft -= count
         return true
     }
 
-    /// What is at a place; nil when that is too much.
+    /// The node at a location; nil when it is too large.
     func node(at path: TreePath, _ view: TreeView) throws(Status) -> Node? {
         let limit = min(bytesLeft, Limits.realtimeCompareBytesMax)
         if limit <= 0 { return nil }
@@ -110,94 +110,94 @@ final class HubReads {
     }
 }
 
-/// Finds the listened places below a change where something is another than before: the trie and the data are walked
-/// together, so that it costs what both have, and not what one of them has.
+/// Finds the locations with listeners below a change whose value is different. The trie and the data are walked
+/// together: the cost depends on their intersection, not on the size of one of them.
 ///
-/// Where finding out would cost much, a place counts as changed: to tell what a listener knows already does no harm.
-struct PlacesBelow {
+/// Where the comparison would cost much, a location counts as changed: an event without a difference does no harm.
+struct LocationsBelow {
     struct Found {
-        var place: HubLocation
-        /// What is there after the change.
+        var location: HubLocation
+        /// The value after the change.
         var part: Node
-        /// Whether that is known to be another than before.
+        /// Whether the value is known to be different.
         var isChanged: Bool
     }
 
     private let before: TreeView
-    private let looks: HubReads
+    private let reads: HubReads
     private(set) var found: [Found] = []
 
-    /// More children than these are asked for one by one.
+    /// Above this number of children, each is read individually.
     private static let keysMax = 256
 
-    init(_ before: TreeView, _ looks: HubReads) {
+    init(_ before: TreeView, _ reads: HubReads) {
         self.before = before
-        self.looks = looks
+        self.reads = reads
     }
 
-    mutating func find(below place: HubLocation, _ change: TreeChange) {
+    mutating func find(below location: HubLocation, _ change: TreeChange) {
         do throws(Status) {
-            if let old = try looks.node(at: change.path, before) { return compare(place, old, change.node) }
+            if let old = try reads.node(at: change.path, before) { return compare(location, old, change.node) }
         } catch {
-            // The tree can't be read there: who listens is told what the write says.
+            // The tree cannot be read there: the listeners receive the event of the write.
         }
-        search(place, change.node)
+        search(location, change.node)
     }
 
-    // MARK: What was there is in memory
+    // MARK: The earlier value is in memory
 
-    private mutating func compare(_ place: HubLocation, _ old: Node, _ new: Node) {
-        if place.childCount > old.childCount + new.childCount {
+    private mutating func compare(_ location: HubLocation, _ old: Node, _ new: Node) {
+        if location.childCount > old.childCount + new.childCount {
             for (key, child) in old.children {
-                if let inner = place.child(key) { compare(at: inner, child, new.child(key)) }
+                if let inner = location.child(key) { compare(at: inner, child, new.child(key)) }
             }
             for (key, child) in new.children where old.child(key).isEmpty {
-                if let inner = place.child(key) { compare(at: inner, .empty, child) }
+                if let inner = location.child(key) { compare(at: inner, .empty, child) }
             }
             return
         }
         var children: [(TreeKey, HubLocation)] = []
-        place.forEachChild { children.append(($0, $1)) }
+        location.forEachChild { children.append(($0, $1)) }
         for (key, inner) in children { compare(at: inner, old.child(key), new.child(key)) }
     }
 
-    private mutating func compare(at place: HubLocation, _ old: Node, _ new: Node) {
-        looks.visit()
+    private mutating func compare(at location: HubLocation, _ old: Node, _ new: Node) {
+        reads.visit()
         if old.isEmpty, new.isEmpty { return }
-        if place.isListened {
+        if location.isListened {
             if old == new { return }
-            found.append(Found(place: place, part: new, isChanged: true))
+            found.append(Found(location: location, part: new, isChanged: true))
         }
-        compare(place, old, new)
+        compare(location, old, new)
     }
 
-    // MARK: What was there is asked for
+    // MARK: The earlier value is read
 
-    private mutating func search(_ place: HubLocation, _ new: Node) {
+    private mutating func search(_ location: HubLocation, _ new: Node) {
         var children: [(TreeKey, HubLocation)] = []
-        if let keys = oldKeys(place), keys.count + new.childCount < place.childCount {
-            for key in keys { if let inner = place.child(key) { children.append((key, inner)) } }
+        if let keys = oldKeys(location), keys.count + new.childCount < location.childCount {
+            for key in keys { if let inner = location.child(key) { children.append((key, inner)) } }
             let known = Set(keys)
             for (key, _) in new.children where !known.contains(key) {
-                if let inner = place.child(key) { children.append((key, inner)) }
+                if let inner = location.child(key) { children.append((key, inner)) }
             }
         } else {
-            place.forEachChild { children.append(($0, $1)) }
+            location.forEachChild { children.append(($0, $1)) }
         }
         for (key, inner) in children {
-            looks.visit()
+            reads.visit()
             let part = new.child(key)
             if part.isEmpty, isKnownToBeEmpty(inner.path) { continue }
-            if inner.isListened { found.append(Found(place: inner, part: part, isChanged: false)) }
+            if inner.isListened { found.append(Found(location: inner, part: part, isChanged: false)) }
             search(inner, part)
         }
     }
 
-    /// The names of what was there, when they are few and the places many.
-    private func oldKeys(_ place: HubLocation) -> [TreeKey]? {
-        guard place.childCount > Self.keysMax, looks.take(Self.keysMax) else { return nil }
+    /// The names of the earlier children, when they are few and the trie locations many.
+    private func oldKeys(_ location: HubLocation) -> [TreeKey]? {
+        guard location.childCount > Self.keysMax, reads.take(Self.keysMax) else { return nil }
         do throws(Status) {
-            let keys = try before.children(of: place.path, limit: Self.keysMax + 1)
+            let keys = try before.children(of: location.path, limit: Self.keysMax + 1)
             return keys.count > Self.keysMax ? nil : keys
         } catch {
             return nil
@@ -205,7 +205,7 @@ struct PlacesBelow {
     }
 
     private func isKnownToBeEmpty(_ path: TreePath) -> Bool {
-        guard looks.take() else { return false }
+        guard reads.take() else { return false }
         do throws(Status) { return try !before.exists(at: path) } catch { return false }
     }
 }

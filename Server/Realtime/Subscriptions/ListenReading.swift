@@ -3,12 +3,13 @@ import HearthModel
 import HearthTree
 import HearthTreeStorage
 
-/// What is read for a listener or a single read: judged and read on one state of the tree, on a worker's thread.
+/// The read of a listener or of a single request: its rights are checked and its data read on one version of the tree,
+/// on a worker's thread.
 struct ListenReading: Sendable {
     struct Content: Sendable {
         /// JSON; nil when the client has it already.
         var json: RealtimeData?
-        /// In place of the whole: ranges in which the client has something else, as a JSON array.
+        /// In place of the whole data: the ranges in which the client's data differs, as a JSON array.
         var ranges: RealtimeData?
         /// Whether the rules declare the index that the query needs.
         var isIndexed = true
@@ -19,11 +20,11 @@ struct ListenReading: Sendable {
     let identity: RealtimeIdentity
     let target: RealtimeTarget
     var form = TreeJSON.Form.export
-    /// What the client has.
+    /// The data that the client has.
     var known = KnownData.nothing
-    /// An index without which the reading is refused.
+    /// An index without which the read fails.
     var required: TreeQuery.Index?
-    /// Whether the client is still there.
+    /// Whether the client is still connected.
     var cancellation: Cancellation?
 
     /// - Throws: PERMISSION_DENIED; `RealtimeAccess.readTakesLong` when the view has a bound.
@@ -34,13 +35,13 @@ struct ListenReading: Sendable {
         if !isAllowed { throw RealtimeAccess.denied }
     }
 
-    /// What is large is only made for whoever says so: it fails with `isLarge` else, at little cost.
+    /// Large data is only read for a caller that allows it: otherwise the read fails with `isLarge`, at little cost.
     static let isLarge = Status(.aborted, "The data is large.")
 
     /// - Parameters:
-    ///   - requester: on whose account the answer is.
-    ///   - mayBeLarge: whether it may be written to a file.
-    /// - Throws: PERMISSION_DENIED; `isLarge`; UNAVAILABLE when there is no room for a file.
+    ///   - requester: the account that is charged for the answer.
+    ///   - mayBeLarge: whether the data may be written to a file.
+    /// - Throws: PERMISSION_DENIED; `isLarge`; UNAVAILABLE when there is no space for a file.
     func read(_ view: TreeView, for requester: Requester, mayBeLarge: Bool) throws(Status) -> Content {
         if let cancellation { view.askWhileReading { () throws(Status) in try cancellation.check() } }
         try judge(view)
@@ -92,7 +93,7 @@ struct ListenReading: Sendable {
         return try view.hash(at: target.path)
     }
 
-    /// - Parameter node: what there is.
+    /// - Parameter node: the present value.
     private func compare(
         _ node: Node, _ compound: CompoundHash, _ content: inout Content, _ writer: RealtimeDataWriter
     ) throws(Status) {

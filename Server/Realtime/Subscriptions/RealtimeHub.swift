@@ -6,57 +6,57 @@ import HearthTree
 import HearthTreeStorage
 import Synchronization
 
-/// Tells the listeners of a namespace what its commits change.
+/// Notifies the listeners of a namespace of the changes that its commits make.
 ///
-/// Listeners stand in a trie by place (`HubLocation`). The writer's thread looks a commit's places up in it: listeners at or
-/// above a place hear of the change itself, listeners below of their part of what is there now, and no others hear
-/// anything. What has been found is handed to the loops once the commits are durable, one job a loop, in the order of the
-/// commits; completions of writes come after it, so that a client hears what its write has changed before it hears that the
-/// write is made.
+/// A trie stores listeners by location (`HubLocation`). The writer's thread finds the locations of a commit in it.
+/// Listeners at or above a location receive the change itself. Listeners below it receive the new value at their own
+/// location. Other listeners receive nothing. When the commits are durable, the events are passed to the loops, one job
+/// per loop, in the order of the commits. Completions of writes follow the events, so that a client receives the
+/// changes of its write before the answer to the write.
 ///
-/// A listen is made known first, and read afterwards (`RealtimeSubscription`): no commit falls between.
+/// A listen is registered first and read afterwards (`RealtimeSubscription`): no commit is missed between the two.
 ///
-/// `@unchecked Sendable`: the trie and what is staged belong to the writer's thread, which adds and removes listeners, too;
-/// the rest guards itself.
+/// `@unchecked Sendable`: the trie and the staged events belong to the writer's thread, which also adds and removes
+/// listeners. The rest is guarded by locks.
 final class RealtimeHub: @unchecked Sendable {
     let database: TreeDatabase
     private let pool: WorkerPool
     private let loops = Mutex<[ObjectIdentifier: RealtimeLoopSubscriptions]>([:])
-    /// The loops have been handed every commit up to this version.
+    /// Every commit up to this version has been passed to the loops.
     private let published = Atomic<Int64>(0)
     private let listenCount = Atomic<Int>(0)
 
-    // The writer's thread's.
+    // These belong to the writer's thread.
     private let root = HubLocation(path: .root)
     private var stagedLoops: [RealtimeLoopSubscriptions] = []
     private var stagedVersion: Int64 = 0
     private var changedWindows: [RealtimeSharedQuery] = []
-    /// Windows that have to be read when the present group is over.
+    /// Windows that must be read after the present group.
     private var unreadWindows: [RealtimeSharedQuery] = []
-    /// Windows that wait to be read, and how many are being read.
+    /// Windows that wait to be read, and the number of reads that run.
     private var windowsToRead = FairQueue<RealtimeSharedQuery>()
     private var windowReadings = 0
     private static let windowReadingsMax = 4
-    /// Changes below a location that are looked at for its windows.
+    /// The number of changes below a location that are examined for its windows.
     static let touchedMax = 1_000
-    /// Of the write that is being made.
+    /// Of the present write.
     private var routes: [HubRoute] = []
-    /// Of the present group: the tree before it, when somebody has asked for that, and the places that it has touched.
+    /// Of the present group: the tree before it, when a window needed it, and the locations that the group has changed.
     private var groupBefore: TreeView?
-    private var groupPlaces: Set<ObjectIdentifier> = []
+    private var groupLocations: Set<ObjectIdentifier> = []
 
-    /// What it may still read to find out whom it need not tell.
-    let looks = HubReads()
+    /// The remaining number of reads for finding out which listeners need no event.
+    let reads = HubReads()
 
-    /// Windows that were asked what a commit means to them, for tests that count work.
-    let windowsAsked = Atomic<Int>(0)
+    /// The number of windows that examined a commit; for tests that count work.
+    let windowsVisited = Atomic<Int>(0)
 
-    /// What windows keep.
+    /// The memory of the windows.
     private let windowMemory: MemoryBudget
 
     /// - Parameters:
     ///   - pool: for reads.
-    ///   - windows: for what is kept of queries that are listened to.
+    ///   - windows: the memory for the queries that have listeners.
     init(_ database: TreeDatabase, pool: WorkerPool, windows: MemoryBudget = ServerMemory().windows) {
         self.database = database
         self.pool = pool
@@ -64,11 +64,12 @@ final class RealtimeHub: @unchecked Sendable {
         database.setObserver(HubObserver(self))
     }
 
-    /// Whether anybody listens.
+    /// Whether there are listeners.
     var isUsed: Bool { listenCount.load(ordering: .relaxed) > 0 }
 
-    /// A new listen, held until it is loaded. To be called on the loop, and to be cancelled in the end.
-    /// - Parameter requester: on whose account a window is read that nobody else has yet.
+    /// Makes a new listen, paused until it is loaded. Must be called on the loop, and the listen must be cancelled in
+    /// the end.
+    /// - Parameter requester: the account that is charged for reading a window that no other listener has yet.
     func listen(
         to target: RealtimeTarget, on loop: EventLoop, for requester: Requester = .server,
         _ receiver: any ListenReceiver
@@ -86,14 +87,15 @@ final class RealtimeHub: @unchecked Sendable {
         }
     }
 
-    /// Runs a job on a loop, behind what the loop's listens have to be told of the commits so far. On any thread.
+    /// Runs a job on a loop, after the events of all commits so far have been delivered to the loop's listens. May be
+    /// called on any thread.
     func execute(on loop: EventLoop, _ job: @escaping @Sendable () -> Void) { listens(of: loop).execute(job) }
 
-    /// Reads a state of the tree on a worker's thread, and hands over the result on the loop, after every commit that the
-    /// state has.
+    /// Reads a version of the tree on a worker's thread, and delivers the result on the loop after every commit that
+    /// the version contains.
     /// - Parameters:
-    ///   - requester: on whose account it is read.
-    ///   - afterWrites: whether the state has to have the requester's queued writes.
+    ///   - requester: the account that is charged for the read.
+    ///   - afterWrites: whether the version must contain the requester's queued writes.
     func read<Content: Sendable>(
         _ kind: WorkerPool.Kind = .long, on loop: EventLoop, for requester: Requester = .server,
         afterWrites: Bool = false, cancellation: Cancellation? = nil,
@@ -110,12 +112,12 @@ final class RealtimeHub: @unchecked Sendable {
             return
         }
         let refused: @Sendable (Status) -> Void = { [self] status in execute(on: loop) { done(.failure(status), 0) } }
-        pool.runInSlices(kind, for: requester, cancellation: cancellation, refused: refused) { [self] turn in
+        pool.runInSlices(kind, for: requester, cancellation: cancellation, refused: refused) { [self] slice in
             var version: Int64 = 0
             let result = Result { () throws(Status) in
                 let view = try database.view()
                 defer { view.close() }
-                view.askWhileReading { turn.giveWay() }
+                view.askWhileReading { slice.giveWay() }
                 if kind == .brief { view.judgeStepsMax = Limits.treeJudgeStepsMax }
                 version = view.version
                 return try read(view)
@@ -127,7 +129,7 @@ final class RealtimeHub: @unchecked Sendable {
             if reached <= published.load(ordering: .acquiring) {
                 execute(on: loop) { done(result, reached) }
             } else {
-                // The commit is durable, but perhaps not told yet: then its turn is before ours.
+                // The commit is durable, but its events may not be delivered yet. They are delivered first.
                 let isQueued = database.perform { [self] view in
                     announced(view.version)
                     execute(on: loop) { done(result, reached) }
@@ -141,12 +143,12 @@ final class RealtimeHub: @unchecked Sendable {
         listenCount.add(1, ordering: .relaxed)
         database.perform { [self] view in
             announced(view.version)
-            let place = root.descendant(shared.target.path)
+            let location = root.descendant(shared.target.path)
             guard let query = shared.target.query else {
-                place.add(shared)
+                location.add(shared)
                 return known([shared])
             }
-            let window = place.window(of: query)
+            let window = location.window(of: query)
             window.listens.append(shared)
             if window.isKnown {
                 known([shared])
@@ -160,8 +162,9 @@ final class RealtimeHub: @unchecked Sendable {
         for listen in listens { listen.loopListens.execute { listen.becameKnown() } }
     }
 
-    /// Has a window read on a worker's thread, while the writer goes on: without an index all children are looked at. A few
-    /// at a time, so that a commit that concerns very many windows doesn't fill the workers' queue.
+    /// Reads a window on a worker's thread while the writer continues: without an index this reads all children. The
+    /// number of concurrent reads is limited, so that a commit that affects very many windows does not fill the
+    /// workers' queue.
     private func read(_ window: RealtimeSharedQuery) {
         if window.isToBeRead { return }
         window.isToBeRead = true
@@ -171,7 +174,7 @@ final class RealtimeHub: @unchecked Sendable {
 
     private func continueReading() {
         while windowReadings < Self.windowReadingsMax, let window = windowsToRead.popFirst() {
-            // Nobody may want it any more.
+            // The window may have no listeners any more.
             if window.listens.isEmpty { continue }
             windowReadings += 1
             window.beginReading()
@@ -184,11 +187,11 @@ final class RealtimeHub: @unchecked Sendable {
             pool.run(.brief, for: requester, refused: refused) { [self] in
                 let result = Result { () throws(Status) in try reading(of: query, path, requester, isBrief: true) }
                 if case .failure(let status) = result, status.code == .resourceExhausted {
-                    // It takes longer.
-                    return pool.runInSlices(.long, for: requester, refused: refused) { [self] turn in
+                    // The read takes longer.
+                    return pool.runInSlices(.long, for: requester, refused: refused) { [self] slice in
                         ended(
                             Result { () throws(Status) in
-                                try reading(of: query, path, requester, isBrief: false, turn)
+                                try reading(of: query, path, requester, isBrief: false, slice)
                             })
                     }
                 }
@@ -197,15 +200,15 @@ final class RealtimeHub: @unchecked Sendable {
         }
     }
 
-    /// Whether windows are read, or wait for that; on the writer's thread.
+    /// Whether windows are being read, or wait to be read. Must be called on the writer's thread.
     var isReadingWindows: Bool { windowReadings > 0 || !windowsToRead.isEmpty }
 
     private func reading(
-        of query: TreeQuery, _ path: TreePath, _ requester: Requester, isBrief: Bool, _ turn: WorkerSlice? = nil
+        of query: TreeQuery, _ path: TreePath, _ requester: Requester, isBrief: Bool, _ slice: WorkerSlice? = nil
     ) throws(Status) -> RealtimeSharedQuery.Reading {
         let view = try database.view()
         defer { view.close() }
-        if let turn { view.askWhileReading { turn.giveWay() } }
+        if let slice { view.askWhileReading { slice.giveWay() } }
         let memory = windowMemory.reservation(for: requester)
         let window = try RealtimeSharedQuery.read(query, path, view, memory, isBrief: isBrief)
         return RealtimeSharedQuery.Reading(version: view.version, window: window, memory: memory)
@@ -242,23 +245,23 @@ final class RealtimeHub: @unchecked Sendable {
 
     // MARK: Commits
 
-    /// Finds out whom a write concerns, and where the children that it touches stand before it.
+    /// Finds the listeners that a write affects, and the positions of the children that it changes before the write.
     fileprivate func willChange(_ changes: [TreeChange], before: TreeView) {
         routes = []
         if root.isEmpty { return }
-        routes = HubRoutes(root, changes, before: before, looks).all
-        for (number, route) in routes.enumerated() where !route.place.windows.isEmpty && route.above == nil {
-            // Windows are read anew beside the writer when they would have to look at very many children.
+        routes = HubRoutes(root, changes, before: before, reads).all
+        for (number, route) in routes.enumerated() where !route.location.windows.isEmpty && route.above == nil {
+            // Windows are read again beside the writer when they would have to read very many children.
             if route.inside.count > Self.touchedMax { continue }
-            let path = route.place.path
+            let path = route.location.path
             let inside = route.inside.map { changes[$0] }
             if inside.contains(where: { $0.path == path }) { continue }
             let children = TouchedChildren(path, inside)
             do throws(Status) {
-                try children.look(before: before, for: route.place.filed)
+                try children.read(before: before, for: route.location.filed)
                 routes[number].children = children
             } catch {
-                // The windows are read anew.
+                // The windows are read again.
             }
         }
     }
@@ -270,38 +273,39 @@ final class RealtimeHub: @unchecked Sendable {
         if commit.isNoChange || root.isEmpty { return }
         let pushes = HubPushes(commit)
         for route in routes where !isUnchanged(route, after) {
-            stage(pushes.plain(for: route), commit.version, to: route.place.plain)
-            if !route.place.windows.isEmpty { prepareWindows(route, commit.version, after) }
+            stage(pushes.plain(for: route), commit.version, to: route.location.plain)
+            if !route.location.windows.isEmpty { prepareWindows(route, commit.version, after) }
         }
     }
 
     private func prepareWindows(_ route: HubRoute, _ version: Int64, _ after: TreeView) {
         do throws(Status) {
             if let children = route.children {
-                try children.look(after: after, for: route.place.filed)
-                for (window, keys) in route.place.filed.concerned(by: children) {
-                    changed(window, of: route.place, version, window.change(keys, children, version, after))
+                try children.read(after: after, for: route.location.filed)
+                for (window, keys) in route.location.filed.concerned(by: children) {
+                    changed(window, of: route.location, version, window.change(keys, children, version, after))
                 }
                 return
             }
             let node = try route.replacement(after)
-            for window in route.place.windows.values {
-                changed(window, of: route.place, version, window.change(to: node))
+            for window in route.location.windows.values {
+                changed(window, of: route.location, version, window.change(to: node))
             }
         } catch {
-            // What can't be read here may be readable beside the writer; otherwise they learn it there.
-            for window in route.place.windows.values {
-                changed(window, of: route.place, version, window.change(to: nil))
+            // A node that cannot be read here may be readable beside the writer. Otherwise the listeners receive the
+            // error there.
+            for window in route.location.windows.values {
+                changed(window, of: route.location, version, window.change(to: nil))
             }
         }
     }
 
     private func changed(
-        _ window: RealtimeSharedQuery, of place: HubLocation, _ version: Int64, _ change: RealtimeSharedQuery.Change?
+        _ window: RealtimeSharedQuery, of location: HubLocation, _ version: Int64, _ change: RealtimeSharedQuery.Change?
     ) {
-        windowsAsked.add(1, ordering: .relaxed)
+        windowsVisited.add(1, ordering: .relaxed)
         changedWindows.append(window)
-        place.hasChanged(window)
+        location.hasChanged(window)
         switch change {
         case nil: break
         case .push(let push): stage(.push(push), version, to: window.listens)
@@ -312,17 +316,17 @@ final class RealtimeHub: @unchecked Sendable {
         }
     }
 
-    /// Whether a place is below what was written, and nothing is different there. Only looked at where that costs little: to
-    /// tell what a listener knows already does no harm.
+    /// Whether a location below the write has the same value as before. It is only checked where the check is cheap: an
+    /// event without a difference does no harm.
     private func isUnchanged(_ route: HubRoute, _ after: TreeView) -> Bool {
-        let isFirst = groupPlaces.insert(ObjectIdentifier(route.place)).inserted
+        let isFirst = groupLocations.insert(ObjectIdentifier(route.location)).inserted
         guard route.above != nil, isFirst, !route.isChanged else { return false }
         do throws(Status) {
             let before = if let groupBefore { groupBefore } else { try database.view() }
             groupBefore = before
-            guard let old = try looks.node(at: route.place.path, before) else { return false }
+            guard let old = try reads.node(at: route.location.path, before) else { return false }
             if let part = route.part { return old == part }
-            guard let new = try looks.node(at: route.place.path, after) else { return false }
+            guard let new = try reads.node(at: route.location.path, after) else { return false }
             return old == new
         } catch {
             return false
@@ -336,8 +340,8 @@ final class RealtimeHub: @unchecked Sendable {
         routes = []
         groupBefore?.close()
         groupBefore = nil
-        groupPlaces = []
-        looks.reset()
+        groupLocations = []
+        reads.reset()
     }
 
     private func stage(_ change: RealtimeEvent.Change?, _ version: Int64, to listens: [SharedListen]) {
@@ -361,14 +365,14 @@ final class RealtimeHub: @unchecked Sendable {
         for window in unread { read(window) }
     }
 
-    /// On the writer's thread: whatever there is to tell of commits up to a version has been told.
+    /// Must be called on the writer's thread: passes all pending events of commits up to a version to the loops.
     private func announced(_ version: Int64) {
         published.store(max(version, published.load(ordering: .relaxed)), ordering: .releasing)
     }
 
     fileprivate func discard() {
         for loopListens in stagedLoops { loopListens.staged = [] }
-        // They are ahead of what is there; those that were given up for it stay so.
+        // They are newer than the stored data. Windows that were given up for it remain given up.
         for window in changedWindows {
             window.discard()
             root.find(window.path)?.hasChanged(window)
@@ -379,7 +383,7 @@ final class RealtimeHub: @unchecked Sendable {
     }
 }
 
-/// The database holds this in place of the hub, which holds the database.
+/// The database refers to this object in place of the hub, because the hub refers to the database.
 private final class HubObserver: TreeObserver {
     private let hub: WeakHub
 
@@ -393,7 +397,7 @@ private final class HubObserver: TreeObserver {
     func discard() { hub.value?.discard() }
 }
 
-/// `@unchecked Sendable`: never written after it is made; the runtime guards weak references.
+/// `@unchecked Sendable`: is not written after initialization; the runtime guards weak references.
 private final class WeakHub: @unchecked Sendable {
     private(set) weak var value: RealtimeHub?
     init(_ value: RealtimeHub) { self.value = value }

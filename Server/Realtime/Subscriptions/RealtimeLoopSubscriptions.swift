@@ -2,31 +2,31 @@ import HearthConcurrency
 import HearthModel
 import HearthNetwork
 
-/// The listens of one loop in one namespace, and the order in which the loop hears of the namespace.
+/// The listens of one loop in one namespace, and the order of the namespace's events on the loop.
 ///
-/// `@unchecked Sendable`: belongs to the loop, but for `staged`, which is the writer's thread's.
+/// `@unchecked Sendable`: belongs to the loop, except `staged`, which belongs to the writer's thread.
 final class RealtimeLoopSubscriptions: @unchecked Sendable {
-    /// What is to be done on the loop. `tell` takes as many turns as it needs, and what comes behind it waits.
+    /// The jobs of the loop. `notify` uses as many ticks as it needs, and the jobs behind it wait.
     private enum Step {
-        case tell(SharedListen, RealtimeEvent)
+        case notify(SharedListen, RealtimeEvent)
         case run(() -> Void)
     }
 
     let loop: EventLoop
-    /// The hub holds this object. Each listen holds the hub, so it is there while anybody listens.
+    /// The hub refers to this object. Each listen refers to the hub, so the hub exists while there are listeners.
     private weak var hub: RealtimeHub?
     private var shared: [RealtimeTarget: SharedListen] = [:]
-    /// What the commits of the present group have to tell, in order.
+    /// The events of the present group's commits, in order.
     var staged: [(listen: SharedListen, event: RealtimeEvent)] = []
 
     private var steps = Queue<Step>()
-    /// Those who are still to hear of an event, from `next` on.
-    private var telling: (event: RealtimeEvent, listens: [RealtimeSubscription], next: Int)?
+    /// The listens that have not received the present event, from `next` on.
+    private var notifying: (event: RealtimeEvent, listens: [RealtimeSubscription], next: Int)?
     private var isWorking = false
 
-    /// Milliseconds after which the loop does other things in between (ours).
-    private static let turnMilliseconds = 10
-    /// Listens that are told between two looks at the time.
+    /// The milliseconds after which the loop runs other jobs in between (ours).
+    private static let tickMilliseconds = 10
+    /// The listens that are notified between two reads of the clock.
     private static let listensPerRead = 16
 
     init(_ loop: EventLoop, _ hub: RealtimeHub) {
@@ -55,7 +55,7 @@ final class RealtimeLoopSubscriptions: @unchecked Sendable {
 
     // MARK: Order
 
-    /// Runs a job on the loop behind everything that it was handed before. On any thread.
+    /// Runs a job on the loop after all jobs that were added before. May be called on any thread.
     func execute(_ job: @escaping @Sendable () -> Void) {
         loop.execute { [self] in
             steps.append(.run(job))
@@ -63,11 +63,11 @@ final class RealtimeLoopSubscriptions: @unchecked Sendable {
         }
     }
 
-    /// Tells what a group of commits has staged. On any thread.
+    /// Delivers the staged events of a group of commits. May be called on any thread.
     func deliver(_ batch: [(listen: SharedListen, event: RealtimeEvent)]) {
         let batch = LoopBound(batch)
         loop.execute { [self] in
-            for (listen, event) in batch.value { steps.append(.tell(listen, event)) }
+            for (listen, event) in batch.value { steps.append(.notify(listen, event)) }
             begin()
         }
     }
@@ -76,37 +76,38 @@ final class RealtimeLoopSubscriptions: @unchecked Sendable {
         if !isWorking { work() }
     }
 
-    /// Does what waits, for one turn.
+    /// Runs the waiting jobs, for one tick.
     private func work() {
         isWorking = true
-        let end = MonotonicTime.now.advanced(milliseconds: Self.turnMilliseconds)
+        let end = MonotonicTime.now.advanced(milliseconds: Self.tickMilliseconds)
         while notifySome() || takeStep() {
             if MonotonicTime.now < end { continue }
-            // Everything else of the loop comes in between.
+            // All other jobs of the loop run in between.
             loop.execute { [self] in work() }
             return
         }
         isWorking = false
     }
 
-    /// - Returns: whether there was anybody to tell.
+    /// - Returns: whether there was a listen to notify.
     private func notifySome() -> Bool {
-        guard let (event, listens, first) = telling else { return false }
+        guard let (event, listens, first) = notifying else { return false }
         let end = min(first + Self.listensPerRead, listens.count)
-        telling = end < listens.count ? (event, listens, end) : nil
+        notifying = end < listens.count ? (event, listens, end) : nil
         for listen in listens[first..<end] { listen.take(event) }
         return true
     }
 
-    /// - Returns: whether there was a step to take.
+    /// - Returns: whether there was a step to run.
     private func takeStep() -> Bool {
         switch steps.popFirst() {
         case nil: return false
         case .run(let job): job()
-        case .tell(let listen, let event):
-            // Who comes later reads a state that has this; who goes meanwhile hears nothing of it.
+        case .notify(let listen, let event):
+            // A listen that is added later reads a version that contains this event; one that is removed meanwhile does
+            // not receive it.
             let listens = listen.receivers(of: event)
-            if !listens.isEmpty { telling = (event, listens, 0) }
+            if !listens.isEmpty { notifying = (event, listens, 0) }
         }
         return true
     }

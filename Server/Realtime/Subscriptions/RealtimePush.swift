@@ -4,13 +4,13 @@ import HearthTree
 import HearthWebSocket
 import Synchronization
 
-/// A change as listeners are told of it: one object for all who hear the same, so that it is encoded once for each form. What
-/// is large is written to a file by a worker.
+/// A change in the form that listeners receive: one object for all listeners with the same event, so that it is encoded
+/// once for each form. A worker writes a large change to a file.
 package final class RealtimePush: Sendable {
     enum Kind: Sendable {
-        /// What is at a place now.
+        /// The present value of a location.
         case put(TreePath, Node)
-        /// What is at some places below one; none of them is above another.
+        /// The values of some locations below one; none of them is above another.
         case merge(TreePath, [Member])
     }
 
@@ -19,11 +19,11 @@ package final class RealtimePush: Sendable {
     private struct Encodings {
         var message: [UInt8]?
         var frames: [SharedWebSocketMessage]?
-        /// By the depth of the place that is listened to.
+        /// By the depth of the listener's location.
         var events: [Int: [UInt8]] = [:]
         var sizeBytes: Int?
         var data: [TreeJSON.Form: Data] = [:]
-        /// Who waits for what is being written.
+        /// The clients that wait for the file.
         var waiting: [TreeJSON.Form: [@Sendable () -> Void]] = [:]
     }
 
@@ -31,7 +31,7 @@ package final class RealtimePush: Sendable {
     enum Data: Sendable {
         case writing
         case written(RealtimeData)
-        /// There is no room for it.
+        /// There is no capacity for it.
         case failed
     }
 
@@ -42,8 +42,8 @@ package final class RealtimePush: Sendable {
         self.kind = kind
     }
 
-    /// Changes are made at once, but clients make them one after the other: in this order no place that has something in the
-    /// end is gone for a moment, and loses its priority by it.
+    /// The server makes the changes at once, but clients apply them one after the other. In this order, no location
+    /// with a value at the end is deleted for a moment, which would lose its priority.
     static func ordered(_ changes: [TreeChange]) -> [TreeChange] {
         if changes.count == 1 { return changes }
         let values = changes.filter { !$0.isPriority }
@@ -92,9 +92,9 @@ package final class RealtimePush: Sendable {
         return string + RealtimeMessages.pushTail(tag: nil)
     }
 
-    /// For event streams: `event: put` and its data with a path relative to the place that is listened to; empty when the
-    /// plain form shows nothing of the change.
-    /// - Parameter depth: of the place that is listened to.
+    /// For event streams: `event: put` and its data with a path relative to the listener's location; empty when the
+    /// plain form does not show the change.
+    /// - Parameter depth: of the listener's location.
     func event(below depth: Int) -> [UInt8] {
         encodings.withLock { encodings in
             if let known = encodings.events[depth] { return known }
@@ -114,7 +114,7 @@ package final class RealtimePush: Sendable {
         return string + Self.eventTail
     }
 
-    /// Whether the plain form shows anything of the change.
+    /// Whether the plain form shows any part of the change.
     var isVisible: Bool {
         switch kind {
         case .put(let path, _): path.last != .priority
@@ -157,7 +157,7 @@ package final class RealtimePush: Sendable {
 
     // MARK: Large changes
 
-    /// About what it takes in memory. Counting stops beyond what may wait for a listen.
+    /// Its approximate size in memory. Counting stops above the limit of a listen.
     var sizeBytes: Int {
         if let known = encodings.withLock({ $0.sizeBytes }) { return known }
         var size = 0
@@ -182,11 +182,11 @@ package final class RealtimePush: Sendable {
         }
     }
 
-    /// Whether it is too much for a loop to encode, or for each client to keep.
+    /// Whether it is too large to be encoded on a loop, or to be stored for each client.
     var isLarge: Bool { sizeBytes > Limits.realtimePushInlineBytesMax }
 
-    /// Its JSON, which a worker writes when it is first asked for.
-    /// - Parameter whenDone: called from any thread when that is over, if it isn't yet.
+    /// Its JSON, which a worker writes on first use.
+    /// - Parameter whenDone: is called from any thread when the JSON is written, if it isn't written yet.
     func data(_ form: TreeJSON.Form, _ service: RealtimeService, _ whenDone: (@Sendable () -> Void)?) -> Data {
         var isFirst = false
         let data = encodings.withLock { encodings in
@@ -243,19 +243,19 @@ package final class RealtimePush: Sendable {
     }
 }
 
-/// What a listen is told, of one commit.
+/// The event of one commit for a listen.
 struct RealtimeEvent: Sendable {
     enum Change: Sendable {
         case push(RealtimePush)
-        /// What has changed could not be found out: the whole has to be read.
+        /// The changes could not be determined: all data must be read.
         case lost
-        /// The same; and later changes aren't told until it is known again what they mean.
+        /// The same, and later changes are not delivered until the data has been read.
         case unknown
     }
 
     var version: Int64
     var change: Change
 
-    /// What it takes while it waits.
+    /// Its size while it waits.
     var sizeBytes: Int { if case .push(let push) = change { push.sizeBytes } else { 0 } }
 }

@@ -4,38 +4,39 @@ import HearthEngine
 import HearthTree
 import HearthTreeStorage
 
-/// A query that is listened to, with its window as of the last commit. Belongs to the writer's thread of its database.
+/// A query with listeners, with its window at the last commit. Belongs to the writer's thread of its database.
 ///
-/// What is in the window is read beside the writer. Until that is there, a window only notes what commits do to children;
-/// that is made up for in the end. The same happens when so much has changed that it has to be read anew.
+/// The window is read beside the writer. Until the read ends, the query only records which children commits change, and
+/// applies these changes at the end. The same happens when so much has changed that the window must be read again.
 final class RealtimeSharedQuery {
     let query: TreeQuery
     let path: TreePath
     private var window: FilteredWindow?
-    /// Those who listen to it, one a loop.
+    /// Its listeners, one per loop.
     var listens: [SharedListen] = []
-    /// On whose account it is read.
+    /// The account that is charged for its reads.
     var requester: Requester { listens.first?.requester ?? .server }
-    /// It is ahead of what listeners were told: to be read anew at the next change.
+    /// It is newer than the events that listeners have received: it must be read again at the next change.
     private var isBroken = false
-    /// As its location has it filed.
+    /// Its key in the index of its location.
     var entry: WindowIndex.Entry?
 
-    // Until it is known.
-    /// Of commits while it is being read; a reading that has not begun has them.
+    // Until the window is known.
+    /// Of commits during a read. A read that begins later contains them.
     private var isReading = false
     private var touches: [(version: Int64, child: FilteredWindow.Touched)] = []
     private var isOvertaken = false
     private var readings = 0
-    /// Whether it is being read, or waits for that.
+    /// Whether it is being read, or waits to be read.
     var isToBeRead = false
 
     private static let touchesMax = 10_000
-    static let isTooMuch = Status.resourceExhausted("Too much is kept for queries that you listen to.")
+    static let isTooMuch = Status.resourceExhausted("The queries that you listen to need too much memory.")
 
-    /// After so many readings beside the writer it is given up: its location is replaced faster than it can be read.
+    /// The number of reads beside the writer after which it is given up: its location is replaced faster than it can be
+    /// read.
     private static let readingsMax = 20
-    /// Children and entries that the writer looks at to find a window again.
+    /// The number of children and entries that the writer reads to find a window again.
     private static let readsHereMax = 1000
 
     init(_ query: TreeQuery, _ path: TreePath) {
@@ -46,47 +47,48 @@ final class RealtimeSharedQuery {
     /// Whether it is kept up to date.
     var isKnown: Bool { window != nil }
 
-    /// The last position that concerns it, from the side that its limit counts from; nil when all within its bounds do.
+    /// The last position in the window, from the side of its limit; nil when the window contains everything within its
+    /// bounds.
     var edge: FilteredWindow.Position? { isBroken ? nil : window?.edge }
 
-    /// The positions that concern it.
+    /// The positions that affect it.
     var range: KeyRange { edge.map { query.positions(upTo: $0.key, $0.value) } ?? query.positions }
 
-    /// What was changed and moved, for tests that count work.
+    /// The number of children that were changed and moved; for tests that count work.
     var steps: Int { window?.steps ?? 0 }
 
-    // MARK: Becoming known
+    // MARK: Loading
 
-    /// What a window has at a version.
+    /// The content of a window at a version.
     struct Reading: Sendable {
         var version: Int64
         var window: FilteredWindow
-        /// For what it keeps; nil when that isn't counted.
+        /// The memory of the content; nil when it isn't counted.
         var memory: MemoryReservation?
     }
 
-    /// What it keeps is on the account of the first who listens.
+    /// The memory is charged to the first listener.
     private var memory: MemoryReservation?
     /// Small changes of its size are not counted.
     private static let countedBytesMin = 1 << 10
 
-    /// Whether there is room for what it keeps now.
+    /// Whether there is memory for its present content.
     private func isCounted() -> Bool {
         guard let memory else { return true }
         let bytes = window?.sizeBytes ?? 0
         return abs(bytes - memory.bytes) < max(Self.countedBytesMin, memory.bytes / 8) || memory.resize(to: bytes)
     }
 
-    /// It is about to be read on a state with all commits until now.
+    /// It will be read from a version that contains all commits until now.
     func beginReading() {
         isReading = true
         touches = []
         isOvertaken = false
     }
 
-    /// Takes what was read since `beginReading`.
+    /// Applies the read that followed `beginReading`.
     /// - Parameter view: of the last commit.
-    /// - Returns: false when too much has changed meanwhile, and it is to be read again.
+    /// - Returns: false when too much has changed meanwhile, and the window must be read again.
     func begin(with reading: Reading, _ view: TreeView) throws(Status) -> Bool {
         isReading = false
         readings += 1
@@ -106,15 +108,15 @@ final class RealtimeSharedQuery {
         return true
     }
 
-    /// What has become of children after a version.
+    /// The changes of children after a version.
     private func changes(since version: Int64) -> [FilteredWindow.Touched] {
         var changes: [FilteredWindow.Touched] = []
-        var places: [TreeKey: Int] = [:]
+        var positions: [TreeKey: Int] = [:]
         for touch in touches where touch.version > version {
-            if let place = places[touch.child.key] {
-                changes[place].after = touch.child.after
+            if let position = positions[touch.child.key] {
+                changes[position].after = touch.child.after
             } else {
-                places[touch.child.key] = changes.count
+                positions[touch.child.key] = changes.count
                 changes.append(touch.child)
             }
         }
@@ -136,17 +138,17 @@ final class RealtimeSharedQuery {
 
     // MARK: Commits
 
-    /// What a commit means to those who listen.
+    /// The effect of a commit on the listeners.
     enum Change {
         case push(RealtimePush)
-        /// They have to load the whole.
+        /// They must load all data.
         case lost
         /// The same, and the window isn't known any more.
         case unknown
     }
 
-    /// Takes a commit in that touches children.
-    /// - Parameter keys: the children in whose place before or after it the window is interested.
+    /// Applies a commit that changes children.
+    /// - Parameter keys: the children whose position before or after the commit affects the window.
     func change(_ keys: [TreeKey], _ children: TouchedChildren, _ version: Int64, _ after: TreeView) -> Change? {
         if isBroken { return forget() }
         var touched: [FilteredWindow.Touched] = []
@@ -170,8 +172,8 @@ final class RealtimeSharedQuery {
         }
     }
 
-    /// Takes a commit in that replaces the location.
-    /// - Parameter node: what is there now; nil when it is to be read beside the writer.
+    /// Applies a commit that replaces the location.
+    /// - Parameter node: the new value; nil when it must be read beside the writer.
     func change(to node: Node?) -> Change? {
         guard let window else {
             isOvertaken = true
@@ -191,7 +193,7 @@ final class RealtimeSharedQuery {
         return .push(RealtimePush(.put(path, query.result(of: node))))
     }
 
-    /// What it has taken in since the last group of commits has not happened.
+    /// Undoes the changes since the last group of commits.
     func discard() {
         if isKnown { isBroken = true } else { isOvertaken = true }
     }
@@ -249,7 +251,7 @@ final class RealtimeSharedQuery {
 
     // MARK: Reading
 
-    /// Reads it on the writer's thread; nil when that could cost much.
+    /// Reads it on the writer's thread; nil when the read could cost much.
     private func readHere(_ view: TreeView) throws(Status) -> FilteredWindow? {
         if let limit = query.limit, limit <= FilteredWindow.refillMax {
             do throws(Status) {
@@ -262,14 +264,15 @@ final class RealtimeSharedQuery {
         return try view.sizeEstimate(at: path, upTo: bytesMax) > bytesMax ? nil : Self.read(query, path, view)
     }
 
-    /// What may be in a window that is read, as long as there is memory for it: what is read is counted before.
+    /// The content of a window during its read, while there is memory for it: every child is counted before it is
+    /// added.
     private static let keysMax = [50_000, 250_000, Limits.treeWindowKeysMax]
 
     /// Reads a window beside the writer.
     /// - Parameters:
-    ///   - memory: for what is read.
-    ///   - isBrief: whether it may not take long.
-    /// - Throws: RESOURCE_EXHAUSTED when there is none, or the window is too large, or it takes long.
+    ///   - memory: for the content.
+    ///   - isBrief: whether the read may take only a short time.
+    /// - Throws: RESOURCE_EXHAUSTED when there is no memory, the window is too large, or the read takes long.
     static func read(
         _ query: TreeQuery, _ path: TreePath, _ view: TreeView, _ memory: MemoryReservation, isBrief: Bool
     ) throws(Status) -> FilteredWindow {
@@ -301,7 +304,7 @@ final class RealtimeSharedQuery {
     ) throws(Status) -> FilteredWindow {
         var wider = query
         let isIndexed = try view.isIndexed(query, at: path)
-        // Without an index all children are looked at, and would be again: so all that match are kept.
+        // Without an index each read scans all children. Therefore all children that match are kept.
         wider.limit = isIndexed ? query.limit.map { $0 + FilteredWindow.reserve(for: $0) } : nil
         let found = try view.keys(of: wider, at: path, readsMax: readsMax, keysMax: keysMax)
         return FilteredWindow(

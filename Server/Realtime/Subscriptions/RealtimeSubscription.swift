@@ -4,19 +4,20 @@ import HearthNetwork
 import HearthTree
 import HearthTreeStorage
 
-/// Who is told what happens to a place. All calls come on the loop of the listen.
+/// Receives the events of a location. All calls are made on the loop of the listen.
 protocol ListenReceiver: AnyObject {
     func listen(_ listen: RealtimeSubscription, changed push: RealtimePush)
-    /// Changes were lost: the whole has to be loaded.
+    /// Changes were lost: all data must be loaded.
     func listenIsStale(_ listen: RealtimeSubscription)
-    /// It can't go on.
+    /// The listen cannot continue.
     func listen(_ listen: RealtimeSubscription, failed status: Status)
 }
 
-/// One listener's interest in a place or a query. Begins held: `load` starts it.
+/// One listener's interest in a location or a query. It begins paused: `load` starts it.
 ///
-/// While it is held, changes wait, within bounds: what is read from a state of the tree goes before the changes after that
-/// state, and what that state has already is left out. `@unchecked Sendable`: belongs to the loop.
+/// While it is paused, changes wait, within bounds. Data that is read from a version of the tree is delivered before
+/// the changes after that version, and changes that the version already contains are omitted. `@unchecked Sendable`:
+/// belongs to the loop.
 package final class RealtimeSubscription: @unchecked Sendable {
     private enum Phase {
         case held
@@ -31,22 +32,22 @@ package final class RealtimeSubscription: @unchecked Sendable {
     private let hub: RealtimeHub
     private weak var receiver: (any ListenReceiver)?
     private let shared: SharedListen
-    /// Where it stands among those that share with it.
+    /// Its index among the listens that share the query.
     fileprivate(set) var position = 0
     private var phase = Phase.held
     private var pending: [RealtimeEvent] = []
     private var pendingBytes = 0
     private var isOverfull = false
-    /// Counts what was begun, so that what comes too late is known.
-    private var turn = 0
+    /// Counts the operations that were begun, so that a late result is recognized.
+    private var token = 0
     private var loadsInARow = 0
-    /// Set when what was begun last is not wanted any more.
+    /// Set when the last operation is not wanted any more.
     private var wanted = Cancellation()
-    /// Reads that workers have, or will have, also of what is not wanted any more.
+    /// The reads that workers run or will run, also those that are not wanted any more.
     private var readings = 0
     private var idleJobs: [() -> Void] = []
 
-    /// Loads that are begun anew because too much changed meanwhile.
+    /// The number of loads that were repeated because too much changed meanwhile.
     private static let loadsInARowMax = 5
 
     init(_ target: RealtimeTarget, _ receiver: any ListenReceiver, shared: SharedListen, hub: RealtimeHub) {
@@ -60,53 +61,53 @@ package final class RealtimeSubscription: @unchecked Sendable {
     var isCancelled: Bool { phase == .cancelled }
     package var isLive: Bool { phase == .live }
 
-    /// Nothing is heard of it any more.
+    /// Delivers no more events.
     func cancel() {
         if phase == .cancelled { return }
         phase = .cancelled
-        endTick()
+        endOperation()
         forgetPending()
         shared.remove(self)
     }
 
-    /// Drops changes from now on; to be loaded when there is room.
+    /// Drops changes from now on. Must be loaded when there is capacity.
     func dropChanges() {
         if phase == .cancelled { return }
         phase = .stale
-        endTick()
+        endOperation()
         forgetPending()
     }
 
-    /// What was begun is not wanted any more: it isn't read, unless it is being read now.
-    private func endTick() {
-        turn += 1
+    /// Cancels the present operation: it is not read, unless the read already runs.
+    private func endOperation() {
+        token += 1
         wanted.cancel()
     }
 
-    /// Runs `job` when no worker has anything to read for this: now, or later on the loop.
+    /// Runs `job` when no worker has a read for this listen: now, or later on the loop.
     func whenIdle(_ job: @escaping () -> Void) {
         if readings == 0 { job() } else { idleJobs.append(job) }
     }
 
-    /// Keeps changes back while it is asked elsewhere whether it may go on.
-    /// - Returns: for `goOn`; nil when it isn't live.
+    /// Holds changes back while its right to continue is checked.
+    /// - Returns: the token for `goOn`; nil when the listen isn't live.
     func pause() -> Int? {
         guard phase == .live else { return nil }
         phase = .held
-        endTick()
+        endOperation()
         isOverfull = false
-        return turn
+        return token
     }
 
-    /// Goes on with what has changed since `pause`, unless something else was begun.
-    func goOn(_ turn: Int) {
-        if turn == self.turn { release(after: .min) }
+    /// Continues with the changes since `pause`, unless another operation was begun.
+    func goOn(_ token: Int) {
+        if token == self.token { release(after: .min) }
     }
 
-    /// Reads on a worker's thread, and hands over what was read, before what changed since.
+    /// Reads on a worker's thread, and delivers the data before the changes that followed it.
     /// - Parameters:
-    ///   - requester: on whose account it is read.
-    ///   - done: on the loop; unless the listen was cancelled, or something else begun, meanwhile.
+    ///   - requester: the account that is charged for the read.
+    ///   - done: is called on the loop, unless the listen was cancelled or another operation begun meanwhile.
     func load<Content: Sendable>(
         _ kind: WorkerPool.Kind = .long, for requester: Requester = .server,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
@@ -125,8 +126,8 @@ package final class RealtimeSubscription: @unchecked Sendable {
         }
     }
 
-    /// Asks something of a state of the tree, and goes on with what changed meanwhile.
-    /// - Parameter done: on the loop, as that of `load`.
+    /// Evaluates something on a version of the tree, and continues with the changes that followed it.
+    /// - Parameter done: is called on the loop, as that of `load`.
     func ask<Content: Sendable>(
         for requester: Requester = .server,
         _ question: @escaping @Sendable (TreeView) throws(Status) -> Content,
@@ -135,24 +136,24 @@ package final class RealtimeSubscription: @unchecked Sendable {
         begin(.brief, for: requester, question) { [self] result, _ in finish(result, done, after: .min) }
     }
 
-    /// Hands over what was read or asked, and goes on, unless whoever takes it has begun something else.
+    /// Delivers the result, and continues unless the receiver has begun another operation.
     private func finish<Content>(
         _ result: Result<Content, Status>, _ done: (Result<Content, Status>) -> Void, after version: Int64
     ) {
         guard case .success = result else { return done(result) }
         pending.removeAll { $0.version <= version }
         pendingBytes = pending.reduce(0) { $0 + $1.sizeBytes }
-        let turn = turn
+        let token = token
         done(result)
-        if turn == self.turn { release(after: .min) }
+        if token == self.token { release(after: .min) }
     }
 
-    /// Keeps changes back also behind what is just being handed over, as `pause` does.
-    /// - Returns: for `goOn`; nil when it is over, or has gone on.
+    /// Holds changes back also during the delivery of a result, as `pause` does.
+    /// - Returns: the token for `goOn`; nil when the listen has ended or has continued.
     func stay() -> Int? {
         guard phase == .held else { return nil }
-        endTick()
-        return turn
+        endOperation()
+        return token
     }
 
     private func begin<Content: Sendable>(
@@ -162,18 +163,18 @@ package final class RealtimeSubscription: @unchecked Sendable {
     ) {
         if phase == .cancelled { return }
         phase = .held
-        endTick()
+        endOperation()
         isOverfull = false
-        let turn = turn
+        let token = token
         let wanted = Cancellation()
         self.wanted = wanted
         let done = LoopBound(done)
         shared.whenKnown { [self] in
-            guard turn == self.turn else { return }
+            guard token == self.token else { return }
             readings += 1
             hub.read(kind, on: loop, for: requester, cancellation: wanted, read) { [self] result, version in
                 readings -= 1
-                if turn == self.turn { done.value(result, version) }
+                if token == self.token { done.value(result, version) }
                 endReading()
             }
         }
@@ -191,21 +192,21 @@ package final class RealtimeSubscription: @unchecked Sendable {
         let events = pending
         forgetPending()
         phase = .live
-        let turn = turn
+        let token = token
         if isOverfull {
             receiver?.listenIsStale(self)
             return
         }
         for event in events where event.version > version {
-            if turn != self.turn { return }
-            tell(event)
+            if token != self.token { return }
+            notify(event)
         }
     }
 
     func take(_ event: RealtimeEvent) {
         switch phase {
         case .cancelled, .stale: break
-        case .live: tell(event)
+        case .live: notify(event)
         case .held:
             if isOverfull { return }
             pending.append(event)
@@ -217,7 +218,7 @@ package final class RealtimeSubscription: @unchecked Sendable {
         }
     }
 
-    private func tell(_ event: RealtimeEvent) {
+    private func notify(_ event: RealtimeEvent) {
         switch event.change {
         case .push(let push): receiver?.listen(self, changed: push)
         case .lost, .unknown: receiver?.listenIsStale(self)
@@ -234,20 +235,20 @@ package final class RealtimeSubscription: @unchecked Sendable {
     }
 }
 
-/// Carries what belongs to a loop through another thread and back.
+/// Passes a value that belongs to a loop through another thread and back.
 package struct LoopBound<Value>: @unchecked Sendable {
     package let value: Value
     package init(_ value: Value) { self.value = value }
 }
 
-/// The listens of one loop to one place or query: what the hub knows of them. `@unchecked Sendable`: belongs to the loop.
+/// The listens of one loop to one location or query, as the hub knows them. `@unchecked Sendable`: belongs to the loop.
 final class SharedListen: @unchecked Sendable {
     let target: RealtimeTarget
     /// Of the first listen.
     let requester: Requester
     let loopListens: RealtimeLoopSubscriptions
     private var listens: [RealtimeSubscription] = []
-    /// Whether the hub tells of every commit from here.
+    /// The hub delivers every commit from this version on.
     private var isKnown = false
     /// Whether it has ever done so.
     private var wasKnown = false
@@ -273,7 +274,7 @@ final class SharedListen: @unchecked Sendable {
             listens[listen.position] = last
         }
         if listens.isEmpty {
-            // Nobody is there any more for whom it would become known; the jobs hold their listens, and these this.
+            // No listener is left that needs the window; the jobs refer to their listens, and these to this object.
             waiting = []
             loopListens.forget(self)
         }
@@ -291,9 +292,9 @@ final class SharedListen: @unchecked Sendable {
         for job in jobs { job() }
     }
 
-    /// The hub tells of every commit after a version.
+    /// The hub delivers every commit after a version.
     func becameKnown(at version: Int64) {
-        // Those who had it before missed what came between.
+        // Earlier listeners missed the commits between.
         if wasKnown {
             let event = RealtimeEvent(version: version, change: .lost)
             for listen in listens { listen.take(event) }
@@ -301,15 +302,15 @@ final class SharedListen: @unchecked Sendable {
         becameKnown()
     }
 
-    /// The hub can't watch it.
+    /// The hub cannot watch it.
     func fail(_ status: Status) {
         waiting = []
         for listen in listens { listen.fail(status) }
     }
 
-    /// The listens that an event is for, now that its turn has come.
+    /// The listens that receive an event, at the time when it is delivered.
     func receivers(of event: RealtimeEvent) -> [RealtimeSubscription] {
-        // What is loaded from now on waits until it tells again.
+        // Listens that are loaded from now on wait until the hub delivers again.
         if case .unknown = event.change { isKnown = false }
         return listens
     }

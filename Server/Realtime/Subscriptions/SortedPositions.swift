@@ -5,7 +5,7 @@ import HearthTree
 typealias SortedPositions = SortedChunks<FilteredWindow.Position>
 
 extension SortedChunks where Element == FilteredWindow.Position {
-    /// - Parameter positions: in the order of the index, whichever direction is wanted.
+    /// - Parameter positions: in the order of the index, whatever the direction of the query is.
     init(_ positions: [Element], isReversed: Bool) {
         self.init(isReversed ? positions.reversed() : positions) { lhs, rhs in
             let (left, right) = isReversed ? (rhs, lhs) : (lhs, rhs)

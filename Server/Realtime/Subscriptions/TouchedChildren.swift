@@ -2,13 +2,13 @@ import HearthModel
 import HearthTree
 import HearthTreeStorage
 
-/// The children of a location that a commit touches, with what they are ordered by before and after it: read once for all
+/// The children of a location that a commit touches, with their order values before and after it: read once for all
 /// windows.
 final class TouchedChildren {
-    /// A child at one moment.
+    /// A child before or after a commit.
     package struct State: Equatable {
         var exists = false
-        /// What it is ordered by, on the indexes of windows. Paths inside of it are left out where it has nothing.
+        /// Its order values, on the indexes of windows. Paths that the child does not have are omitted.
         var values: [TreeQuery.Index: TreeIndexValue] = [:]
 
         /// Nil when there is no such child.
@@ -23,9 +23,10 @@ final class TouchedChildren {
     private var whole: [TreeKey: Node] = [:]
     private var wholeBytes = 0
 
-    /// Branches at one place of a trie that are looked up one by one; of more, those that the child has are found by its keys.
+    /// The maximum number of branches at one location of a trie that are looked up individually. With more, the child's
+    /// keys are used to find the branches.
     private static let branchesMax = 8
-    /// Bytes of children that came into windows by a change of a part of them; those of more are read beside the writer.
+    /// The bytes of children that enter windows by a change of a part of them; larger ones are read beside the writer.
     private static let wholeBytesMax = 256 << 10
 
     /// - Parameter changes: below the path, or of its priority, which belongs to no child.
@@ -43,12 +44,12 @@ final class TouchedChildren {
     func before(_ key: TreeKey) -> State { before[key] ?? State() }
     func after(_ key: TreeKey) -> State { after[key] ?? State() }
 
-    /// Reads what the children are ordered by before the commit.
-    func look(before view: TreeView, for windows: WindowIndex) throws(Status) { before = try states(view, windows) }
+    /// Reads the children's order values before the commit.
+    func read(before view: TreeView, for windows: WindowIndex) throws(Status) { before = try states(view, windows) }
 
-    func look(after view: TreeView, for windows: WindowIndex) throws(Status) { after = try states(view, windows) }
+    func read(after view: TreeView, for windows: WindowIndex) throws(Status) { after = try states(view, windows) }
 
-    /// A child whole, as the commit leaves it; nil when it is so large that it has to be read beside the writer.
+    /// A whole child after the commit; nil when it is so large that it must be read beside the writer.
     func node(_ key: TreeKey, _ after: TreeView) throws(Status) -> Node? {
         let child = path.child(key)
         if let changes = byKey[key], changes.count == 1, changes[0].path == child { return changes[0].node }
@@ -70,38 +71,38 @@ final class TouchedChildren {
             if windows.isUsed(.key) { state.values[.key] = .null }
             if windows.isUsed(.priority) { state.values[.priority] = TreeIndexValue(try view.priority(at: child)) }
             if windows.isUsed(.value) { state.values[.value] = try Self.content(child, view) ?? .null }
-            if !windows.paths.isEmpty { try Self.look(child, [], windows.paths, view, &state.values) }
+            if !windows.paths.isEmpty { try Self.readValues(child, [], windows.paths, view, &state.values) }
             states[key] = state
         }
         return states
     }
 
-    /// Finds out what is at the paths of a trie.
-    private static func look(
+    /// Reads the values at the paths of a trie.
+    private static func readValues(
         _ child: TreePath, _ inside: [TreeKey], _ paths: OrderPaths, _ view: TreeView,
         _ values: inout [TreeQuery.Index: TreeIndexValue]
     ) throws(Status) {
-        let place = child + TreePath(keys: inside)
+        let location = child + TreePath(keys: inside)
         if !inside.isEmpty || paths.isEnd {
-            guard let content = try content(place, view) else { return }
+            guard let content = try content(location, view) else { return }
             if paths.isEnd { values[.child(TreePath(keys: inside))] = content }
             if content != .inner { return }
         }
         var keys = Array(paths.branches.keys)
         if keys.count > branchesMax {
-            let there = try view.children(of: place, limit: keys.count)
-            // When it has more than there are branches, these are the fewer.
+            let there = try view.children(of: location, limit: keys.count)
+            // When the node has more children than the trie has branches, the branches are fewer.
             if there.count < keys.count { keys = there }
         }
         for key in keys {
             guard let branch = paths.branches[key] else { continue }
-            try look(child, inside + [key], branch, view, &values)
+            try readValues(child, inside + [key], branch, view, &values)
         }
     }
 
-    /// What is at a place, as an order sees it; nil for nothing.
-    private static func content(_ place: TreePath, _ view: TreeView) throws(Status) -> TreeIndexValue? {
-        if let value = try view.value(at: place) { return .scalar(value) }
-        return try view.hasChildren(at: place) ? .inner : nil
+    /// The order value of a location; nil for none.
+    private static func content(_ location: TreePath, _ view: TreeView) throws(Status) -> TreeIndexValue? {
+        if let value = try view.value(at: location) { return .scalar(value) }
+        return try view.hasChildren(at: location) ? .inner : nil
     }
 }

@@ -3,13 +3,14 @@ import HearthEngine
 import HearthTree
 import HearthTreeStorage
 
-/// The windows of a location by what concerns them: the index that orders them, and their range of positions on it. So a
-/// commit asks those alone in whose range a child that it touches stood or stands.
+/// The windows of a location by the index that orders them and by their range of positions on it. So a commit visits
+/// only the windows in whose range a changed child was or is.
 ///
-/// Many windows may be ordered by as many different paths inside the children, most of which a child doesn't have. What it
-/// lacks is not looked up path by path: windows that show children without a value are filed together for all paths.
+/// Many windows may be ordered by many different paths inside the children, most of which a child doesn't have. Missing
+/// paths are not looked up individually: windows that contain children without a value are stored together for all
+/// paths.
 struct WindowIndex {
-    /// A window as it is filed: another one whenever its range changes.
+    /// A window as it is stored in the index: another object whenever its range changes.
     final class Entry {
         fileprivate(set) var window: RealtimeSharedQuery?
         fileprivate let query: TreeQuery
@@ -23,14 +24,14 @@ struct WindowIndex {
     }
 
     private var byIndex: [TreeQuery.Index: IntervalIndex<Entry>] = [:]
-    /// Of those that are ordered by a path inside the children: where there are children without a value in their range.
+    /// The windows that are ordered by a path inside the children and whose range contains children without a value.
     private var lacking = IntervalIndex<Entry>()
     /// The paths inside children that windows are ordered by.
     private(set) var paths = OrderPaths()
 
     func isUsed(_ index: TreeQuery.Index) -> Bool { byIndex[index] != nil }
 
-    /// Files a window by its present range.
+    /// Inserts a window by its present range.
     mutating func file(_ window: RealtimeSharedQuery) {
         if let entry = window.entry {
             if entry.edge == window.edge { return }
@@ -47,7 +48,7 @@ struct WindowIndex {
     mutating func remove(_ window: RealtimeSharedQuery) {
         guard let entry = window.entry else { return }
         window.entry = nil
-        // What is left of it in a tree of ranges must not keep the window.
+        // Its remaining nodes in a tree of ranges must not retain the window.
         entry.window = nil
         let index = window.query.index
         byIndex[index]?.remove(entry)
@@ -61,7 +62,7 @@ struct WindowIndex {
         }
     }
 
-    /// The part of a range in which children without a value stand.
+    /// The part of a range that contains the children without a value.
     private static func withoutValue(_ range: KeyRange) -> KeyRange? {
         var part = TreeQuery.positionsWithoutValue
         if UTF8Order.compare(part.lower, range.lower) < 0 { part.lower = range.lower }
@@ -69,16 +70,16 @@ struct WindowIndex {
         return part.isEmpty ? nil : part
     }
 
-    /// The windows in whose range children stood or stand, with those.
+    /// The windows in whose range children were or are, with those children.
     func concerned(by children: TouchedChildren) -> [(window: RealtimeSharedQuery, keys: [TreeKey])] {
         var found: [(window: RealtimeSharedQuery, keys: [TreeKey])] = []
-        var places: [ObjectIdentifier: Int] = [:]
+        var positions: [ObjectIdentifier: Int] = [:]
         func add(_ entry: Entry, _ key: TreeKey) {
             guard let window = entry.window else { return }
-            if let place = places[ObjectIdentifier(window)] {
-                if found[place].keys.last != key { found[place].keys.append(key) }
+            if let position = positions[ObjectIdentifier(window)] {
+                if found[position].keys.last != key { found[position].keys.append(key) }
             } else {
-                places[ObjectIdentifier(window)] = found.count
+                positions[ObjectIdentifier(window)] = found.count
                 found.append((window, [key]))
             }
         }

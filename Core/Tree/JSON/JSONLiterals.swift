@@ -1,8 +1,8 @@
 import HearthModel
 
-/// Strings and numbers of a JSON text, and stepping over what isn't wanted.
+/// Strings and numbers of JSON, and skipping unused values.
 extension JSONCursor {
-    /// The text of a string, from its opening quote.
+    /// The content of a string, from its opening quote.
     mutating func string() throws(TreeDataError) -> String {
         try take(UInt8(ascii: "\""))
         let first = index
@@ -24,7 +24,7 @@ extension JSONCursor {
         throw .invalidJSON
     }
 
-    /// Goes on at the first escape of a string that began at `first`.
+    /// Continues at the first escape of a string that began at `first`.
     private mutating func escapedString(from first: Int) throws(TreeDataError) -> String {
         var string = Array(bytes[first..<index])
         while index < end {
@@ -95,13 +95,13 @@ extension JSONCursor {
         return .integer(integer)
     }
 
-    /// Steps over a number.
+    /// Skips a number.
     /// - Returns: its value if it is an integer that fits.
     private mutating func takeNumber() throws(TreeDataError) -> Int64? {
         let isNegative = byte == UInt8(ascii: "-")
         if isNegative { index += 1 }
         let whole = index
-        // Below zero: the least integer has no counterpart above.
+        // Below zero: the least integer has no positive counterpart.
         var value: Int64? = 0
         while byte &- UInt8(ascii: "0") < 10 {
             if let known = value {
@@ -133,7 +133,7 @@ extension JSONCursor {
         guard index > first else { throw .invalidJSON }
     }
 
-    /// Steps over a value that is well formed; whether strings are UTF-8 is seen when they are read.
+    /// Skips a valid value; whether strings are UTF-8 is checked when they are read.
     mutating func skip() throws(TreeDataError) {
         var closings: [UInt8] = []
         while true {

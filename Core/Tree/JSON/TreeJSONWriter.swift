@@ -1,6 +1,6 @@
 /// Writing JSON.
 extension TreeJSON {
-    /// - Parameter pretty: with a line a member, two spaces a level, in the service's own style.
+    /// - Parameter pretty: with one line per member, two spaces per level, in the service's own style.
     package static func append(
         _ node: Node, to string: inout [UInt8], form: Form, pretty: Bool = false
     ) {
@@ -10,7 +10,7 @@ extension TreeJSON {
         string = writer.string
     }
 
-    /// Writes a node without having all of its text in memory.
+    /// Writes a node without having its whole JSON in memory.
     /// - Parameter sink: takes a piece, and empties it.
     package static func write(_ node: Node, form: Form, _ sink: @escaping (inout [UInt8]) -> Void) {
         var writer = TreeJSONWriter(string: [], form: form, isPretty: false)
@@ -56,7 +56,7 @@ extension TreeJSON {
         }
     }
 
-    /// The shortest text that reads as the same number; whole numbers below 2⁵³ without a fraction.
+    /// The shortest decimal form that reads as the same number; whole numbers below 2⁵³ without a fraction.
     private static func append(_ value: Double, to string: inout [UInt8]) {
         precondition(value.isFinite, "no number of JSON")
         if value.magnitude < 0x1p53, let whole = Int64(exactly: value) {
@@ -66,7 +66,7 @@ extension TreeJSON {
         }
     }
 
-    /// A text in quotes.
+    /// A string in quotes.
     package static func appendString(_ string: String, to output: inout [UInt8]) {
         var string = string
         output.append(UInt8(ascii: "\""))
@@ -104,8 +104,9 @@ extension TreeJSON {
 let hexadecimalDigits = Array("0123456789abcdef".utf8)
 
 extension Children {
-    /// Whether the plain form is an array: all keys are indexes, and the biggest is less than twice their number. In the
-    /// order of keys the biggest is the last, and if that and the first are none the rest needn't be looked at.
+    /// Whether the plain form is an array: all keys are indexes, and the largest is less than twice their number. In
+    /// the order of keys the largest is the last, and if that and the first are no indexes, the others need not be
+    /// checked.
     var isArray: Bool {
         guard let last = last?.key.arrayIndex, last < 2 * count else { return false }
         return allSatisfy { $0.key.arrayIndex != nil }
@@ -116,9 +117,9 @@ private struct TreeJSONWriter {
     var string: [UInt8]
     let form: TreeJSON.Form
     let isPretty: Bool
-    /// Takes pieces of the text; nil when all of it is wanted at once.
+    /// Receives pieces of the output; nil when all of it is returned at once.
     var sink: ((inout [UInt8]) -> Void)?
-    /// Objects around; arrays don't indent.
+    /// The number of open objects; arrays don't indent.
     private var level = 0
 
     private static let pieceBytes = 64 << 10

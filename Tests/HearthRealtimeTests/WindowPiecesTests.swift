@@ -10,8 +10,8 @@ import Glibc
 @testable import HearthServer
 @testable import HearthTreeStorage
 
-/// Windows that are written piece by piece are what they are as nodes.
-@Suite struct WindowTextTests {
+/// Windows that are written piece by piece equal their nodes.
+@Suite struct WindowPiecesTests {
     @Test(arguments: [UInt64](1...60)) func aWindowIsWrittenAsItsNode(seed: UInt64) throws {
         var random = Seeded(seed)
         let database = try TreeDatabase(name: "t", store: MemoryStore(), clock: SystemClock())
