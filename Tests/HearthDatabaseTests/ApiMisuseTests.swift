@@ -94,7 +94,7 @@ struct ApiMisuseTests {
                     }
                 }
                 await bench.settle()
-            }, "MutableData.value got a dictionary with a key that is no text")
+            }, "MutableData.value got a dictionary with a key that is not a string")
     }
 
     @Test func uselessObjects() async {

@@ -166,7 +166,7 @@ struct ApiOfflineTests {
         ref.removeObserver(withHandle: first)
         plainly { ref.child("a").setValue(3) }
         #expect(await noted() == ["second"])
-        // On a reference all queries of the place are meant.
+        // On a reference all queries of the location are meant.
         ref.removeObserver(withHandle: second)
         plainly { ref.child("a").setValue(4) }
         #expect(await noted() == [])

@@ -62,8 +62,8 @@ struct ApiQueryTests {
             ("start is set", { try plain.bounded(.startingAt, 1, childKey: nil).bounded(.equal, 1, childKey: nil) }),
             ("end is set", { try plain.bounded(.endingAt, 1, childKey: nil).bounded(.endingBefore, 1, childKey: nil) }),
             ("start is set", { try plain.bounded(.equal, 1, childKey: nil).bounded(.startingAfter, 1, childKey: nil) }),
-            ("needs a text", { try byKey.bounded(.startingAt, 1, childKey: nil) }),
-            ("needs a text", { try byKey.bounded(.equal, nil, childKey: nil) }),
+            ("needs a string", { try byKey.bounded(.startingAt, 1, childKey: nil) }),
+            ("needs a string", { try byKey.bounded(.equal, nil, childKey: nil) }),
             ("no child key", { try byKey.bounded(.startingAt, "a", childKey: "k") }),
             ("by priority", { try byPriority.bounded(.startingAt, true, childKey: nil) }),
             ("nil, a text, a number", { try byAge.bounded(.startingAt, ["a": 1], childKey: nil) }),
@@ -76,7 +76,7 @@ struct ApiQueryTests {
             ("queryOrderedByKey", { try plain.ordered(byChild: ".key") }),
             ("queryOrderedByPriority", { try plain.ordered(byChild: ".priority") }),
             ("queryOrderedByValue", { try plain.ordered(byChild: "$value") }),
-            ("needs bounds that are texts", { try plain.bounded(.endingAt, 1, childKey: nil).ordered(by: .key, "x") }),
+            ("needs bounds that are strings", { try plain.bounded(.endingAt, 1, childKey: nil).ordered(by: .key, "x") }),
         ]
         for (string, body) in cases {
             do {

@@ -89,7 +89,7 @@ struct ApiValueTests {
         #expect(message(["x": -Double.infinity]).contains("at /a/x"))
         #expect(message(Date()).contains("got a Date, which can't be stored"))
         #expect(message(["x": Data()]).contains("at /a/x."))
-        #expect(message([1: 2]).contains("a key that is no text, 1,"))
+        #expect(message([1: 2]).contains("a key that is not a string, 1,"))
         for key in ["", "a.b", "$", "#", "[", "]", "a/b", "a\u{1}", "\u{7f}", String(repeating: "k", count: 769)] {
             #expect(message([key: 1]).contains("A key has 1 to 768 bytes"), "\(key)")
         }
@@ -99,7 +99,7 @@ struct ApiValueTests {
         #expect(message([".sv": "now"]).contains("a server value that doesn't exist"))
         #expect(message([".sv": ["increment": "1"]]).contains("a server value that doesn't exist"))
         #expect(message(["a": 1, ".priority": true] as [String: Any]).contains("a priority that is neither"))
-        #expect(message(String(repeating: "x", count: 10 << 20 + 1)).contains("a text of more than"))
+        #expect(message(String(repeating: "x", count: 10 << 20 + 1)).contains("a string of more than"))
     }
 
     @Test func depth() throws {

@@ -43,7 +43,7 @@ struct EngineEventTests {
                 #"value {"a":{".value":1,".priority":3},"b":{".value":2,".priority":2}}"#,
             ]),
         Case(
-            name: "an indexed value moves even to its own place", start: #"{"a":{"n":1},"b":{"n":9}}"#,
+            name: "an indexed value moves even to its own location", start: #"{"a":{"n":1},"b":{"n":9}}"#,
             query: .ordered(by: .child("n")), write: { try $0.set("2", at: "x/a/n") },
             events: ["~ a after nothing", #"! a {"n":2}"#, #"value {"a":{"n":2},"b":{"n":9}}"#]),
         Case(
@@ -58,10 +58,10 @@ struct EngineEventTests {
                 #"value {"b":8,"d":1,"e":0,"f":9}"#,
             ]),
         Case(
-            name: "a leaf takes the place of children", start: #"{"a":1}"#, write: { try $0.set("5", at: "x") },
+            name: "a leaf replaces children", start: #"{"a":1}"#, write: { try $0.set("5", at: "x") },
             events: ["- a 1", "value 5"]),
         Case(
-            name: "children take the place of a leaf", start: "5", write: { try $0.set("1", at: "x/a") },
+            name: "children take the location of a leaf", start: "5", write: { try $0.set("1", at: "x/a") },
             events: ["+ a 1 after nothing", #"value {"a":1}"#]),
         Case(
             name: "a leaf changes", start: "5", write: { try $0.set("6", at: "x") }, events: ["value 6"]),
@@ -69,7 +69,7 @@ struct EngineEventTests {
             name: "all goes", start: #"{"a":1}"#, write: { try $0.set("null", at: "") },
             events: ["- a 1", "value null"]),
         Case(
-            name: "a priority of the place itself", start: #"{"a":1}"#, write: { try $0.set("7", at: "x/.priority") },
+            name: "a priority of the location itself", start: #"{"a":1}"#, write: { try $0.set("7", at: "x/.priority") },
             events: [#"value {"a":1,".priority":7}"#]),
         Case(
             name: "the last child takes the priority with it", start: #"{"a":1,".priority":7}"#,

@@ -57,7 +57,7 @@ final class EngineFixture {
         }
     }
 
-    /// Adds to the number at a place.
+    /// Adds to the number at a location.
     func transact(_ path: TreePath, add: Int64 = 1, localEvents: Bool = true, name: String = "") {
         engine.runTransaction(at: path, localEvents: localEvents) { present in
             self.note("\(name)run \(treeText(present))")

@@ -150,16 +150,16 @@ struct EngineGrowthTests {
     enum Location: CaseIterable { case oneQuery, manyQueries, siblings, siblingsBelow }
 
     @Test(arguments: Location.allCases)
-    func observers(_ place: Location) throws {
-        try expectLinear("observers, \(place)") { bench, count in
-            if place == .siblingsBelow { bench.observe(Self.list) }
+    func observers(_ location: Location) throws {
+        try expectLinear("observers, \(location)") { bench, count in
+            if location == .siblingsBelow { bench.observe(Self.list) }
             bench.answerListens(Node(1))
             var ids: [ObserverID] = []
             bench.measure {
                 for number in 0..<count {
-                    let isOne = place == .oneQuery || place == .manyQueries
+                    let isOne = location == .oneQuery || location == .manyQueries
                     let path = isOne ? Self.list : Self.list.child(TreeKey(number))
-                    let query = place == .manyQueries ? TreeQuery.ordered(by: .key, last: number + 1) : TreeQuery()
+                    let query = location == .manyQueries ? TreeQuery.ordered(by: .key, last: number + 1) : TreeQuery()
                     ids.append(bench.observe(path, query))
                 }
                 bench.answerListens(Node(1))
@@ -233,12 +233,12 @@ struct EngineGrowthTests {
     }
 
     @Test(arguments: [Location.manyQueries, .siblings])
-    func keptQueries(_ place: Location) throws {
-        try expectLinear("kept queries, \(place)", onDisk: true) { bench, count in
+    func keptQueries(_ location: Location) throws {
+        try expectLinear("kept queries, \(location)", onDisk: true) { bench, count in
             var ids: [ObserverID] = []
             bench.measure {
                 for number in 0..<count {
-                    let path = place == .manyQueries ? Self.list : Self.list.child(TreeKey(number))
+                    let path = location == .manyQueries ? Self.list : Self.list.child(TreeKey(number))
                     ids.append(bench.observe(path, .ordered(by: .key, last: number + 1)))
                 }
                 bench.answerListens(tree([("a", Node(1))]))
@@ -483,8 +483,8 @@ final class GrowthConnection: DatabaseConnection {
     func unlisten(at path: TreePath, query: TreeQuery?, tag: Int?) { open[path]?[tag] = nil }
 
     func put(at path: TreePath, _ node: Node, hash: String?, done: @escaping (WireFailure?) -> Void) {
-        let place = path.last == .priority ? path.parent ?? path : path
-        add(Write(path: place, changes: [TreeChange(path: path, node: node)], isMerge: false, done: done))
+        let location = path.last == .priority ? path.parent ?? path : path
+        add(Write(path: location, changes: [TreeChange(path: path, node: node)], isMerge: false, done: done))
     }
 
     func merge(at path: TreePath, _ members: [(path: TreePath, node: Node)], done: @escaping (WireFailure?) -> Void) {

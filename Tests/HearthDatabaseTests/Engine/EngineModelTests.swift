@@ -16,7 +16,7 @@ final class EventReplay {
     private(set) var isCancelled = false
     var id: ObserverID?
 
-    /// A write that is refused or given up may make a complete place unknown; then its value comes again.
+    /// A write that is refused or given up may make a complete location unknown; then its value comes again.
     private let mayRepeat: Bool
 
     init(_ path: TreePath, _ query: TreeQuery, mayRepeat: Bool) {
@@ -60,7 +60,7 @@ final class EventReplay {
         }
     }
 
-    /// What comes and what moves in one change, with the sibling in front of it afterwards: all have their places only when
+    /// What comes and what moves in one change, with the sibling in front of it afterwards: all have their locations only when
     /// all are known.
     private var arriving: [(key: TreeKey, node: Node, previous: TreeKey?)] = []
     private var moved: [(key: TreeKey, node: Node)] = []
@@ -78,8 +78,8 @@ final class EventReplay {
                 return arriving.removeAll()
             }
             let entry = arriving.remove(at: next)
-            let place = entry.previous.flatMap { key in children.firstIndex { $0.key == key } }.map { $0 + 1 } ?? 0
-            children.insert((entry.key, entry.node), at: place)
+            let location = entry.previous.flatMap { key in children.firstIndex { $0.key == key } }.map { $0 + 1 } ?? 0
+            children.insert((entry.key, entry.node), at: location)
         }
     }
 
@@ -106,7 +106,7 @@ final class EventReplay {
     }
 }
 
-/// Random trees, places, queries and changes, few of each so that they meet often.
+/// Random trees, locations, queries and changes, few of each so that they meet often.
 struct EngineChaos {
     var random: EngineRandom
     static let keys: [TreeKey] = ["a", "b", "c", "1", "10", "d"]
@@ -161,7 +161,7 @@ struct EngineChaos {
         return TreeQuery.Bound(value: value, key: isStart ? .min : .max)
     }
 
-    /// Of a write: one place, or several of which none is above another.
+    /// Of a write: one location, or several of which none is above another.
     mutating func changes() -> (path: TreePath, isMerge: Bool, changes: [TreeChange]) {
         let kind = random.next(10)
         if kind == 0 {
@@ -179,11 +179,11 @@ struct EngineChaos {
             var relative = self.path(2)
             if relative.isRoot { relative = TreePath(keys: [key()]) }
             if random.next(6) == 0 { relative = relative.child(.priority) }
-            let place = path + relative
-            let isApart = changes.allSatisfy { !$0.path.contains(place) && !place.contains($0.path) }
+            let location = path + relative
+            let isApart = changes.allSatisfy { !$0.path.contains(location) && !location.contains($0.path) }
             guard isApart else { continue }
-            let new = place.last == .priority ? priority().map { Node($0) } ?? .empty : node(depth: 1)
-            changes.append(TreeChange(path: place, node: new))
+            let new = location.last == .priority ? priority().map { Node($0) } ?? .empty : node(depth: 1)
+            changes.append(TreeChange(path: location, node: new))
         }
         return (path, true, changes)
     }
@@ -229,7 +229,7 @@ struct EngineRun {
         fixture.server.random = EngineRandom(seed &+ 77)
         fixture.server.set(chaos.node(), at: .root)
         if seed % 4 == 1 {
-            // By what the place is called, so that it is always the same.
+            // By what the location is called, so that it is always the same.
             fixture.server.refuses = { $0.keys.contains("d") }
         }
     }
@@ -332,13 +332,13 @@ struct EngineRun {
 
     // MARK: What has to hold
 
-    private mutating func check(_ place: String) throws {
+    private mutating func check(_ location: String) throws {
         for replay in replays {
             replay.settle()
             let problems = replay.takeProblems()
-            if !problems.isEmpty { throw ModelFailure("\(place): \(problems.joined(separator: "\n"))") }
+            if !problems.isEmpty { throw ModelFailure("\(location): \(problems.joined(separator: "\n"))") }
         }
-        try checkViews(place)
+        try checkViews(location)
         guard isExact, pending.transactions == 0, !fixture.connection.isAmongMessagesOfOneVersion else { return }
         for replay in replays {
             guard let base = known(replay) else { continue }
@@ -346,7 +346,7 @@ struct EngineRun {
             let expected = seen(replay, over: base.node, isWindow: base.isWindow)
             guard replay.value == expected else {
                 throw ModelFailure(
-                    "\(place): \(replay.path) \(replay.query)\nshows    \(replay.value.map(treeText) ?? "nothing")\n"
+                    "\(location): \(replay.path) \(replay.query)\nshows    \(replay.value.map(treeText) ?? "nothing")\n"
                         + "expected \(treeText(expected))\nserver data \(treeText(base.node))\npending "
                         + pending.writes.map { "\($0.changes.map { "\($0.path) \(treeText($0.node))" })" }.joined())
             }
@@ -354,7 +354,7 @@ struct EngineRun {
     }
 
     /// What views have become from change to change is what they would be made of now.
-    private func checkViews(_ place: String) throws {
+    private func checkViews(_ location: String) throws {
         let sync = fixture.engine.sync
         var problems: [String] = []
         sync.root.forEach { point in
@@ -364,7 +364,7 @@ struct EngineRun {
                 guard content.isComplete, content.isWhole == view.isMadeOfWhole else { continue }
                 if view.known != content.node || view.shown != view.query.result(of: content.node) {
                     problems.append(
-                        "\(place): \(view.path) \(view.query)\nhas      \(treeText(view.known))\nshows    "
+                        "\(location): \(view.path) \(view.query)\nhas      \(treeText(view.known))\nshows    "
                             + "\(treeText(view.shown))\nexpected \(treeText(content.node))")
                 }
             }

@@ -16,8 +16,8 @@ struct EngineOrderTests {
             if random.next(1000) < 400 + 30 * (seed % 6) {
                 list.append(id, step)
                 plain.append((id, step))
-            } else if let place = plain.indices.randomElement(using: &random) {
-                let position = random.next(3) == 0 ? place : random.next(2) == 0 ? 0 : plain.count - 1
+            } else if let location = plain.indices.randomElement(using: &random) {
+                let position = random.next(3) == 0 ? location : random.next(2) == 0 ? 0 : plain.count - 1
                 #expect(list.remove(plain[position].id) == plain.remove(at: position).value)
             } else {
                 #expect(list.remove(id) == nil)

@@ -12,7 +12,7 @@ final class FakeTreeServer {
     private(set) var history: [Node] = [.empty]
     private(set) var sessions: [FakeTreeSession] = []
     var now: Int64 = 1_000_000
-    /// Which writes are refused, by the places that they change.
+    /// Which writes are refused, by the locations that they change.
     var refuses: (TreePath) -> Bool = { _ in false }
     var refusesReading: (TreePath) -> Bool = { _ in false }
     var random = EngineRandom(0)
