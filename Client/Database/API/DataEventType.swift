@@ -1,14 +1,14 @@
-/// /// The kinds of events that an observer of a query receives.
+/// The kinds of events that an observer of a query receives.
 public enum DataEventType: Int, Sendable {
-    /// /// A child entered the query's window. Also raised for each child that exists at the beginning.
+    /// A child entered the query's window. Also raised for each child that exists at the beginning.
     case childAdded = 0
     /// A child left the window.
     case childRemoved = 1
-    /// /// The data of a child changed.
+    /// The data of a child changed.
     case childChanged = 2
-    /// /// The value by which a child is ordered changed, so that its position may differ.
+    /// The value by which a child is ordered changed, so that its position may differ.
     case childMoved = 3
-    /// /// The whole data of the query, at the beginning and after each change.
+    /// The whole data of the query, at the beginning and after each change.
     case value = 4
 }
 
@@ -24,5 +24,5 @@ extension DataEventType {
     }
 }
 
-/// /// Identifies an observer; never 0, and never used twice in a process.
+/// Identifies an observer; never 0, and never used twice in a process.
 public typealias DatabaseHandle = UInt

@@ -2,13 +2,13 @@ public import Foundation
 import HearthModel
 import HearthTree
 
-/// /// The data of a location at one moment. It never changes.
+/// The data of a location at one moment. It never changes.
 public class DataSnapshot: NSObject, @unchecked Sendable {
-    // // All state is constant.
+    // All state is constant.
     let node: Node
     private let path: TreePath
     private let database: Database?
-    /// /// Determines the order of the children.
+    /// Determines the order of the children.
     private let query: TreeQuery
 
     init(_ node: Node, at path: TreePath, orderedBy query: TreeQuery = TreeQuery(), of database: Database) {
@@ -25,7 +25,7 @@ public class DataSnapshot: NSObject, @unchecked Sendable {
         query = TreeQuery()
     }
 
-    /// /// Creates an empty snapshot without a location. It has no use.
+    /// Creates an empty snapshot without a location. It has no use.
     public override init() {
         node = .empty
         path = .root
@@ -33,17 +33,17 @@ public class DataSnapshot: NSObject, @unchecked Sendable {
         database = nil
     }
 
-    /// /// The last key of the location; empty at the database's root.
+    /// The last key of the location; empty at the database's root.
     public var key: String { path.last?.string ?? "" }
 
-    /// /// Strings, `NSNumber` for numbers and Booleans, dictionaries, arrays where the keys count from zero, with
+    /// Strings, `NSNumber` for numbers and Booleans, dictionaries, arrays where the keys count from zero, with
     /// `NSNull` at indexes without a child; `NSNull` where there is no data.
     ///
-    /// /// Swift's `String` treats some keys as equal although their bytes differ. A dictionary has only one of these;
+    /// Swift's `String` treats some keys as equal although their bytes differ. A dictionary has only one of these;
     /// `children` has all.
     public var value: Any? { ValueWriter.plain(node) }
 
-    /// /// The priority; `NSNull` for none.
+    /// The priority; `NSNull` for none.
     public var priority: Any? { node.priority.map { ValueWriter.any($0) } ?? NSNull() }
 
     public var ref: DatabaseReference {
@@ -53,13 +53,13 @@ public class DataSnapshot: NSObject, @unchecked Sendable {
 
     public var childrenCount: UInt { UInt(node.childCount) }
 
-    /// /// Enumerates `DataSnapshot` objects in the order of the query.
+    /// Enumerates `DataSnapshot` objects in the order of the query.
     public var children: NSEnumerator {
         ListEnumerator(
             query.orderedChildren(of: node).map { DataSnapshot($0.node, at: path.child($0.key), of: database) })
     }
 
-    /// /// The data at a path below, which may be empty.
+    /// The data at a path below, which may be empty.
     public func childSnapshot(forPath path: String) -> DataSnapshot {
         let below = location(path, "childSnapshot(forPath:)")
         return DataSnapshot(node.node(at: below), at: self.path + below, of: database)
@@ -71,7 +71,7 @@ public class DataSnapshot: NSObject, @unchecked Sendable {
 
     public func exists() -> Bool { !node.isEmpty }
 
-    /// /// The value with priorities: dictionaries have `.value` and `.priority`, and there are no arrays.
+    /// The value with priorities: dictionaries have `.value` and `.priority`, and there are no arrays.
     public func valueInExportFormat() -> Any? { ValueWriter.export(node) }
 
     private func location(_ path: String, _ call: String) -> TreePath {

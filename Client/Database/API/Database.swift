@@ -5,10 +5,10 @@ import HearthTree
 
 /// A Realtime Database, as one app sees it: the root of all references.
 ///
-/// /// All members may be used from any thread. Events and completions run on `callbackQueue`; `async` calls need no
+/// All members may be used from any thread. Events and completions run on `callbackQueue`; `async` calls need no
 /// queue.
 public class Database: NSObject, @unchecked Sendable {
-    // // `state` is locked, the rest is constant; Swift makes access to the weak reference safe.
+    // `state` is locked, the rest is constant; Swift makes access to the weak reference safe.
     private struct State {
         var location: DatabaseLocation?
         var isPersistenceEnabled = false
@@ -23,7 +23,7 @@ public class Database: NSObject, @unchecked Sendable {
 
     static let defaultCacheSizeBytes: UInt = 10 << 20
     static let cacheSizesBytes: ClosedRange<UInt> = 1 << 20...100 << 20
-    /// /// The interrupt reason that `goOffline` sets.
+    /// The interrupt reason that `goOffline` sets.
     static let userReason = "user"
 
     public private(set) weak var app: FirebaseApp?
@@ -38,7 +38,7 @@ public class Database: NSObject, @unchecked Sendable {
         state = Locked(State(location: location))
     }
 
-    /// /// Creates a database without an app. It has no use.
+    /// Creates a database without an app. It has no use.
     public override init() {
         makeDriver = nil
         appName = ""
@@ -47,13 +47,13 @@ public class Database: NSObject, @unchecked Sendable {
 
     // MARK: Configuration
 
-    /// /// Whether the cache and unacknowledged writes are stored on disk. Set it before the first use.
+    /// Whether the cache and unacknowledged writes are stored on disk. Set it before the first use.
     public var isPersistenceEnabled: Bool {
         get { state.with { $0.isPersistenceEnabled } }
         set { configure("isPersistenceEnabled") { $0.isPersistenceEnabled = newValue } }
     }
 
-    /// /// The size above which the cache deletes the least recently used data; 1 MB to 100 MB. Set it before the first
+    /// The size above which the cache deletes the least recently used data; 1 MB to 100 MB. Set it before the first
     /// use.
     public var persistenceCacheSizeBytes: UInt {
         get { state.with { $0.cacheSizeBytes } }
@@ -69,27 +69,27 @@ public class Database: NSObject, @unchecked Sendable {
         }
     }
 
-    /// /// Not in Firebase's API: the folder of the caches; nil for `firebase-database` in the user's data folder. Set
+    /// Not in Firebase's API: the folder of the caches; nil for `firebase-database` in the user's data folder. Set
     /// it before the first use.
     public var persistenceDirectory: URL? {
         get { state.with { $0.directory } }
         set { configure("persistenceDirectory") { $0.directory = newValue } }
     }
 
-    /// /// Not in Firebase's API: the source of tokens; `Auth.auth(app:)` by default. Set it before the first use.
+    /// Not in Firebase's API: the source of tokens; `Auth.auth(app:)` by default. Set it before the first use.
     public var authTokenProvider: (any AuthTokenProvider)? {
         get { state.with { $0.provider } }
         set { configure("authTokenProvider") { $0.provider = newValue } }
     }
 
-    /// /// Not in Firebase's API: the trusted certificates and the client's certificate for an `https` database URL.
+    /// Not in Firebase's API: the trusted certificates and the client's certificate for an `https` database URL.
     /// Set it before the first use.
     public var tls: TLSSettings {
         get { state.with { $0.tls } }
         set { configure("tls") { $0.tls = newValue } }
     }
 
-    /// /// Runs events and completions, one after another. The default is the main queue; a program that does not run
+    /// Runs events and completions, one after another. The default is the main queue; a program that does not run
     /// its main queue must set another one.
     public var callbackQueue: DispatchQueue {
         get { state.with { $0.callbackQueue } }
@@ -101,7 +101,7 @@ public class Database: NSObject, @unchecked Sendable {
         }
     }
 
-    /// /// Uses the server at `host:port`, without TLS. Call it before the first use.
+    /// Uses the server at `host:port`, without TLS. Call it before the first use.
     public func useEmulator(withHost host: String, port: Int) {
         orTrap { () throws(Status) in try moveToEmulator(host, port) }
     }
@@ -139,7 +139,7 @@ public class Database: NSObject, @unchecked Sendable {
         }
     }
 
-    /// /// - Parameter url: a URL with this database's host.
+    /// - Parameter url: a URL with this database's host.
     public func reference(fromURL url: String) -> DatabaseReference {
         orTrap { () throws(Status) in DatabaseReference(database: self, path: try path(ofURL: url)) }
     }
@@ -157,15 +157,15 @@ public class Database: NSObject, @unchecked Sendable {
 
     // MARK: Connection
 
-    /// /// Closes the connection and opens no other until `goOnline`. Writes wait, and observers receive local data.
+    /// Closes the connection and opens no other until `goOnline`. Writes wait, and observers receive local data.
     public func goOffline() { repository.perform { $0.goOffline(reason: Database.userReason) } }
 
     public func goOnline() { repository.perform { $0.goOnline(reason: Database.userReason) } }
 
-    /// /// Cancels all writes, transactions and onDisconnect operations that the server has not acknowledged.
+    /// Cancels all writes, transactions and onDisconnect operations that the server has not acknowledged.
     public func purgeOutstandingWrites() { repository.perform { $0.purgeOutstandingWrites() } }
 
-    /// /// Whether to log details to standard error. Warnings are always logged.
+    /// Whether to log details to standard error. Warnings are always logged.
     public class func setLoggingEnabled(_ isEnabled: Bool) { Log.setVerbose(isEnabled) }
 
     public class func sdkVersion() -> String { Database.version }
@@ -174,12 +174,12 @@ public class Database: NSObject, @unchecked Sendable {
 
     // MARK: At work
 
-    /// /// Created at the first use.
+    /// Created at the first use.
     var repository: Repository {
         orTrap { () throws(Status) in try checkedRepository() }
     }
 
-    /// /// The repository; nil before the first use.
+    /// The repository; nil before the first use.
     var startedRepository: Repository? { state.with { $0.repository } }
 
     func checkedRepository() throws(Status) -> Repository {
@@ -216,7 +216,7 @@ public class Database: NSObject, @unchecked Sendable {
             provider: AuthShare(state.provider ?? Auth.auth(app: app)))
     }
 
-    /// /// Closes the database when its app is deleted.
+    /// Closes the database when its app is deleted.
     func close() async {
         let repository = state.with { state in
             state.isClosed = true

@@ -2,7 +2,7 @@ import Foundation
 import HearthModel
 
 extension WireFailure {
-    /// /// The error domain and codes of the SDKs for Apple platforms.
+    /// The error domain and codes of the SDKs for Apple platforms.
     static let errorDomain = "com.firebase"
 
     var error: NSError {
@@ -21,7 +21,7 @@ extension WireFailure {
             ])
     }
 
-    /// /// The error of `getData`, which has a domain of its own.
+    /// The error of `getData`, which has a domain of its own.
     func readError(of location: String) -> NSError {
         NSError(
             domain: "com.firebase.core", code: 1,
@@ -33,6 +33,6 @@ extension WireFailure {
             ])
     }
 
-    /// /// The reason why the engine could not start.
+    /// The reason why the engine could not start.
     init(_ status: Status) { self.init(status.code.name.lowercased(), status.message) }
 }

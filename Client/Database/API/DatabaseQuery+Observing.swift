@@ -7,14 +7,14 @@ import HearthTree
 extension DatabaseQuery {
     // MARK: Observers
 
-    /// /// - Parameter block: runs on the database's `callbackQueue` until the observer is removed. Releasing the
-    /// reference does not remove the observer.
+    /// - Parameter block: runs on the database's `callbackQueue` until the observer is removed. Releasing the
+    ///   reference does not remove the observer.
     @discardableResult
     public func observe(
         _ eventType: DataEventType, with block: @escaping (DataSnapshot) -> Void
     ) -> DatabaseHandle { observe(eventType, with: block, withCancel: nil) }
 
-    /// /// - Parameter cancelBlock: runs once when the server rejects the listen; the observer is removed then.
+    /// - Parameter cancelBlock: runs once when the server rejects the listen; the observer is removed then.
     @discardableResult
     public func observe(
         _ eventType: DataEventType, with block: @escaping (DataSnapshot) -> Void,
@@ -23,8 +23,8 @@ extension DatabaseQuery {
         observe(eventType, andPreviousSiblingKeyWith: { snapshot, _ in block(snapshot) }, withCancel: cancelBlock)
     }
 
-    /// /// - Parameter block: its second argument is the key of the previous sibling, nil for the first child and for
-    /// `value`.
+    /// - Parameter block: its second argument is the key of the previous sibling, nil for the first child and for
+    ///   `value`.
     @discardableResult
     public func observe(
         _ eventType: DataEventType, andPreviousSiblingKeyWith block: @escaping (DataSnapshot, String?) -> Void
@@ -57,7 +57,7 @@ extension DatabaseQuery {
         withCancel cancelBlock: ((any Error) -> Void)?
     ) { _ = start(eventType, isSingle: true, block, cancelBlock) }
 
-    /// /// Waits for the event without a timeout; compare `getData`. Unlike Firebase's method it throws, so that it
+    /// Waits for the event without a timeout; compare `getData`. Unlike Firebase's method it throws, so that it
     /// always returns.
     /// - Throws: the server's error; an error when the app is deleted; `CancellationError`.
     nonisolated(nonsending) public func observeSingleEventAndPreviousSiblingKey(
@@ -71,7 +71,7 @@ extension DatabaseQuery {
         })
     }
 
-    /// /// Not in Firebase's API. Waits and throws as `observeSingleEventAndPreviousSiblingKey` does.
+    /// Not in Firebase's API. Waits and throws as `observeSingleEventAndPreviousSiblingKey` does.
     nonisolated(nonsending) public func observeSingleEvent(of eventType: DataEventType) async throws -> DataSnapshot {
         try await observeSingleEventAndPreviousSiblingKey(of: eventType).0
     }
@@ -87,7 +87,7 @@ extension DatabaseQuery {
             { failure in cancelBlock?.value(failure.error) })
     }
 
-    /// /// - Parameter callbacks: `async` calls do not use the user's queue.
+    /// - Parameter callbacks: `async` calls do not use the user's queue.
     @discardableResult
     private func start(
         _ eventType: DataEventType, isSingle: Bool, callbacks: Repository.CallbackTarget,
@@ -103,17 +103,17 @@ extension DatabaseQuery {
             }, onCancel: { failure in onCancel?(failure) })
     }
 
-    /// /// Removes an observer. Call it on the query that has the observer, or on the reference of its location. No
+    /// Removes an observer. Call it on the query that has the observer, or on the reference of its location. No
     /// further event is delivered, not even a pending one.
     public func removeObserver(withHandle handle: DatabaseHandle) {
         repository.remove(handle, of: spec.query, at: base.path)
     }
 
-    /// /// Removes the observers of this query; on a reference, of all queries at the location. Observers of locations
+    /// Removes the observers of this query; on a reference, of all queries at the location. Observers of locations
     /// below stay.
     public func removeAllObservers() { repository.removeAll(of: spec.query, at: base.path) }
 
-    /// /// Keeps the data current without an observer, so that it is available offline.
+    /// Keeps the data current without an observer, so that it is available offline.
     public func keepSynced(_ keepSynced: Bool) {
         let path = base.path
         orTrap { () throws(Status) in
@@ -127,7 +127,7 @@ extension DatabaseQuery {
 
     // MARK: Reading once
 
-    /// /// Reads from the server, unless an observer keeps the data current. Without an answer it reads from the cache
+    /// Reads from the server, unless an observer keeps the data current. Without an answer it reads from the cache
     /// on disk.
     public func getData(completion block: @escaping ((any Error)?, DataSnapshot?) -> Void) {
         let block = Carried(block)

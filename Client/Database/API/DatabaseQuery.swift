@@ -3,9 +3,9 @@ import HearthApp
 import HearthModel
 import HearthTree
 
-/// /// Data at a location, optionally ordered and filtered. A query never changes: each call returns another query.
+/// Data at a location, optionally ordered and filtered. A query never changes: each call returns another query.
 public class DatabaseQuery: NSObject, @unchecked Sendable {
-    // // All state is constant.
+    // All state is constant.
     let location: (database: Database, path: TreePath)?
     let spec: QuerySpec
 
@@ -13,17 +13,17 @@ public class DatabaseQuery: NSObject, @unchecked Sendable {
         location = (database, path)
         self.spec = spec
         super.init()
-        // // Creating a reference is the first use of a database: from now on it cannot be configured.
+        // Creating a reference is the first use of a database: from now on it cannot be configured.
         _ = database.repository
     }
 
-    /// /// Creates a query without a database. It has no use.
+    /// Creates a query without a database. It has no use.
     public override init() {
         location = nil
         spec = QuerySpec()
     }
 
-    /// /// A reference to the query's location, without order and filter.
+    /// A reference to the query's location, without order and filter.
     public var ref: DatabaseReference { DatabaseReference(database: base.database, path: base.path) }
 
     var base: (database: Database, path: TreePath) {
@@ -35,14 +35,14 @@ public class DatabaseQuery: NSObject, @unchecked Sendable {
         }
     }
 
-    /// /// The URL of the location; empty for an object that was made by `init()`.
+    /// The URL of the location; empty for an object that was made by `init()`.
     public override var description: String {
         location.map { $0.database.repository.configuration.location.url(of: $0.path) } ?? ""
     }
 
     var repository: Repository { base.database.repository }
 
-    /// /// Another query of the same location.
+    /// Another query of the same location.
     private func with(_ change: (QuerySpec) throws(Status) -> QuerySpec) -> DatabaseQuery {
         let (database, path) = base
         return orTrap { () throws(Status) in
@@ -83,28 +83,28 @@ public class DatabaseQuery: NSObject, @unchecked Sendable {
         with { (spec) throws(Status) in try spec.bounded(kind, value, childKey: childKey) }
     }
 
-    /// /// The bound is inclusive.
+    /// The bound is inclusive.
     public func queryStarting(atValue value: Any?) -> DatabaseQuery { bounded(.startingAt, value) }
 
     public func queryStarting(atValue value: Any?, childKey: String?) -> DatabaseQuery {
         bounded(.startingAt, value, childKey)
     }
 
-    /// /// The bound is exclusive.
+    /// The bound is exclusive.
     public func queryStarting(afterValue value: Any?) -> DatabaseQuery { bounded(.startingAfter, value) }
 
     public func queryStarting(afterValue value: Any?, childKey: String?) -> DatabaseQuery {
         bounded(.startingAfter, value, childKey)
     }
 
-    /// /// The bound is inclusive.
+    /// The bound is inclusive.
     public func queryEnding(atValue value: Any?) -> DatabaseQuery { bounded(.endingAt, value) }
 
     public func queryEnding(atValue value: Any?, childKey: String?) -> DatabaseQuery {
         bounded(.endingAt, value, childKey)
     }
 
-    /// /// The bound is exclusive.
+    /// The bound is exclusive.
     public func queryEnding(beforeValue value: Any?) -> DatabaseQuery { bounded(.endingBefore, value) }
 
     public func queryEnding(beforeValue value: Any?, childKey: String?) -> DatabaseQuery {

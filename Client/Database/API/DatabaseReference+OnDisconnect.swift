@@ -2,7 +2,7 @@ import Foundation
 import HearthModel
 import HearthTree
 
-/// /// Writes that the server makes when the connection to this client ends, for any reason. After a reconnect they
+/// Writes that the server makes when the connection to this client ends, for any reason. After a reconnect they
 /// must be requested again.
 extension DatabaseReference {
     public func onDisconnectSetValue(_ value: Any?) {
@@ -86,7 +86,7 @@ extension DatabaseReference {
         }
     }
 
-    /// /// Cancels the onDisconnect operations at the location and below.
+    /// Cancels the onDisconnect operations at the location and below.
     public func cancelDisconnectOperations() {
         run(nil) { (path) throws(Status) in .onDisconnectCancel }
     }

@@ -3,9 +3,9 @@ import HearthApp
 import HearthModel
 import HearthTransport
 
-/// /// The I/O of the connection: a socket, the clock, timers, tokens and changes of the network.
+/// The I/O of the connection: a socket, the clock, timers, tokens and changes of the network.
 ///
-/// /// `@unchecked Sendable`: all state belongs to the database's queue. Callbacks from other threads are moved to it.
+/// `@unchecked Sendable`: all state belongs to the database's queue. Callbacks from other threads are moved to it.
 final class SocketDriver: WireDriver, @unchecked Sendable {
     private let configuration: Repository.Configuration
     private let queue: DispatchQueue
@@ -38,7 +38,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
         }
         let isFirst = Locked(true)
         configuration.provider.observeUser { [weak self] _ in
-            // // The listener immediately receives the present user; the connection asks for a token itself.
+            // The listener immediately receives the present user; the connection asks for a token itself.
             let isNews = isFirst.with { first in
                 defer { first = false }
                 return !first
@@ -128,7 +128,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
         }
     }
 
-    /// /// The minimum size of a message that is compressed.
+    /// The minimum size of a message that is compressed.
     private static let compressionThresholdBytes = 1 << 10
 
     private func target(lastSession: String?) -> String {
@@ -141,7 +141,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
             ?? ""
     }
 
-    /// /// - Parameter host: a host that the server named, with or without port.
+    /// - Parameter host: a host that the server named, with or without port.
     private func address(host: String?) throws(Status) -> ServerAddress {
         var location = configuration.location
         if let host {
@@ -150,7 +150,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
             location.port = named.port ?? (location.isSecure ? nil : 80)
         }
         let bare = location.host.hasPrefix("[") ? String(location.host.dropFirst().dropLast()) : location.host
-        // // A proxy cannot reach loopback addresses.
+        // A proxy cannot reach loopback addresses.
         let isLoopback = bare == "localhost" || bare == "::1" || bare.hasPrefix("127.")
         return ServerAddress(
             host: bare, port: location.port ?? 443,
@@ -159,7 +159,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
     }
 
     private func take(_ event: WebSocketClient.Event, attempt: Int) {
-        // // An earlier message may have closed it.
+        // An earlier message may have closed it.
         guard attempt == self.attempt, socket != nil else { return }
         switch event {
         case .opened, .drained, .binary: break

@@ -12,7 +12,7 @@ extension WireConnection: DatabaseConnection {
     func unlisten(at path: TreePath, query: TreeQuery?, tag: Int?) {
         outbox.unlisten(WireOutbox.ListenKey(path: path, query: query))
         planFlush()
-        // // Deferred answers may have waited for this one alone.
+        // Deferred answers may have waited for this one alone.
         driver.enqueue { [self] in releaseAnswers() }
     }
 
@@ -117,7 +117,7 @@ extension WireConnection: DatabaseConnection {
     }
 
     private func listenDidAnswer(_ number: Int, _ reply: WireReply) throws(TreeDataError) {
-        // // The request was cancelled in the meantime.
+        // The request was cancelled in the meantime.
         guard let listen = outbox.listens[number] else { return }
         let failure = reply.failure
         if failure == nil {
@@ -147,7 +147,7 @@ extension WireConnection: DatabaseConnection {
         for answer in outbox.takeHeldAnswers() { answer() }
     }
 
-    /// /// The server revoked listens. Without a query this means all queries at the location if it has no listen
+    /// The server revoked listens. Without a query this means all queries at the location if it has no listen
     /// without one.
     func revoke(_ path: TreePath, _ query: TreeQuery?) {
         for listen in outbox.listens(at: path, query) {

@@ -1,8 +1,8 @@
 import HearthTree
 
-/// /// Encodes requests in the wire protocol.
+/// Encodes requests in the wire protocol.
 enum WireRequest {
-    /// /// A keep-alive, sent when no other message was sent for a while.
+    /// A keep-alive, sent when no other message was sent for a while.
     static let keepAlive: [UInt8] = [UInt8(ascii: "0")]
 
     static func listen(_ number: Int, _ path: TreePath, _ query: TreeQuery?, tag: Int?, _ hash: ListenHash) -> [UInt8] {
@@ -35,7 +35,7 @@ enum WireRequest {
         }
     }
 
-    /// /// - Parameter action: `p`, or `o` for onDisconnect.
+    /// - Parameter action: `p`, or `o` for onDisconnect.
     static func put(_ number: Int, _ action: String, _ path: TreePath, _ node: Node, hash: String?) -> [UInt8] {
         request(number, action) { body in
             member("p", path, to: &body)
@@ -44,7 +44,7 @@ enum WireRequest {
         }
     }
 
-    /// /// - Parameter action: `m`, or `om` for onDisconnect.
+    /// - Parameter action: `m`, or `om` for onDisconnect.
     static func merge(
         _ number: Int, _ action: String, _ path: TreePath, _ members: [(path: TreePath, node: Node)]
     ) -> [UInt8] {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// /// Enumerates a list that exists already.
+/// Enumerates a list that exists already.
 final class ListEnumerator: NSEnumerator {
     private var rest: ArraySlice<Any>
 

@@ -2,7 +2,7 @@ import HearthApp
 import HearthModel
 import HearthTree
 
-/// /// A query that is being built: its parameters so far, and the rules for combining them. The checks are those of
+/// A query that is being built: its parameters so far, and the rules for combining them. The checks are those of
 /// the SDKs.
 struct QuerySpec: Equatable {
     private(set) var query = TreeQuery()
@@ -10,7 +10,7 @@ struct QuerySpec: Equatable {
 
     enum Limit: String { case first = "queryLimited(toFirst:)", last = "queryLimited(toLast:)" }
 
-    /// /// The kind of a bound, named after the calls.
+    /// The kind of a bound, named after the calls.
     enum BoundKind: String {
         case startingAt = "queryStarting(atValue:)"
         case startingAfter = "queryStarting(afterValue:)"
@@ -39,7 +39,7 @@ struct QuerySpec: Equatable {
         var spec = self
         spec.isOrdered = true
         spec.query.index = index
-        // // Bounds that were given before the order are checked against the order now.
+        // Bounds that were given before the order are checked against the order now.
         spec.query.start = try spec.query.start.map { (bound) throws(Status) in try spec.reordered(bound, call) }
         spec.query.end = try spec.query.end.map { (bound) throws(Status) in try spec.reordered(bound, call) }
         return spec
@@ -54,7 +54,7 @@ struct QuerySpec: Equatable {
         return try ordered(by: .child(try Paths.descendant(path, of: .root, call)), call)
     }
 
-    /// /// - Parameter childKey: distinguishes children with the same value.
+    /// - Parameter childKey: distinguishes children with the same value.
     func bounded(_ kind: BoundKind, _ value: Any?, childKey: String?) throws(Status) -> QuerySpec {
         let call = kind.rawValue
         let scalar = try self.value(value, call)
@@ -87,11 +87,11 @@ struct QuerySpec: Equatable {
             return TreeQuery.Bound(value: nil, key: .key(TreeKey(name)), isInclusive: isInclusive)
         }
         if let key { return TreeQuery.Bound(value: value, key: .key(key), isInclusive: isInclusive) }
-        // // Without a key either all children with the value are included or all are excluded.
+        // Without a key either all children with the value are included or all are excluded.
         return TreeQuery.Bound(value: value, key: isStart == isInclusive ? .min : .max, isInclusive: isInclusive)
     }
 
-    /// /// A bound that was given while the order was by priority.
+    /// A bound that was given while the order was by priority.
     private func reordered(_ bound: TreeQuery.Bound, _ call: String) throws(Status) -> TreeQuery.Bound {
         guard query.index == .key else {
             try check(bound.value, call)
@@ -103,7 +103,7 @@ struct QuerySpec: Equatable {
         return TreeQuery.Bound(value: nil, key: .key(TreeKey(name)), isInclusive: bound.isInclusive)
     }
 
-    /// /// A bound's value, which must fit the order.
+    /// A bound's value, which must fit the order.
     private func value(_ value: Any?, _ call: String) throws(Status) -> Scalar? {
         let node = try ValueReader(call: call).node(value, at: .root)
         guard node.isEmpty || node.isLeaf, node.priority == nil, node.value?.isDeferred != true else {

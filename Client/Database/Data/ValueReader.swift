@@ -3,16 +3,16 @@ import HearthApp
 import HearthModel
 import HearthTree
 
-/// /// Converts and validates the user's values to tree nodes.
+/// Converts and validates the user's values to tree nodes.
 ///
-/// /// Throws INVALID_ARGUMENT where Firebase's API raises an exception; the message names the location.
+/// Throws INVALID_ARGUMENT where Firebase's API raises an exception; the message names the location.
 struct ValueReader {
-    /// /// The prefix of each message, such as `setValue`.
+    /// The prefix of each message, such as `setValue`.
     let call: String
 
     // MARK: Values
 
-    /// /// - Parameter path: the target location; its depth counts for the limit.
+    /// - Parameter path: the target location; its depth counts for the limit.
     func node(_ value: Any?, at path: TreePath) throws(Status) -> Node {
         guard let value else { return .empty }
         switch try content(value, at: path) {
@@ -24,12 +24,12 @@ struct ValueReader {
         }
     }
 
-    /// /// The value, with a priority that overrides the one in the value.
+    /// The value, with a priority that overrides the one in the value.
     func node(_ value: Any?, priority: Any?, at path: TreePath) throws(Status) -> Node {
         try node(value, at: path).with(priority: try self.priority(priority, at: path))
     }
 
-    /// /// The priority; nil for none.
+    /// The priority; nil for none.
     func priority(_ value: Any?, at path: TreePath) throws(Status) -> Scalar? {
         guard let value else { return nil }
         switch try content(value, at: path) {
@@ -43,7 +43,7 @@ struct ValueReader {
         throw invalid("got a priority that is neither null, a number nor a string", path)
     }
 
-    /// /// The changes of an update, by their absolute paths, none of which is an ancestor of another.
+    /// The changes of an update, by their absolute paths, none of which is an ancestor of another.
     /// - Parameter values: keys are paths below `path`, and may end in `.priority`.
     func updates(_ values: [AnyHashable: Any], at path: TreePath) throws(Status) -> [TreeChange] {
         var changes: [TreeChange] = []
@@ -96,7 +96,7 @@ struct ValueReader {
             return .scalar(.string(string))
         }
         if let number = value as? NSNumber { return .scalar(try scalar(number, at: path)) }
-        // // On Linux a Swift string is not an `NSString`.
+        // On Linux a Swift string is not an `NSString`.
         if let number = value as? CGFloat { return .scalar(try scalar(NSNumber(value: Double(number)), at: path)) }
         if let map = value as? [AnyHashable: Any] {
             var members: [(name: String, value: Any)] = []
@@ -122,7 +122,7 @@ struct ValueReader {
     private func scalar(_ number: NSNumber, at path: TreePath) throws(Status) -> Scalar {
         if number.holdsBoolean { return .bool(number.boolValue) }
         if number.holdsFloatingPoint || number is NSDecimalNumber {
-            // // Otherwise it would return as a number that differs from the one in the local events.
+            // Otherwise it would return as a number that differs from the one in the local events.
             guard let scalar = Scalar.canonical(number.doubleValue) else {
                 throw invalid("got \(number), which can't be stored,", path)
             }
@@ -170,7 +170,7 @@ struct ValueReader {
         return children
     }
 
-    /// /// The server value; nil for any other map.
+    /// The server value; nil for any other map.
     private func serverValue(_ members: [(name: String, value: Any)], at path: TreePath) throws(Status) -> Scalar? {
         guard let member = members.first(where: { TreeKey($0.name) == ".sv" }) else { return nil }
         guard members.count == 1 else { throw invalid("got a dictionary with .sv and other keys", path) }

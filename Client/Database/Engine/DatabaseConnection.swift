@@ -1,38 +1,38 @@
 import HearthTree
 
-/// /// The engine's connection to the server. The connection implements it; a test provides a fake.
+/// The engine's connection to the server. The connection implements it; a test provides a fake.
 ///
-/// /// **State of the connection.** The wanted listens and the writes without an answer. After each reconnect the
+/// **State of the connection.** The wanted listens and the writes without an answer. After each reconnect the
 /// connection sends the listens (and asks each for its hash again), then the unanswered writes in order. A put with a
 /// hash that was sent before the connection was lost is not sent again: it fails with `disconnect`. Unsent writes stay.
 ///
-/// /// **Order.** All callbacks run on the engine's queue. Data is delivered in the order of the server's messages, and
+/// **Order.** All callbacks run on the engine's queue. Data is delivered in the order of the server's messages, and
 /// before the answers that follow it. No callback runs before the call that received it has returned.
 protocol DatabaseConnection: AnyObject {
-    /// /// Listens at a location. Without a query (or with one that only orders) `query` and `tag` are nil.
+    /// Listens at a location. Without a query (or with one that only orders) `query` and `tag` are nil.
     /// - Parameters:
     ///   - tag: for a query that leaves children out; unique among the listens of this connection.
-    /// ///   - hash: the hash of the engine's data; called each time the listen is sent.
-    /// ///   - done: called after each `ok`, so once per connection; or once with the error, which removes the listen.
+    ///   - hash: the hash of the engine's data; called each time the listen is sent.
+    ///   - done: called after each `ok`, so once per connection; or once with the error, which removes the listen.
     func listen(
         at path: TreePath, query: TreeQuery?, tag: Int?, hash: @escaping () -> ListenHash,
         done: @escaping (WireFailure?) -> Void)
-    /// /// Removes a listen. Its `done` is not called afterwards.
+    /// Removes a listen. Its `done` is not called afterwards.
     func unlisten(at path: TreePath, query: TreeQuery?, tag: Int?)
 
-    /// /// Replaces the data at a location; the path may end in `.priority`. Values may be server values.
+    /// Replaces the data at a location; the path may end in `.priority`. Values may be server values.
     /// - Parameters:
-    /// ///   - hash: the required hash of the present data; otherwise the answer is `datastale`.
-    /// ///   - done: nil for `ok`; called exactly once.
+    ///   - hash: the required hash of the present data; otherwise the answer is `datastale`.
+    ///   - done: nil for `ok`; called exactly once.
     func put(at path: TreePath, _ node: Node, hash: String?, done: @escaping (WireFailure?) -> Void)
-    /// /// - Parameter members: not empty; locations below `path`, which may end in `.priority`.
+    /// - Parameter members: not empty; locations below `path`, which may end in `.priority`.
     func merge(
         at path: TreePath, _ members: [(path: TreePath, node: Node)], done: @escaping (WireFailure?) -> Void)
 
-    /// /// Reads once. The request is not sent again when the connection is lost: it fails with `disconnect` then.
-    /// /// - Returns: an identifier for `cancelGet`.
+    /// Reads once. The request is not sent again when the connection is lost: it fails with `disconnect` then.
+    /// - Returns: an identifier for `cancelGet`.
     func get(at path: TreePath, query: TreeQuery?, done: @escaping (Result<Node, WireFailure>) -> Void) -> Int
-    /// /// Cancels a read that is not sent yet; has no effect otherwise. `done` is not called afterwards.
+    /// Cancels a read that is not sent yet; has no effect otherwise. `done` is not called afterwards.
     func cancelGet(_ id: Int)
 
     func onDisconnectPut(at path: TreePath, _ node: Node, done: @escaping (WireFailure?) -> Void)
@@ -40,35 +40,35 @@ protocol DatabaseConnection: AnyObject {
         at path: TreePath, _ members: [(path: TreePath, node: Node)], done: @escaping (WireFailure?) -> Void)
     func onDisconnectCancel(at path: TreePath, done: @escaping (WireFailure?) -> Void)
 
-    /// /// Removes an interrupt reason.
+    /// Removes an interrupt reason.
     func goOnline(reason: String)
-    /// /// Adds an interrupt reason, which keeps the connection offline.
+    /// Adds an interrupt reason, which keeps the connection offline.
     func goOffline(reason: String)
-    /// /// Cancels all writes without an answer: puts, merges and onDisconnect operations. Their `done` is called with
+    /// Cancels all writes without an answer: puts, merges and onDisconnect operations. Their `done` is called with
     /// `write_canceled` before this returns, in order.
     func purgeOutstandingWrites()
-    /// /// Cancels all requests without an answer, and all listens. Each pending `done` is called with the failure
+    /// Cancels all requests without an answer, and all listens. Each pending `done` is called with the failure
     /// before this returns, in order.
     func giveUp(_ failure: WireFailure)
 }
 
-/// /// The connection's notifications to the engine, on the engine's queue.
+/// The connection's notifications to the engine, on the engine's queue.
 protocol DatabaseConnectionDelegate: AnyObject {
-    /// /// Handshake and credentials are complete. Called before the answer to any listen.
+    /// Handshake and credentials are complete. Called before the answer to any listen.
     func connectionDidConnect()
     /// Only after `connectionDidConnect`.
     func connectionDidDisconnect()
-    /// /// Called with each handshake: the server's clock minus the local one.
+    /// Called with each handshake: the server's clock minus the local one.
     func connectionDidLearn(serverTimeOffsetMilliseconds: Int64)
 
     /// - Parameter path: absolute.
     func connectionDidReceive(data node: Node, at path: TreePath, tag: Int?)
-    /// /// - Parameter members: locations below `path`.
+    /// - Parameter members: locations below `path`.
     func connectionDidReceive(merge members: [(path: TreePath, node: Node)], at path: TreePath, tag: Int?)
     func connectionDidReceive(ranges: [ListenRange], at path: TreePath, tag: Int?)
 
-    /// /// The server has ended a listen that was removed: data that it sends from now on belongs to a later listen.
+    /// The server has ended a listen that was removed: data that it sends from now on belongs to a later listen.
     func connectionDidUnlisten(at path: TreePath, query: TreeQuery?)
-    /// /// The server revoked a listen, and the connection has removed it.
+    /// The server revoked a listen, and the connection has removed it.
     func connectionDidRevoke(listenAt path: TreePath, query: TreeQuery?, failure: WireFailure)
 }

@@ -1,25 +1,25 @@
 import HearthModel
 import HearthTree
 
-/// /// The client's engine: a program's view of a database, online and offline.
+/// The client's engine: a program's view of a database, online and offline.
 ///
-/// /// The invariant: an observer of a query sees the known server data, with the program's unanswered writes applied,
+/// The invariant: an observer of a query sees the known server data, with the program's unanswered writes applied,
 /// then ordered and filtered. `ServerCache` holds the first, `WriteTree` the second, a `View` the third. `SyncTree`
 /// holds the views of all locations and updates those that a change affects.
 ///
-/// /// It does not use sockets, threads or clocks. One serial queue of the caller calls everything here, including the
+/// It does not use sockets, threads or clocks. One serial queue of the caller calls everything here, including the
 /// connection's callbacks. Events and completions run on this queue, in order, when the engine's state is consistent
 /// again, so they may call the engine. Only a transaction's function must not.
 ///
-/// /// Source: the documentation of the Realtime Database's SDKs and their observable behaviour.
+/// Source: the documentation of the Realtime Database's SDKs and their observable behaviour.
 final class DatabaseEngine {
-    /// /// The engine's dependencies.
+    /// The engine's dependencies.
     struct Environment {
         /// The local clock, milliseconds since 1970.
         var now: () -> Int64
-        /// /// Calls back on the engine's queue; the returned function cancels the timer.
+        /// Calls back on the engine's queue; the returned function cancels the timer.
         var schedule: (_ afterMilliseconds: Int, _ body: @escaping () -> Void) -> (() -> Void)
-        /// /// The disk failed; the engine continues with the data in memory.
+        /// The disk failed; the engine continues with the data in memory.
         var report: (Status) -> Void
     }
 
@@ -34,15 +34,15 @@ final class DatabaseEngine {
     let ids: WriteIDs
     private var lastObserver = 0
     private var isClosed = false
-    /// /// While all writes are cancelled: these writes and their completions.
+    /// While all writes are cancelled: these writes and their completions.
     private var purged: [(id: Int64, completion: () -> Void)]?
 
-    /// /// Applies and sends the writes that an earlier run stored on disk.
+    /// Applies and sends the writes that an earlier run stored on disk.
     /// - Parameters:
     ///   - connection: the caller makes the engine its delegate.
-    /// ///   - folder: the folder of this database's cache; nil for none. Only one engine at a time may use it.
-    /// ///   - cacheSizeBytesMax: above this size, data of queries without observers is deleted.
-    /// /// - Throws: FAILED_PRECONDITION when another client uses the folder; the errors of the disk.
+    ///   - folder: the folder of this database's cache; nil for none. Only one engine at a time may use it.
+    ///   - cacheSizeBytesMax: above this size, data of queries without observers is deleted.
+    /// - Throws: FAILED_PRECONDITION when another client uses the folder; the errors of the disk.
     init(
         connection: any DatabaseConnection, environment: Environment, folder: String? = nil,
         cacheSizeBytesMax: Int64 = 10 << 20
@@ -79,7 +79,7 @@ final class DatabaseEngine {
         }
     }
 
-    /// /// Releases the folder and fails all pending requests; nothing may be called afterwards. Writes on disk stay
+    /// Releases the folder and fails all pending requests; nothing may be called afterwards. Writes on disk stay
     /// there.
     func close(_ failure: WireFailure) {
         isClosed = true
@@ -88,21 +88,21 @@ final class DatabaseEngine {
             connection.giveUp(failure)
         }
         disk?.close()
-        // // It has a reference to the object that has the outputs.
+        // It has a reference to the object that has the outputs.
         outputs.finish = {}
     }
 
     func perform<Result>(_ body: () -> Result) -> Result { outputs.perform(body) }
 
-    /// /// The estimated time of the server's clock.
+    /// The estimated time of the server's clock.
     var serverNowMilliseconds: Int64 { environment.now() + info.serverTimeOffsetMilliseconds }
 
     // MARK: Observers
 
-    /// /// Known data of the location is delivered immediately, by the usual callbacks.
+    /// Known data of the location is delivered immediately, by the usual callbacks.
     /// - Parameters:
     ///   - isSingle: whether it is removed after its first event.
-    /// ///   - onCancel: the server revoked the listen; no event follows.
+    ///   - onCancel: the server revoked the listen; no event follows.
     func observe(
         _ query: TreeQuery, at path: TreePath, kinds: EngineEventKinds, isSingle: Bool = false,
         onEvent: @escaping (EngineEvent) -> Void, onCancel: @escaping (WireFailure) -> Void
@@ -115,7 +115,7 @@ final class DatabaseEngine {
         return observer.id
     }
 
-    /// /// Has no effect for a removed observer.
+    /// Has no effect for a removed observer.
     func remove(_ id: ObserverID) {
         perform {
             sync.remove(id)
@@ -123,12 +123,12 @@ final class DatabaseEngine {
         }
     }
 
-    /// /// Removes all observers of one query at one location, except those of transactions.
+    /// Removes all observers of one query at one location, except those of transactions.
     func removeAll(_ query: TreeQuery, at path: TreePath) {
         perform { tree(of: path).removeAll(query, at: path) { !$0.kinds.isEmpty } }
     }
 
-    /// /// Keeps a query's data current without an observer. Not for `.info`.
+    /// Keeps a query's data current without an observer. Not for `.info`.
     func keepSynced(_ isKept: Bool, _ query: TreeQuery, at path: TreePath) {
         if path.first == InfoTree.name { return }
         perform { sync.keepSynced(isKept, query, at: path) }
@@ -138,7 +138,7 @@ final class DatabaseEngine {
 
     // MARK: Writes
 
-    /// /// - Parameter completion: its argument is nil when the server has the write.
+    /// - Parameter completion: its argument is nil when the server has the write.
     func set(_ node: Node, at path: TreePath, completion: @escaping (WireFailure?) -> Void) {
         let write = PendingWrite(
             id: ids.next(), path: path, isMerge: false, changes: [TreeChange(path: path, node: node)],
@@ -151,8 +151,8 @@ final class DatabaseEngine {
         set(priority, at: path.child(.priority), completion: completion)
     }
 
-    /// /// - Parameter members: locations below `path`, none of which is an ancestor of another; they may end in
-    /// `.priority`.
+    /// - Parameter members: locations below `path`, none of which is an ancestor of another; they may end in
+    ///   `.priority`.
     func update(
         _ members: [(path: TreePath, node: Node)], at path: TreePath, completion: @escaping (WireFailure?) -> Void
     ) {
@@ -166,7 +166,7 @@ final class DatabaseEngine {
 
     private func make(_ write: PendingWrite, _ completion: @escaping (WireFailure?) -> Void) {
         perform {
-            // // A write that cannot be stored fails: otherwise a restart would lose it silently.
+            // A write that cannot be stored fails: otherwise a restart would lose it silently.
             if let status = disk?.save(write) {
                 outputs.append { completion(WireFailure("disk", status.message)) }
                 return
@@ -205,7 +205,7 @@ final class DatabaseEngine {
         outputs.append { completion(failure) }
     }
 
-    /// /// Writes of an earlier run, with their original numbers.
+    /// Writes of an earlier run, with their original numbers.
     private func restore(_ writes: [PendingWrite]) {
         for write in writes {
             ids.skip(to: write.id)
@@ -214,8 +214,8 @@ final class DatabaseEngine {
         }
     }
 
-    /// /// - Parameter update: returns the new data for the best known data; nil aborts. Called at least once before
-    /// this returns.
+    /// - Parameter update: returns the new data for the best known data; nil aborts. Called at least once before
+    ///   this returns.
     func runTransaction(
         at path: TreePath, localEvents: Bool, update: @escaping (Node) -> Node?,
         completion: @escaping (TransactionOutcome) -> Void
@@ -227,7 +227,7 @@ final class DatabaseEngine {
         }
     }
 
-    /// /// All unanswered writes, transactions and onDisconnect operations fail with `write_canceled`.
+    /// All unanswered writes, transactions and onDisconnect operations fail with `write_canceled`.
     func purgeOutstandingWrites() {
         perform {
             transactions.abort(at: [.root], .cancelled)
@@ -235,7 +235,7 @@ final class DatabaseEngine {
             connection.purgeOutstandingWrites()
             let given = purged ?? []
             purged = nil
-            // // One refresh for all: the intermediate states need no events.
+            // One refresh for all: the intermediate states need no events.
             if sync.refuse(given.map(\.id)) { transactions.rerun(at: .root) }
             for write in given { outputs.append(write.completion) }
             disconnectWrites = DisconnectWrites()
@@ -250,7 +250,7 @@ final class DatabaseEngine {
         }
     }
 
-    /// /// - Parameter members: locations below `path`; they may end in `.priority`.
+    /// - Parameter members: locations below `path`; they may end in `.priority`.
     func onDisconnectUpdate(
         _ members: [(path: TreePath, node: Node)], at path: TreePath, completion: @escaping (WireFailure?) -> Void
     ) {

@@ -1,7 +1,7 @@
 import HearthModel
 import HearthTree
 
-/// /// The connection's notifications.
+/// The connection's notifications.
 extension DatabaseEngine: DatabaseConnectionDelegate {
     func connectionDidConnect() {
         perform {
@@ -56,7 +56,7 @@ extension DatabaseEngine: DatabaseConnectionDelegate {
     }
 
     func connectionDidUnlisten(at path: TreePath, query: TreeQuery?) {
-        // // It was the data of the earlier listen.
+        // It was the data of the earlier listen.
         if query == nil, sync.lastWholeLocation == path { sync.lastWholeLocation = nil }
     }
 

@@ -1,11 +1,11 @@
 import HearthTree
 
-/// /// Reading once: from the best data, not from the first data that is available.
+/// Reading once: from the best data, not from the first data that is available.
 extension DatabaseEngine {
-    /// /// The time that a read waits for a connection before it uses the disk.
+    /// The time that a read waits for a connection before it uses the disk.
     static let readPatienceMilliseconds = 3000
 
-    /// /// The complete data of observers of the location; or else the server's answer; or else, when it fails or the
+    /// The complete data of observers of the location; or else the server's answer; or else, when it fails or the
     /// server cannot be reached, the data of the disk and pending writes. Source: "Read data once" in the Firebase
     /// Realtime Database documentation.
     func get(
@@ -35,7 +35,7 @@ extension DatabaseEngine {
         stopWaiting = environment.schedule(Self.readPatienceMilliseconds) { [weak self] in
             guard let self, stopWaiting != nil else { return }
             stopWaiting = nil
-            // // Asked in the meantime: the answer or the loss of the connection follows.
+            // Asked in the meantime: the answer or the loss of the connection follows.
             if self.info.isConnected { return }
             self.connection.cancelGet(id)
             self.perform { self.finish(query, at: path, .failure(.offline), completion) }
@@ -63,7 +63,7 @@ extension DatabaseEngine {
 }
 
 extension SyncTree {
-    /// /// The complete data that observers see for a query: observers of the query itself, or of a whole location at
+    /// The complete data that observers see for a query: observers of the query itself, or of a whole location at
     /// or above.
     fileprivate func observedNode(_ query: TreeQuery, at path: TreePath) -> Node? {
         let points = root.points(atOrAbove: path)
@@ -73,7 +73,7 @@ extension SyncTree {
         return writes.applied(at: path, to: base).map { query.result(of: $0) }
     }
 
-    /// /// - Parameter base: the query's data without pending writes; nil when it is not known.
+    /// - Parameter base: the query's data without pending writes; nil when it is not known.
     fileprivate func seen(_ query: TreeQuery, at path: TreePath, over base: Node?) -> Node? {
         writes.applied(at: path, to: base).map { query.result(of: $0) }
     }

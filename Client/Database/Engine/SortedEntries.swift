@@ -1,6 +1,6 @@
 import HearthTree
 
-/// /// The keys of children in the order of a query, in chunks: a change costs a binary search and moving a part of one
+/// The keys of children in the order of a query, in chunks: a change costs a binary search and moving a part of one
 /// chunk.
 struct SortedEntries {
     struct Entry {
@@ -15,7 +15,7 @@ struct SortedEntries {
 
     private static let chunkCountMax = 128
 
-    /// /// No chunk is empty.
+    /// No chunk is empty.
     private var chunks: [[Entry]] = []
     private(set) var count = 0
 
@@ -24,7 +24,7 @@ struct SortedEntries {
 
     init() {}
 
-    /// /// - Parameter entries: in order.
+    /// - Parameter entries: in order.
     init(inOrder entries: ArraySlice<Entry>) {
         let step = Self.chunkCountMax / 2
         chunks = stride(from: entries.startIndex, to: entries.endIndex, by: step).map {
@@ -54,14 +54,14 @@ struct SortedEntries {
         count -= 1
     }
 
-    /// /// The entry before the position of an entry, which need not exist.
+    /// The entry before the position of an entry, which need not exist.
     func before(_ entry: Entry) -> Entry? {
         let (chunk, offset) = position(of: entry)
         if offset > 0 { return chunks[chunk][offset - 1] }
         return chunk > 0 ? chunks[chunk - 1].last : nil
     }
 
-    /// /// The position in the last chunk whose first entry is not after the entry.
+    /// The position in the last chunk whose first entry is not after the entry.
     private func position(of entry: Entry) -> (chunk: Int, offset: Int) {
         var low = 0
         var high = chunks.count

@@ -1,24 +1,24 @@
 import HearthTree
 
-/// /// A location with views, or one above such a location.
+/// A location with views, or one above such a location.
 final class SyncPoint {
     let path: TreePath
-    /// /// One view per query.
+    /// One view per query.
     private var viewsByQuery: [TreeQuery: View] = [:]
     private var viewsInOrder = AscendingList<View>()
     private var lastViewNumber: Int64 = 0
-    /// /// Views that need all data of the location.
+    /// Views that need all data of the location.
     private var wholeCount = 0
     private(set) var children: [TreeKey: SyncPoint] = [:]
-    /// /// Whether there is a listen for all data of the location.
+    /// Whether there is a listen for all data of the location.
     var isListening = false
-    /// /// Distinguishes answers to an earlier listen from those to the present one.
+    /// Distinguishes answers to an earlier listen from those to the present one.
     var listenNumber: Int64 = 0
-    /// /// Whether the listen is answered on the present connection.
+    /// Whether the listen is answered on the present connection.
     var isAnswered = false
-    /// /// When it was sent, in the common order of listens and writes.
+    /// When it was sent, in the common order of listens and writes.
     var mark: Int64 = 0
-    /// /// Until the answer: the data whose hash was sent, and the changes since. An answer without data means that the
+    /// Until the answer: the data whose hash was sent, and the changes since. An answer without data means that the
     /// server has this data, independent of the data of earlier listens of the location or below it in the meantime.
     var question = Question()
 
@@ -29,11 +29,11 @@ final class SyncPoint {
 
     init(_ path: TreePath) { self.path = path }
 
-    /// /// Whether a view needs all data of the location.
+    /// Whether a view needs all data of the location.
     var isWantedWhole: Bool { wholeCount > 0 }
     private var isUseless: Bool { viewsByQuery.isEmpty && children.isEmpty && !isListening }
 
-    /// /// In the order of creation.
+    /// In the order of creation.
     var views: [View] {
         var views: [View] = []
         viewsInOrder.forEach { views.append($1) }
@@ -82,7 +82,7 @@ final class SyncPoint {
         return point
     }
 
-    /// /// The points from here down to a path, as far as they exist; both ends included.
+    /// The points from here down to a path, as far as they exist; both ends included.
     func points(atOrAbove path: TreePath) -> [SyncPoint] {
         var points = [self]
         for key in path.keys {
@@ -97,13 +97,13 @@ final class SyncPoint {
         return children.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// /// This point and those below, parents first, in the order of keys.
+    /// This point and those below, parents first, in the order of keys.
     func forEach(_ body: (SyncPoint) -> Void) {
         body(self)
         for child in childrenInOrder { child.forEach(body) }
     }
 
-    /// /// Removes the points above a location that are not used any more.
+    /// Removes the points above a location that are not used any more.
     func prune(atOrAbove path: TreePath) {
         let points = points(atOrAbove: path)
         for index in points.indices.dropFirst().reversed() {
@@ -114,15 +114,15 @@ final class SyncPoint {
 
     // MARK: Changes
 
-    /// /// The part of a location that may have changed.
+    /// The part of a location that may have changed.
     enum Touch {
         case everything
-        /// /// Only the data at these paths below it; neither its own value nor its priority.
+        /// Only the data at these paths below it; neither its own value nor its priority.
         case below([ArraySlice<TreeKey>])
     }
 
-    /// /// Visits the points that changes at some paths affect: those above, at and below them, lower ones first.
-    /// /// - Parameter locations: relative to this point; the last key may be `.priority`.
+    /// Visits the points that changes at some paths affect: those above, at and below them, lower ones first.
+    /// - Parameter locations: relative to this point; the last key may be `.priority`.
     func visit(changesAt locations: [ArraySlice<TreeKey>], _ body: (SyncPoint, Touch) -> Void) {
         if locations.contains(where: \.isEmpty) {
             for child in childrenInOrder { child.visit(changesAt: [[]], body) }
@@ -135,7 +135,7 @@ final class SyncPoint {
         body(self, below.contains { $0.key == .priority } ? .everything : .below(locations))
     }
 
-    /// /// Groups paths by the child that contains them, in the order of keys.
+    /// Groups paths by the child that contains them, in the order of keys.
     static func split(_ locations: [ArraySlice<TreeKey>]) -> [(key: TreeKey, locations: [ArraySlice<TreeKey>])] {
         if locations.count == 1, let key = locations[0].first { return [(key, [locations[0].dropFirst()])] }
         var below: [TreeKey: [ArraySlice<TreeKey>]] = [:]

@@ -1,6 +1,6 @@
 import HearthTree
 
-/// /// The listens of the connection. A listen for all data of a location covers all locations below it. Filtered
+/// The listens of the connection. A listen for all data of a location covers all locations below it. Filtered
 /// queries that no such location covers have listens of their own, each with a tag.
 extension SyncTree {
     private enum Listen {
@@ -8,12 +8,12 @@ extension SyncTree {
         case window(View)
     }
 
-    /// /// Updates the listens at a location, and below it, directly after its views changed. New listens are requested
+    /// Updates the listens at a location, and below it, directly after its views changed. New listens are requested
     /// before old ones are removed, so that the server's data has no gap.
     /// - Parameters:
-    /// ///   - view: a view that is used now; nil for none.
-    /// ///   - removed: a view that was removed.
-    /// ///   - isLost: whether the connection has lost the location's listen for all data.
+    ///   - view: a view that is used now; nil for none.
+    ///   - removed: a view that was removed.
+    ///   - isLost: whether the connection has lost the location's listen for all data.
     func provision(at path: TreePath, for view: View? = nil, without removed: View? = nil, isLost: Bool = false) {
         guard connection != nil, let point = root.point(at: path) else { return }
         let isCovered = root.points(atOrAbove: path).contains { $0.path.count < path.count && $0.isWantedWhole }
@@ -46,7 +46,7 @@ extension SyncTree {
         if !isAlone, view.tag != nil { stops.append(.window(view)) }
     }
 
-    /// /// Drops the data of a location without a listen.
+    /// Drops the data of a location without a listen.
     private func forget(below point: SyncPoint) {
         var kept: [TreePath] = []
         point.forEach { if $0.isListening { kept.append($0.path) } }
@@ -83,7 +83,7 @@ extension SyncTree {
     }
 
     private func startWindow(_ view: View) {
-        // // It is never older than the window.
+        // It is never older than the window.
         if let node = server.completeNode(at: view.path) {
             setWindow(of: view, to: view.query.result(of: node), isComplete: true)
             disk?.apply(
@@ -126,12 +126,12 @@ extension SyncTree {
 
     // MARK: What is known when a view begins
 
-    /// /// Collects the data of a new view that other views' windows and the disk have.
-    /// /// - Returns: the locations whose known server data grew.
+    /// Collects the data of a new view that other views' windows and the disk have.
+    /// - Returns: the locations whose known server data grew.
     func seed(_ view: View) -> [TreePath] {
         let stored = disk?.startUsing(view.query, at: view.path)
         if connection == nil || server.isComplete(at: view.path) { return [] }
-        // // A listen that covers the location was sent with the hash of the known data: its answer must find that
+        // A listen that covers the location was sent with the hash of the known data: its answer must find that
         // data.
         let covering = listeningPoints(for: view.path).first { $0.path.contains(view.path) }
         if let covering, isConnected, !covering.isAnswered { return [] }

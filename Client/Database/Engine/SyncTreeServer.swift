@@ -1,11 +1,11 @@
 import HearthModel
 import HearthTree
 
-/// /// Changes from the server.
+/// Changes from the server.
 extension SyncTree {
-    /// /// Data for listens of whole locations.
-    /// /// - Parameter changes: at absolute paths, applied together.
-    /// /// - Returns: whether any view changed.
+    /// Data for listens of whole locations.
+    /// - Parameter changes: at absolute paths, applied together.
+    /// - Returns: whether any view changed.
     @discardableResult
     func applyServer(_ changes: [TreeChange]) -> Bool {
         var known: [TreeChange] = []
@@ -23,7 +23,7 @@ extension SyncTree {
         return refresh(changesAt: paths, cause: isResettled ? .max : .min)
     }
 
-    /// /// The parts of a change in locations with a listen for all data. Other parts would not be kept current.
+    /// The parts of a change in locations with a listen for all data. Other parts would not be kept current.
     private func listenedParts(of change: TreeChange) -> [TreeChange] {
         listeningPoints(for: change.place).compactMap { point in
             if point.path.contains(change.place) { return change }
@@ -32,7 +32,7 @@ extension SyncTree {
         }
     }
 
-    /// /// The point at or above a location with a listen for all data, or else all such points below it.
+    /// The point at or above a location with a listen for all data, or else all such points below it.
     func listeningPoints(for path: TreePath) -> [SyncPoint] {
         let ancestors = root.points(atOrAbove: path)
         if let point = ancestors.first(where: \.isListening) { return [point] }
@@ -42,7 +42,7 @@ extension SyncTree {
         return points
     }
 
-    /// /// Data for the listen of one query. Remaining data of a removed listen is ignored.
+    /// Data for the listen of one query. Remaining data of a removed listen is ignored.
     @discardableResult
     func applyServer(_ changes: [TreeChange], tag: Int) -> Bool {
         guard let view = viewsByTag[tag] else { return false }
@@ -64,7 +64,7 @@ extension SyncTree {
     }
 
     func setWindow(of view: View, to node: Node, isComplete: Bool) {
-        // // A leaf has no children to check.
+        // A leaf has no children to check.
         view.window = node.isLeaf ? .empty : node.with(priority: nil)
         view.isWindowComplete = isComplete
     }
@@ -88,7 +88,7 @@ extension SyncTree {
         }
     }
 
-    /// /// The server's answer to a listen: all its data was sent.
+    /// The server's answer to a listen: all its data was sent.
     func completeListen(at point: SyncPoint) {
         let question = point.question
         let isAnswered = point.isAnswered
@@ -114,7 +114,7 @@ extension SyncTree {
 
     // MARK: Data that no listen brought
 
-    /// /// Applies the writes that the server makes when the connection is lost, as far as they are known.
+    /// Applies the writes that the server makes when the connection is lost, as far as they are known.
     @discardableResult
     func applyDisconnect(_ changes: [TreeChange]) -> Bool {
         var isChanged = applyServer(changes)
@@ -134,7 +134,7 @@ extension SyncTree {
         return isChanged
     }
 
-    /// /// The views at, above and below a location that have the window of a query.
+    /// The views at, above and below a location that have the window of a query.
     private func windows(changedAt path: TreePath) -> [View] {
         let points = root.points(atOrAbove: path)
         var views = points.flatMap(\.views)
@@ -144,7 +144,7 @@ extension SyncTree {
         return views.filter(\.isWindowComplete)
     }
 
-    /// /// Stores the server's answer to a single read on disk. Listens do not receive it: the server sends them the
+    /// Stores the server's answer to a single read on disk. Listens do not receive it: the server sends them the
     /// data separately, in an order that the answer is not a part of. The answer may be older than their data.
     func keepRead(_ node: Node, of query: TreeQuery, at path: TreePath) {
         guard let disk else { return }
@@ -163,7 +163,7 @@ extension SyncTree {
             } else if view.path.contains(change.path) {
                 let relative = TreeChange(path: change.path.relative(to: view.path), node: change.node)
                 guard let key = relative.path.first, key != .priority else { continue }
-                // // For a child that is not in the window only its whole data can be stored.
+                // For a child that is not in the window only its whole data can be stored.
                 guard relative.path.count == 1 || !window.child(key).isEmpty else { continue }
                 window = window.applying(relative)
             }

@@ -1,36 +1,36 @@
 import HearthTree
 
-/// /// A change that depends on present data: computed by the client, accepted by the server only if the server has the
+/// A change that depends on present data: computed by the client, accepted by the server only if the server has the
 /// same data.
 final class Transaction {
     enum State {
-        /// /// Computed, not sent.
+        /// Computed, not sent.
         case ready
         case sent
-        /// /// Sent, but cancelled if the server rejects it.
+        /// Sent, but cancelled if the server rejects it.
         case sentForTheLastTime(WireFailure)
         case failed(WireFailure)
         case done
     }
 
     let path: TreePath
-    /// /// Transactions run in the order of creation.
+    /// Transactions run in the order of creation.
     let number: Int64
     let isVisible: Bool
     let update: (Node) -> Node?
     let completion: (TransactionOutcome) -> Void
-    /// /// Keeps the data at the location current.
+    /// Keeps the data at the location current.
     let observer: ObserverID
 
     var state = State.ready
     var sendings = 0
     /// The pending write of the last output.
     var writeID: Int64 = 0
-    /// /// The function's result; values may be deferred.
+    /// The function's result; values may be deferred.
     var output = Node.empty
-    /// /// The input of the function.
+    /// The input of the function.
     var input = Node.empty
-    /// /// The location's data at that time.
+    /// The location's data at that time.
     var result = Node.empty
 
     init(
@@ -50,9 +50,9 @@ final class Transaction {
     var failure: WireFailure? { if case .failed(let failure) = state { failure } else { nil } }
 }
 
-/// /// The running transactions, by location.
+/// The running transactions, by location.
 ///
-/// /// The transactions of one location form a queue, each based on the result of the one before. Ready transactions at
+/// The transactions of one location form a queue, each based on the result of the one before. Ready transactions at
 /// and below a location are sent to the server in one put, with the hash of the known data below it. During this time
 /// nothing else is sent at its location, above or below it. When the server rejects the hash, all of them run again.
 final class Transactions {
@@ -61,7 +61,7 @@ final class Transactions {
     private let outputs: OutputQueue
     private let makeWrite: (Node, TreePath, _ isVisible: Bool) -> PendingWrite
     private var queues = PathTrie<AscendingList<Transaction>>()
-    /// /// The locations of sent transactions.
+    /// The locations of sent transactions.
     private var sending = PathTrie<Bool>()
     private var lastNumber: Int64 = 0
 
@@ -120,7 +120,7 @@ final class Transactions {
 
     // MARK: Sending
 
-    /// /// Sends ready transactions at, above and below a location for which nothing is sent at, above or below their
+    /// Sends ready transactions at, above and below a location for which nothing is sent at, above or below their
     /// own location.
     private func sendReady(at path: TreePath) {
         if let top = queues.first(atOrAbove: path)?.path { return sendAll(at: top) }
@@ -128,13 +128,13 @@ final class Transactions {
         for top in Self.tops(of: trie, at: path) { sendAll(at: top) }
     }
 
-    /// /// The highest locations with transactions, in the order of keys.
+    /// The highest locations with transactions, in the order of keys.
     private static func tops(of trie: PathTrie<AscendingList<Transaction>>, at path: TreePath) -> [TreePath] {
         if trie.value != nil { return [path] }
         return trie.children.sorted { $0.key < $1.key }.flatMap { tops(of: $0.value, at: path.child($0.key)) }
     }
 
-    /// /// - Parameter path: a highest location with transactions.
+    /// - Parameter path: a highest location with transactions.
     private func sendAll(at path: TreePath) {
         guard sending.first(atOrAbove: path) == nil, sending.subtrie(at: path)?.isEmpty != false else { return }
         var transactions = all(at: path)
@@ -145,14 +145,14 @@ final class Transactions {
         if !transactions.isEmpty { send(transactions, at: path) }
     }
 
-    /// /// Whether one of them was computed from data other than the known data. Views may not show the difference,
+    /// Whether one of them was computed from data other than the known data. Views may not show the difference,
     /// because the transaction's own value hides it. Later writes at, above or below a transaction's location belong to
     /// later transactions.
     private func isBehind(_ transactions: [Transaction]) -> Bool {
         transactions.contains { sync.assumed(at: $0.path, before: $0.writeID) != $0.input }
     }
 
-    /// /// The transactions at and below a location, in the order of creation.
+    /// The transactions at and below a location, in the order of creation.
     private func all(at path: TreePath) -> [Transaction] {
         var transactions: [Transaction] = []
         queues.subtrie(at: path)?.forEach { $1.forEach { transactions.append($1) } }
@@ -190,7 +190,7 @@ final class Transactions {
 
     private func commit(_ transactions: [Transaction], at path: TreePath) {
         for transaction in transactions {
-            // // The server has computed the deferred values, and its data arrived before this answer.
+            // The server has computed the deferred values, and its data arrived before this answer.
             if transaction.output.hasDeferred, let node = sync.server.completeNode(at: transaction.path) {
                 transaction.result = node
             }
@@ -202,7 +202,7 @@ final class Transactions {
 
     // MARK: Running again
 
-    /// /// After a change of data: unsent transactions that depend on it are computed again.
+    /// After a change of data: unsent transactions that depend on it are computed again.
     func rerun(at path: TreePath) {
         if queues.isEmpty { return }
         let top = queues.first(atOrAbove: path)?.path ?? path
@@ -237,14 +237,14 @@ final class Transactions {
             return end(transaction, .aborted(input))
         }
         transaction.input = input
-        // // Add the new write first, so that no view sees the location without both.
+        // Add the new write first, so that no view sees the location without both.
         write(output, of: transaction)
         sync.answer(former, isAccepted: false)
     }
 
     // MARK: Giving up
 
-    /// /// Aborts the transactions at, above and below some locations, because of another write there.
+    /// Aborts the transactions at, above and below some locations, because of another write there.
     func abort(at paths: [TreePath], _ failure: WireFailure) {
         if queues.isEmpty { return }
         var tops: [TreePath] = []
@@ -253,7 +253,7 @@ final class Transactions {
             abort(at: path, failure)
             if top.count < path.count { tops.append(top) }
         }
-        // // Others may have waited for aborted transactions above them. Send them last: transactions that another path
+        // Others may have waited for aborted transactions above them. Send them last: transactions that another path
         // aborts must not be sent.
         for top in tops { sendReady(at: top) }
     }

@@ -1,11 +1,11 @@
 import HearthTree
 
-/// /// An observer that receives a query's events, or only keeps its data current.
+/// An observer that receives a query's events, or only keeps its data current.
 final class EngineObserver {
     let id: ObserverID
     let kinds: EngineEventKinds
     let isSingle: Bool
-    /// /// After the event of a single observer, or after its removal.
+    /// After the event of a single observer, or after its removal.
     var isSpent = false
     let onEvent: (EngineEvent) -> Void
     let onCancel: (WireFailure) -> Void
@@ -22,48 +22,48 @@ final class EngineObserver {
     }
 }
 
-/// /// A child that differs between two states of a view; empty where it is absent.
+/// A child that differs between two states of a view; empty where it is absent.
 struct ChildChange {
     let key: TreeKey
     let old: Node
     let new: Node
 }
 
-/// /// A query at a location with its observers and the data that they see.
+/// A query at a location with its observers and the data that they see.
 final class View {
     let path: TreePath
     let query: TreeQuery
-    /// /// The order in which the views of a location were created.
+    /// The order in which the views of a location were created.
     let number: Int64
     private var observers = AscendingList<EngineObserver>()
-    /// /// The observers by the kinds of events that they want.
+    /// The observers by the kinds of events that they want.
     private var interested = EngineEvent.Kind.allCases.map { _ in AscendingList<EngineObserver>() }
     var isKeptSynced = false
 
-    /// /// The known data that the query chooses from.
+    /// The known data that the query chooses from.
     private(set) var known = Node.empty
-    /// /// The visible data: ordered and filtered.
+    /// The visible data: ordered and filtered.
     private(set) var shown = Node.empty
-    /// /// Whether this data is complete: only then there are value events, before only child events for known
+    /// Whether this data is complete: only then there are value events, before only child events for known
     /// children.
     private(set) var isComplete = false
-    /// /// Created when an observer wants child events.
+    /// Created when an observer wants child events.
     private var order: ViewOrder?
-    /// /// Created when children change and the query has a limit.
+    /// Created when children change and the query has a limit.
     private var limited: LimitWindow?
 
-    // // State of the sync tree.
+    // State of the sync tree.
 
-    /// /// The server's data for this query, while it has a listen of its own or the covering listen has no data yet.
+    /// The server's data for this query, while it has a listen of its own or the covering listen has no data yet.
     var window: Node?
     var isWindowComplete = false
-    /// /// While this query has a listen of its own.
+    /// While this query has a listen of its own.
     var tag: Int?
-    /// /// Whether that listen is answered on the present connection.
+    /// Whether that listen is answered on the present connection.
     var isAnswered = false
-    /// /// When it was sent, in the common order of listens and writes.
+    /// When it was sent, in the common order of listens and writes.
     var mark: Int64 = 0
-    /// /// Whether `known` was made from all data of the location, not from some children.
+    /// Whether `known` was made from all data of the location, not from some children.
     var isMadeOfWhole = false
 
     init(_ query: TreeQuery, at path: TreePath, number: Int64 = 0) {
@@ -76,7 +76,7 @@ final class View {
 
     // MARK: Observers
 
-    /// /// In the order of registration.
+    /// In the order of registration.
     var allObservers: [EngineObserver] {
         var all: [EngineObserver] = []
         observers.forEach { all.append($1) }
@@ -103,9 +103,9 @@ final class View {
     // MARK: Changes
 
     /// - Parameters:
-    /// ///   - node: the new data that the query chooses from.
-    /// ///   - keys: the children that differ; nil when any may differ.
-    /// /// - Returns: whether there is a change, and its events.
+    ///   - node: the new data that the query chooses from.
+    ///   - keys: the children that differ; nil when any may differ.
+    /// - Returns: whether there is a change, and its events.
     func update(
         to node: Node, isComplete isNowComplete: Bool, keys: [TreeKey]? = nil
     ) -> (isChanged: Bool, events: [EngineEvent]) {
@@ -158,7 +158,7 @@ final class View {
         return (keys + moved).compactMap { key in
             let change = ChildChange(key: key, old: oldShown.child(key), new: shown.child(key))
             if change.old.isEmpty, change.new.isEmpty { return nil }
-            // // A child that only moved is unchanged, if it was visible before and is now.
+            // A child that only moved is unchanged, if it was visible before and is now.
             return moved.contains(key) && change.old.isEmpty == change.new.isEmpty ? nil : change
         }
     }
@@ -219,7 +219,7 @@ final class View {
             kind: kind, path: path.child(key), node: node, previousKey: previous, query: TreeQuery())
     }
 
-    /// /// The events of a new observer for the existing data.
+    /// The events of a new observer for the existing data.
     func initialEvents(for observer: EngineObserver) -> [EngineEvent] {
         var events: [EngineEvent] = []
         if !observer.kinds.isDisjoint(with: .child), order == nil { order = ViewOrder(query.index, shown) }

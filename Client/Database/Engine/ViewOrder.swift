@@ -1,14 +1,14 @@
 import HearthTree
 
-/// /// The keys of a view's children in the order of its query, updated with each change, so that a binary search finds
+/// The keys of a view's children in the order of its query, updated with each change, so that a binary search finds
 /// the previous sibling of a child.
 ///
-/// /// As long as no child has an indexed value the order is that of the keys, which the node has already. This is the
+/// As long as no child has an indexed value the order is that of the keys, which the node has already. This is the
 /// case for most locations that are ordered by priority.
 struct ViewOrder {
     private let index: TreeQuery.Index
     private var shown: Node
-    /// /// Nil while the order is that of the keys.
+    /// Nil while the order is that of the keys.
     private var entries: SortedEntries?
 
     init(_ index: TreeQuery.Index, _ shown: Node) {
@@ -31,7 +31,7 @@ struct ViewOrder {
 
     /// - Parameters:
     ///   - node: the view's new content.
-    /// ///   - changes: all differences from the former content.
+    ///   - changes: all differences from the former content.
     mutating func update(to node: Node, _ changes: [ChildChange]) {
         shown = node
         if entries == nil {
@@ -44,7 +44,7 @@ struct ViewOrder {
         }
     }
 
-    /// /// The previous sibling of an existing child; nil for the first.
+    /// The previous sibling of an existing child; nil for the first.
     func key(before key: TreeKey, _ child: Node) -> TreeKey? {
         if let entries { return entries.before(Self.entry(key, child, index))?.key }
         let children = shown.children

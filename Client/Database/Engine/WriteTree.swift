@@ -1,52 +1,52 @@
 import HearthModel
 import HearthTree
 
-/// /// A write of the program without an answer of the server.
+/// A write of the program without an answer of the server.
 struct PendingWrite {
-    /// /// Increases with each write.
+    /// Increases with each write.
     let id: Int64
-    /// /// The path that it was sent to.
+    /// The path that it was sent to.
     let path: TreePath
-    /// /// Whether it contains locations below `path`.
+    /// Whether it contains locations below `path`.
     let isMerge: Bool
-    /// /// At absolute paths, none of which is an ancestor of another. Values may be deferred.
+    /// At absolute paths, none of which is an ancestor of another. Values may be deferred.
     let changes: [TreeChange]
-    /// /// Transactions without local events are not visible.
+    /// Transactions without local events are not visible.
     var isVisible = true
-    /// /// The provisional value of deferred timestamps until the server's value arrives.
+    /// The provisional value of deferred timestamps until the server's value arrives.
     let madeAtMilliseconds: Int64
 
     /// `changes` with provisional values instead of deferred ones.
     var settled: [TreeChange] = []
-    /// /// When it was sent, in the common order of listens and writes.
+    /// When it was sent, in the common order of listens and writes.
     var mark: Int64 = 0
 }
 
-/// /// The unanswered writes, and their effect on data.
+/// The unanswered writes, and their effect on data.
 ///
-/// /// They are stored by location: computing the data of a location costs what is written at and below it since the
+/// They are stored by location: computing the data of a location costs what is written at and below it since the
 /// last write that replaced it, independent of the number of waiting writes.
 ///
-/// /// Deferred values are computed when a write is added, and again when data arrives that the server had before the
+/// Deferred values are computed when a write is added, and again when data arrives that the server had before the
 /// write: see `SyncTree.resettle`.
 struct WriteTree {
-    /// /// The writes to apply.
+    /// The writes to apply.
     struct Selection {
         var includesHidden = false
         var excluded: Set<Int64> = []
-        /// /// Only writes before this one.
+        /// Only writes before this one.
         var end = Int64.max
 
         static let visible = Selection()
     }
 
-    /// /// Integers that wait at one location and add to the existing value. When an earlier one fails, all of them
+    /// Integers that wait at one location and add to the existing value. When an earlier one fails, all of them
     /// change by the same amount.
     private struct Sums {
         var ids: Set<Int64> = []
-        /// /// The difference of each shown value from its settled value.
+        /// The difference of each shown value from its settled value.
         var shift: Int64 = 0
-        /// /// A bound that prevents integer overflow.
+        /// A bound that prevents integer overflow.
         static let valueMax: Int64 = 1 << 52
     }
 
@@ -54,7 +54,7 @@ struct WriteTree {
     private var sums: [TreePath: Sums] = [:]
     private let all = WriteBranch()
     private let visible = WriteBranch()
-    /// /// The writes that add to the existing value.
+    /// The writes that add to the existing value.
     private let incrementing = WriteBranch()
 
     var isEmpty: Bool { writes.isEmpty }
@@ -95,7 +95,7 @@ struct WriteTree {
         if sums[path]?.ids.isEmpty == true { sums[path] = nil }
     }
 
-    /// /// A write's changes, with provisional values.
+    /// A write's changes, with provisional values.
     func change(_ id: Int64, _ index: Int) -> TreeChange {
         guard let write = writes[id] else { preconditionFailure("a change of a removed write") }
         let change = write.settled[index]
@@ -105,7 +105,7 @@ struct WriteTree {
         return TreeChange(path: change.path, node: Node(.integer(value + sums.shift)))
     }
 
-    /// /// The first of the integers that add to each other at a location, when nothing but these waits there after a
+    /// The first of the integers that add to each other at a location, when nothing but these waits there after a
     /// write.
     func firstSum(at path: TreePath, after id: Int64) -> Int64? {
         guard let ids = sums[path]?.ids else { return nil }
@@ -122,8 +122,8 @@ struct WriteTree {
         return first
     }
 
-    /// /// Changes all of them by the change of the first one.
-    /// /// - Returns: whether that was possible.
+    /// Changes all of them by the change of the first one.
+    /// - Returns: whether that was possible.
     mutating func shiftSums(at path: TreePath, first id: Int64, to settled: [TreeChange]) -> Bool {
         guard case .integer(let new)? = settled.first?.node.value, case .integer(let old)? = change(id, 0).node.value,
             abs(Double(new)) < Double(Sums.valueMax), let shift = sums[path]?.shift,
@@ -147,7 +147,7 @@ struct WriteTree {
         return write
     }
 
-    /// /// The first later write that replaces a location, or one above it, without adding to the existing value. The
+    /// The first later write that replaces a location, or one above it, without adding to the existing value. The
     /// writes after it depend on it alone.
     func replacement(of path: TreePath, after id: Int64) -> Int64 {
         var branch: WriteBranch? = all
@@ -162,14 +162,14 @@ struct WriteTree {
         return found
     }
 
-    /// /// The writes that add to existing values at, above or below some locations, in order.
+    /// The writes that add to existing values at, above or below some locations, in order.
     func increments(touching paths: [TreePath], from start: Int64, before end: Int64) -> [Int64] {
         if incrementing.isEmpty { return [] }
         var ids: Set<Int64> = []
         for path in Set(paths) {
             var branch: WriteBranch? = incrementing
             for key in path.keys {
-                // // A write that replaces the location replaces no data above it.
+                // A write that replaces the location replaces no data above it.
                 branch?.entries.forEach(from: start, before: .max) { id, _ in ids.insert(id) }
                 branch?.children[.priority]?.entries.forEach(from: start, before: .max) { id, _ in ids.insert(id) }
                 branch = branch?.children[key]
@@ -179,7 +179,7 @@ struct WriteTree {
         return ids.sorted()
     }
 
-    /// /// Children of a location with writes at or below.
+    /// Children of a location with writes at or below.
     func keys(below path: TreePath) -> [TreeKey] {
         if writes.isEmpty { return [] }
         var branch = visible
@@ -190,15 +190,15 @@ struct WriteTree {
         return branch.children.keys.filter { $0 != .priority }
     }
 
-    /// /// The data of a location with the writes applied.
-    /// /// - Parameter base: the data below the writes; nil when it is not known.
+    /// The data of a location with the writes applied.
+    /// - Parameter base: the data below the writes; nil when it is not known.
     /// - Returns: nil when not all of the result is known.
     func applied(at path: TreePath, to base: Node?, _ selection: Selection = .visible) -> Node? {
         if writes.isEmpty { return base }
         return look(at: path, over: base, selection).result
     }
 
-    /// /// - Parameter base: the data of the location without writes; nil when it is not known.
+    /// - Parameter base: the data of the location without writes; nil when it is not known.
     func look(at path: TreePath, over base: Node?, _ selection: Selection = .visible) -> WriteOverlay {
         let branch = selection.includesHidden ? all : visible
         var look = WriteOverlay(writes: self, selection: selection, path: .root, branch: branch, base: nil)
@@ -208,17 +208,17 @@ struct WriteTree {
     }
 }
 
-/// /// The writes at a location and below it.
+/// The writes at a location and below it.
 ///
-/// /// It belongs to one `WriteTree`, which is never copied.
+/// It belongs to one `WriteTree`, which is never copied.
 final class WriteBranch {
-    /// /// The writes that replace the location, each with the index of the change that does so; for the key
+    /// The writes that replace the location, each with the index of the change that does so; for the key
     /// `.priority` those that set the priority of the location above.
     private(set) var entries = AscendingList<Int>()
     private(set) var children: [TreeKey: WriteBranch] = [:]
-    /// /// No write at or below it is later.
+    /// No write at or below it is later.
     private(set) var lastID = Int64.min
-    /// /// Changes at and below it that remove data.
+    /// Changes at and below it that remove data.
     private(set) var removals = 0
 
     var isEmpty: Bool { entries.isEmpty && children.isEmpty }
@@ -260,15 +260,15 @@ final class WriteBranch {
     }
 }
 
-/// /// The writes over a location: the last data that replaced it, and later writes below it.
+/// The writes over a location: the last data that replaced it, and later writes below it.
 struct WriteOverlay {
     private let writes: WriteTree
     private let selection: WriteTree.Selection
     let path: TreePath
     private let branch: WriteBranch?
-    /// /// The data below the writes after `start`; nil when it is not known.
+    /// The data below the writes after `start`; nil when it is not known.
     var base: Node?
-    /// /// The write that `base` belongs to; 0 for data that is not from a write.
+    /// The write that `base` belongs to; 0 for data that is not from a write.
     let start: Int64
 
     fileprivate init(
@@ -301,7 +301,7 @@ struct WriteOverlay {
         entries.last(before: selection.end) { !selection.excluded.contains($0) }
     }
 
-    /// /// The resulting data of the location; nil when not all of it is known.
+    /// The resulting data of the location; nil when not all of it is known.
     var result: Node? {
         guard let base, let branch, branch.lastID > start else { return base }
         var later: [(id: Int64, index: Int)] = []
@@ -326,7 +326,7 @@ struct WriteOverlay {
     private func collect(_ branch: WriteBranch, isPriority: Bool, _ later: inout [(id: Int64, index: Int)]) {
         if branch.lastID <= start { return }
         if isPriority {
-            // // A priority before another one has no effect: where the later one finds no data, the earlier one does
+            // A priority before another one has no effect: where the later one finds no data, the earlier one does
             // not exist either.
             if let last = Self.last(branch.entries, selection), last.id > start { later.append((last.id, last.value)) }
             return
@@ -337,7 +337,7 @@ struct WriteOverlay {
         for (key, child) in branch.children { collect(child, isPriority: key == .priority, &later) }
     }
 
-    /// /// The priority of the location if it has children, where it does not depend on earlier children; otherwise
+    /// The priority of the location if it has children, where it does not depend on earlier children; otherwise
     /// nil. The children depend only on the writes at and below them. But a location that is empty for a moment loses
     /// its priority.
     var priority: Scalar?? {
@@ -349,12 +349,12 @@ struct WriteOverlay {
         return .some(set.map(\.node.value) ?? base.priority)
     }
 
-    /// /// Whether data is removed at or below the location.
+    /// Whether data is removed at or below the location.
     var hasRemovals: Bool { branch.map { $0.removals > 0 } ?? false }
 }
 
 extension Node {
-    /// /// Returns the node with provisional values instead of deferred ones; reads the old data only where it is in
+    /// Returns the node with provisional values instead of deferred ones; reads the old data only where it is in
     /// memory.
     func settled(nowMilliseconds: Int64, old: Node) -> Node {
         do {
@@ -364,7 +364,7 @@ extension Node {
         }
     }
 
-    /// /// Whether it contains a value that adds to the existing one.
+    /// Whether it contains a value that adds to the existing one.
     var hasIncrement: Bool {
         if case .deferred(let value)? = value, value != .timestamp { return true }
         if case .deferred(let value)? = priority, value != .timestamp { return true }

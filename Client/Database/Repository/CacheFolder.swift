@@ -1,9 +1,9 @@
 import Foundation
 import HearthModel
 
-/// /// The folder of a database's cache: `FOLDER/APP/NAMESPACE@HOST`.
+/// The folder of a database's cache: `FOLDER/APP/NAMESPACE@HOST`.
 enum CacheFolder {
-    /// /// The default folder of all caches.
+    /// The default folder of all caches.
     static func standard(environment: [String: String]) throws(Status) -> String {
         if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return data + "/firebase-database" }
         guard let home = environment["HOME"], home.hasPrefix("/") else {
@@ -18,7 +18,7 @@ enum CacheFolder {
         "\(folder)/\(name(app))/\(name("\(location.namespace)@\(location.hostAndPort)"))"
     }
 
-    /// /// Encodes a string as a file name. Different strings have different names, and no name is special to the
+    /// Encodes a string as a file name. Different strings have different names, and no name is special to the
     /// system.
     private static func name(_ string: String) -> String {
         var name = ""

@@ -3,23 +3,23 @@ import HearthApp
 import HearthModel
 import HearthTree
 
-/// /// One open database: the engine, its connection, and the serial queue that both belong to. The public classes call
+/// One open database: the engine, its connection, and the serial queue that both belong to. The public classes call
 /// it from any thread.
 ///
-/// /// `@unchecked Sendable`: `engine` and `connection` are used on `queue` alone, the rest is constant or locked.
+/// `@unchecked Sendable`: `engine` and `connection` are used on `queue` alone, the rest is constant or locked.
 final class Repository: @unchecked Sendable {
-    /// /// The parameters of a repository.
+    /// The parameters of a repository.
     struct Configuration: Sendable {
         var location: DatabaseLocation
         var tls = TLSSettings()
         var appName: String
-        /// /// nil: nothing is stored on disk.
+        /// nil: nothing is stored on disk.
         var cacheFolder: String?
         var cacheSizeBytesMax: Int64
         var provider: any AuthTokenProvider
     }
 
-    /// /// Makes the connection to the server; tests provide another one.
+    /// Makes the connection to the server; tests provide another one.
     typealias MakeDriver = @Sendable (Configuration, DispatchQueue) throws(Status) -> any WireDriver
 
     let configuration: Configuration
@@ -27,7 +27,7 @@ final class Repository: @unchecked Sendable {
     private var engine: DatabaseEngine?
     private var connection: WireConnection?
     private var driver: (any WireDriver)?
-    /// /// The reason why there is no engine: every call fails with it.
+    /// The reason why there is no engine: every call fails with it.
     private var failure = WireFailure.closed
 
     private let callbacks = Locked(Callbacks())
@@ -76,13 +76,13 @@ final class Repository: @unchecked Sendable {
 
     static var nowMilliseconds: Int64 { Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)) }
 
-    /// /// Closes everything; later calls fail.
+    /// Closes everything; later calls fail.
     func close() async {
         queue.async { [self] in
             engine?.goOffline(reason: "closed")
             driver?.stop()
         }
-        // // Closing the connection notifies the engine of failed requests first.
+        // Closing the connection notifies the engine of failed requests first.
         await withCheckedContinuation { continuation in
             queue.async { [self] in
                 engine?.close(.closed)
@@ -106,7 +106,7 @@ final class Repository: @unchecked Sendable {
 
     func perform(_ work: @escaping @Sendable (DatabaseEngine) -> Void) { perform(work, otherwise: { _ in }) }
 
-    /// /// A new key; later keys sort after earlier ones.
+    /// A new key; later keys sort after earlier ones.
     func pushID() -> TreeKey {
         let now = Self.nowMilliseconds + serverTimeOffset.with { $0 }
         return Self.pushIDs.with { $0.next(nowMilliseconds: now) }
@@ -115,13 +115,13 @@ final class Repository: @unchecked Sendable {
     // MARK: The user's queue
 
     private struct Callbacks {
-        /// /// A serial queue that targets the user's queue.
+        /// A serial queue that targets the user's queue.
         var serial = DispatchQueue.main
     }
 
     func setCallbackQueue(_ chosen: DispatchQueue) {
         callbacks.with { callbacks in
-            // // On Linux `DispatchQueue.main` is a new object at each call, so it is recognized by its label, which
+            // On Linux `DispatchQueue.main` is a new object at each call, so it is recognized by its label, which
             // the system sets.
             let isMain = chosen.label == DispatchQueue.main.label
             callbacks.serial =
@@ -129,26 +129,26 @@ final class Repository: @unchecked Sendable {
         }
     }
 
-    /// /// The queue that runs an observer's code.
+    /// The queue that runs an observer's code.
     enum CallbackTarget {
         /// On the user's queue.
         case users
-        /// /// On the repository's queue: the callback only resumes a task.
+        /// On the repository's queue: the callback only resumes a task.
         case none
     }
 
-    /// /// Runs the user's code, one callback after another on any queue of the user.
+    /// Runs the user's code, one callback after another on any queue of the user.
     func deliver(_ work: @escaping @Sendable () -> Void) {
         callbacks.with { $0.serial }.async(execute: work)
     }
 
     // MARK: Observers
 
-    /// /// An observer of the API.
+    /// An observer of the API.
     private final class Observation: Sendable {
         let path: TreePath
         let query: TreeQuery
-        /// /// Called when the database is closed, if a caller waits for a single event.
+        /// Called when the database is closed, if a caller waits for a single event.
         let waiting: (@Sendable (WireFailure) -> Void)?
         private let state = Locked<(isRemoved: Bool, id: ObserverID?)>((false, nil))
 
@@ -163,7 +163,7 @@ final class Repository: @unchecked Sendable {
         func remove() { state.with { $0.isRemoved = true } }
         func begin(_ id: ObserverID) { state.with { $0.id = id } }
 
-        /// /// An observer of a location without a filter covers all data of the location.
+        /// An observer of a location without a filter covers all data of the location.
         func belongs(to query: TreeQuery, at path: TreePath) -> Bool {
             self.path == path && (query == TreeQuery() || query == self.query)
         }
@@ -185,7 +185,7 @@ final class Repository: @unchecked Sendable {
             if byPath[path]?.isEmpty == true { byPath[path] = nil }
         }
 
-        /// /// The observers of a query at a location, in the order of registration; without a filter all observers of
+        /// The observers of a query at a location, in the order of registration; without a filter all observers of
         /// the location.
         mutating func removeAll(of query: TreeQuery, at path: TreePath) -> [Observation] {
             let removed = (byPath[path] ?? [:]).filter { $0.value.belongs(to: query, at: path) }
@@ -195,8 +195,8 @@ final class Repository: @unchecked Sendable {
     }
 
     /// - Parameters:
-    /// ///   - onEvent: not called after the observer is removed.
-    /// ///   - onCancel: the server rejects the listen; no event follows.
+    ///   - onEvent: not called after the observer is removed.
+    ///   - onCancel: the server rejects the listen; no event follows.
     @discardableResult
     func observe(
         _ query: TreeQuery, at path: TreePath, kinds: EngineEventKinds, isSingle: Bool = false,

@@ -2,10 +2,10 @@ import HearthModel
 import HearthSQLite
 import HearthTree
 
-/// /// The engine's data on disk: known server data of listens, the locations and queries that it belongs to, and the
+/// The engine's data on disk: known server data of listens, the locations and queries that it belongs to, and the
 /// unanswered writes.
 ///
-/// /// All changes of one operation of the engine are one transaction, which is committed before any callback of the
+/// All changes of one operation of the engine are one transaction, which is committed before any callback of the
 /// operation runs. A killed process leaves the state after some operation; a pending write is stored as soon as it is
 /// made. Data may be older than the server's: the next listen updates it. Therefore, when the disk fails, the cache
 /// stays as it is and the engine continues without it.
@@ -16,17 +16,17 @@ final class Disk {
     private let leaves: DiskLeaves
     private let tracked: DiskQueries
     private let writes: DiskWrites
-    /// /// The cache is not written any more; pending writes still are, where possible.
+    /// The cache is not written any more; pending writes still are, where possible.
     private var isLeftBehind = false
     private var serverUpdates = 0
-    /// /// Answered pending writes that must be deleted from the disk: those that the present transaction deletes, and
+    /// Answered pending writes that must be deleted from the disk: those that the present transaction deletes, and
     /// those whose deletion failed.
     private var removing: Set<Int64> = []
     private var unremoved: Set<Int64> = []
 
-    /// /// The interval of size checks, in server updates.
+    /// The interval of size checks, in server updates.
     static let updatesPerPruning = 1000
-    /// /// The limit for queries without users.
+    /// The limit for queries without users.
     static let unusedQueriesMax = 1000
 
     init(folder: String, sizeBytesMax: Int64, report: @escaping (Status) -> Void) throws(Status) {
@@ -48,7 +48,7 @@ final class Disk {
 
     // MARK: Operations
 
-    /// /// Changes the cache as a part of the present operation.
+    /// Changes the cache as a part of the present operation.
     private func attempt<Result>(_ body: () throws(Status) -> Result?) -> Result? {
         if isLeftBehind { return nil }
         do throws(Status) {
@@ -76,7 +76,7 @@ final class Disk {
         }
     }
 
-    /// /// Called before any callback of an operation.
+    /// Called before any callback of an operation.
     func endOperation() {
         guard file.database.isInTransaction || !unremoved.isEmpty else { return }
         do throws(Status) {
@@ -101,15 +101,15 @@ final class Disk {
 
     // MARK: Queries
 
-    /// /// The stored data of a query.
+    /// The stored data of a query.
     struct Stored {
-        /// /// The data of the location or of the query's window, if it is complete.
+        /// The data of the location or of the query's window, if it is complete.
         var node: Node?
-        /// /// Otherwise the complete data of locations below.
+        /// Otherwise the complete data of locations below.
         var parts: [(path: TreePath, node: Node)] = []
     }
 
-    /// /// - Parameter query: one without filters means the whole location.
+    /// - Parameter query: one without filters means the whole location.
     func startUsing(_ query: TreeQuery, at path: TreePath) -> Stored? {
         attempt { () throws(Status) in
             var stored = Stored(node: try self.node(query, at: path))
@@ -129,7 +129,7 @@ final class Disk {
         }
     }
 
-    /// /// The data of a query, if it is complete.
+    /// The data of a query, if it is complete.
     func stored(_ query: TreeQuery, at path: TreePath) -> Node? {
         attempt { () throws(Status) in
             try self.node(query, at: path).map { query.result(of: $0) }
@@ -139,7 +139,7 @@ final class Disk {
     private func node(_ query: TreeQuery, at path: TreePath) throws(Status) -> Node? {
         let whole = tracked.completeLocation(atOrAbove: path)
         if !query.isUnfiltered, let own = tracked[query, path], own.isComplete {
-            // // Of two candidates the one with users, or else the one that was used last.
+            // Of two candidates the one with users, or else the one that was used last.
             let isWholeNewer = whole.map { $0.users > 0 || own.users == 0 && $0.lastUse > own.lastUse } ?? false
             if !isWholeNewer {
                 return try leaves.node(at: .root, in: own.id)
@@ -150,7 +150,7 @@ final class Disk {
 
     // MARK: Server data
 
-    /// /// - Parameter changes: of locations with a listen for all data.
+    /// - Parameter changes: of locations with a listen for all data.
     func apply(_ changes: [TreeChange]) {
         attempt { () throws(Status) in
             try leaves.apply(changes, in: DiskLeaves.tree)
@@ -158,7 +158,7 @@ final class Disk {
         }
     }
 
-    /// /// - Parameter changes: relative to the query's location.
+    /// - Parameter changes: relative to the query's location.
     func apply(_ changes: [TreeChange], to query: TreeQuery, at path: TreePath) {
         attempt { () throws(Status) in
             guard let own = tracked[query, path] else { return }
@@ -167,10 +167,10 @@ final class Disk {
         }
     }
 
-    /// /// All data of a query has arrived.
+    /// All data of a query has arrived.
     /// - Parameters:
-    /// ///   - query: nil for the whole location.
-    /// ///   - node: the data.
+    ///   - query: nil for the whole location.
+    ///   - node: the data.
     func markComplete(_ query: TreeQuery?, at path: TreePath, _ node: @autoclosure () -> Node) {
         attempt { () throws(Status) in
             guard let own = tracked[query, path], !own.isComplete else { return }
@@ -180,7 +180,7 @@ final class Disk {
         }
     }
 
-    /// /// Stores data that the server has accepted, or sent for a single read, of a location without listens.
+    /// Stores data that the server has accepted, or sent for a single read, of a location without listens.
     func keepWhole(_ node: Node, at path: TreePath) {
         attempt { () throws(Status) in
             try leaves.apply([TreeChange(path: path, node: node)], in: DiskLeaves.tree)
@@ -188,7 +188,7 @@ final class Disk {
         }
     }
 
-    /// /// Stores the server's answer to a single read of a query.
+    /// Stores the server's answer to a single read of a query.
     func keepWindow(_ node: Node, of query: TreeQuery, at path: TreePath) {
         attempt { () throws(Status) in
             let own = try tracked.make(query, at: path)
@@ -199,7 +199,7 @@ final class Disk {
 
     // MARK: Size
 
-    /// /// Called after each message of the server: at intervals it deletes unused data above the size limit.
+    /// Called after each message of the server: at intervals it deletes unused data above the size limit.
     func countServerUpdate() {
         serverUpdates += 1
         guard serverUpdates >= Self.updatesPerPruning else { return }
@@ -207,7 +207,7 @@ final class Disk {
         prune()
     }
 
-    /// /// Deletes a fifth of the unused queries at a time, the least recently used first, until the size is below the
+    /// Deletes a fifth of the unused queries at a time, the least recently used first, until the size is below the
     /// limit.
     func prune() {
         attempt { () throws(Status) in
@@ -234,8 +234,8 @@ final class Disk {
 
     // MARK: Pending writes
 
-    /// /// Stores a write immediately.
-    /// /// - Returns: the reason when it fails.
+    /// Stores a write immediately.
+    /// - Returns: the reason when it fails.
     func save(_ write: PendingWrite) -> Status? {
         do throws(Status) {
             try beginIfNeeded()
@@ -249,7 +249,7 @@ final class Disk {
         }
     }
 
-    /// /// When deleting fails, each later operation tries again: the next run would send a stored write again.
+    /// When deleting fails, each later operation tries again: the next run would send a stored write again.
     func remove(_ id: Int64) {
         do throws(Status) {
             try beginIfNeeded()
@@ -261,8 +261,8 @@ final class Disk {
         }
     }
 
-    /// /// Reports unreadable writes, which are not sent.
-    /// /// - Returns: the writes, and the highest number ever used.
+    /// Reports unreadable writes, which are not sent.
+    /// - Returns: the writes, and the highest number ever used.
     func pendingWrites() -> (writes: [PendingWrite], lastID: Int64) {
         attempt { () throws(Status) in
             try (writes.all { report($0) }, writes.lastID())
@@ -271,6 +271,6 @@ final class Disk {
 }
 
 extension TreeQuery {
-    /// /// The query's form on disk: nil for the whole location.
+    /// The query's form on disk: nil for the whole location.
     fileprivate var disk: TreeQuery? { isUnfiltered ? nil : self }
 }

@@ -2,9 +2,9 @@ import HearthModel
 import HearthSQLite
 import HearthTree
 
-/// /// Trees on disk: one row per leaf and one per priority.
+/// Trees on disk: one row per leaf and one per priority.
 ///
-/// /// Several trees are stored side by side in *spaces*: 0 is the server's tree, each other number the window of one
+/// Several trees are stored side by side in *spaces*: 0 is the server's tree, each other number the window of one
 /// query. The path of a row is its keys, each followed by a zero byte, which no key contains; the last key of a
 /// priority is `.priority`. The rows below a location are those whose path begins with the location's path. The value
 /// is a type letter and its content: nothing for `t` and `f` (Booleans), 8 bytes, most significant first, for `i`
@@ -34,7 +34,7 @@ struct DiskLeaves {
         let value: Scalar
     }
 
-    /// /// - Parameter depth: the length in bytes of the paths in the rows.
+    /// - Parameter depth: the length in bytes of the paths in the rows.
     private static func node(_ rows: ArraySlice<Row>, depth: Int) -> Node {
         var rows = rows
         if let first = rows.first, first.path.count == depth {
@@ -60,7 +60,7 @@ struct DiskLeaves {
 
     // MARK: Writing
 
-    /// /// Applies all changes together: first new values, then deletions, then priorities.
+    /// Applies all changes together: first new values, then deletions, then priorities.
     func apply(_ changes: [TreeChange], in space: Int64) throws(Status) {
         for change in changes where !change.isPriority && !change.node.isEmpty { try put(change, in: space) }
         for change in changes where !change.isPriority && change.node.isEmpty { try clear(change.path, in: space) }
@@ -71,7 +71,7 @@ struct DiskLeaves {
         try removeRange(change.path, in: space)
         var path: [UInt8] = []
         for key in change.path.keys {
-            // // A leaf above becomes a node with children and keeps its priority.
+            // A leaf above becomes a node with children and keeps its priority.
             try database.run("DELETE FROM leaves WHERE space = ? AND path = ?", .integer(space), .bytes(path))
             Self.append(key, to: &path)
         }
@@ -96,7 +96,7 @@ struct DiskLeaves {
 
     private func clear(_ path: TreePath, in space: Int64) throws(Status) {
         try removeRange(path, in: space)
-        // // A node without children does not exist, and has no priority.
+        // A node without children does not exist, and has no priority.
         var location = path
         while let parent = location.parent {
             location = parent
@@ -106,7 +106,7 @@ struct DiskLeaves {
         }
     }
 
-    /// /// Whether a location has data other than a priority.
+    /// Whether a location has data other than a priority.
     private func hasContent(at path: TreePath, in space: Int64) throws(Status) -> Bool {
         let (low, high) = Self.range(path)
         return try database.first(
@@ -135,7 +135,7 @@ struct DiskLeaves {
             "DELETE FROM leaves WHERE space = ? AND path >= ? AND path < ?", .integer(space), .bytes(low), .bytes(high))
     }
 
-    /// /// Deletes a part of the server's tree, except the data at and below some locations in it.
+    /// Deletes a part of the server's tree, except the data at and below some locations in it.
     func remove(at path: TreePath, keeping kept: [TreePath]) throws(Status) {
         let (first, high) = Self.range(path)
         var low = first
@@ -170,10 +170,10 @@ struct DiskLeaves {
         return bytes
     }
 
-    /// /// The key range of the rows at and below a location; the end is exclusive.
+    /// The key range of the rows at and below a location; the end is exclusive.
     private static func range(_ path: TreePath) -> (low: [UInt8], high: [UInt8]) {
         let low = bytes(path)
-        // // UTF-8 does not use the byte FF.
+        // UTF-8 does not use the byte FF.
         return (low, low.isEmpty ? [0xFF] : low.dropLast() + [1])
     }
 
@@ -191,7 +191,7 @@ struct DiskLeaves {
         [UInt8(ascii: letter)] + (0..<8).map { UInt8(truncatingIfNeeded: bits >> (56 - 8 * $0)) }
     }
 
-    /// /// - Throws: DATA_LOSS when the bytes are not a value.
+    /// - Throws: DATA_LOSS when the bytes are not a value.
     private func scalar(_ bytes: UnsafeRawBufferPointer) throws(Status) -> Scalar {
         let rest = bytes.dropFirst()
         switch (bytes.first, rest.count) {

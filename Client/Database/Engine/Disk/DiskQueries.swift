@@ -2,9 +2,9 @@ import HearthModel
 import HearthSQLite
 import HearthTree
 
-/// /// The locations and queries that the cache has data of. All of them are in memory, too.
+/// The locations and queries that the cache has data of. All of them are in memory, too.
 ///
-/// /// A whole location has no query. Its data is in the server's tree; the window of a query has a space of its own,
+/// A whole location has no query. Its data is in the server's tree; the window of a query has a space of its own,
 /// identified by the query's number.
 final class DiskQueries {
     final class Query {
@@ -12,9 +12,9 @@ final class DiskQueries {
         let path: TreePath
         let query: TreeQuery?
         fileprivate(set) var isComplete: Bool
-        /// /// Increases with each use.
+        /// Increases with each use.
         fileprivate(set) var lastUse: Int64
-        /// /// Views that use it in this run.
+        /// Views that use it in this run.
         fileprivate(set) var users = 0
 
         init(id: Int64, path: TreePath, query: TreeQuery?, isComplete: Bool, lastUse: Int64) {
@@ -26,7 +26,7 @@ final class DiskQueries {
         }
     }
 
-    /// /// The last use on disk of a query that is in use.
+    /// The last use on disk of a query that is in use.
     private static let inUse = Int64.max
 
     private let database: CacheDatabase
@@ -47,10 +47,10 @@ final class DiskQueries {
             if loaded.lastUse != Self.inUse { self.clock = max(self.clock, loaded.lastUse) }
             return true
         }
-        // // Queries in use when the last run was killed are newer than all others.
+        // Queries in use when the last run was killed are newer than all others.
         for query in all where query.lastUse == Self.inUse { query.lastUse = clock + 1 }
         clock += 1
-        // // Queries that never became complete.
+        // Queries that never became complete.
         for query in all where !query.isComplete {
             try database.run("DELETE FROM leaves WHERE space = ?", .integer(query.id))
             try remove(query)
@@ -103,7 +103,7 @@ final class DiskQueries {
         if own.users == 1 { try save(own) }
     }
 
-    /// /// - Returns: the query if it never became complete and has no users: its data is useless.
+    /// - Returns: the query if it never became complete and has no users: its data is useless.
     func stopUsing(_ query: TreeQuery?, at path: TreePath) throws(Status) -> Query? {
         guard let own = self[query, path] else { return nil }
         own.users = max(0, own.users - 1)
@@ -120,7 +120,7 @@ final class DiskQueries {
         try save(own)
     }
 
-    /// /// The whole locations at and below a location, which are completely known now.
+    /// The whole locations at and below a location, which are completely known now.
     func completeUsed(below path: TreePath) throws(Status) {
         var waiting: [Query] = []
         byLocation.subtrie(at: path)?.forEach { _, queries in
@@ -148,7 +148,7 @@ final class DiskQueries {
 
     // MARK: Looking
 
-    /// /// A location at or above the path with complete data: the one in use, if there is any, or the lowest.
+    /// A location at or above the path with complete data: the one in use, if there is any, or the lowest.
     func completeLocation(atOrAbove path: TreePath) -> Query? {
         let candidates = wholeLocations(atOrAbove: path).filter(\.isComplete)
         return candidates.first { $0.users > 0 } ?? candidates.last
@@ -165,13 +165,13 @@ final class DiskQueries {
         return found
     }
 
-    /// /// The highest locations strictly below a location with complete data.
+    /// The highest locations strictly below a location with complete data.
     func completeLocations(below path: TreePath) -> [TreePath] { locations(below: path) { $0.isComplete } }
 
-    /// /// The highest locations strictly below a location with complete or incoming data.
+    /// The highest locations strictly below a location with complete or incoming data.
     func storedLocations(below path: TreePath) -> [TreePath] { locations(below: path) { $0.isComplete || $0.users > 0 } }
 
-    /// /// Whether a location has complete or incoming data, directly or by a location above it.
+    /// Whether a location has complete or incoming data, directly or by a location above it.
     func isKept(at path: TreePath) -> Bool {
         wholeLocations(atOrAbove: path).contains { $0.isComplete || $0.users > 0 }
     }
@@ -186,6 +186,6 @@ final class DiskQueries {
         return found
     }
 
-    /// /// Queries without users, the least recently used first.
+    /// Queries without users, the least recently used first.
     var unused: [Query] { all.filter { $0.users == 0 }.sorted { $0.lastUse < $1.lastUse } }
 }
