@@ -103,9 +103,9 @@ final class ByteBox: Sendable {
         connection.send([1])
         try await expectEqual(isGone.value(), true)
         try await Task.sleep(for: .milliseconds(200))
-        let turns = transport.statistics.turns
+        let ticks = transport.statistics.ticks
         try await Task.sleep(for: .milliseconds(500))
-        #expect(transport.statistics.turns - turns <= 5)
+        #expect(transport.statistics.ticks - ticks <= 5)
         #expect(end.current == nil)
         connection.setReceiving(true)
         _ = try await end.value()

@@ -276,9 +276,9 @@ import Testing
             stream.send([1])
             await recorder.wait { $0.messages.count == 1 }
             try await Task.sleep(for: .milliseconds(200))
-            let before = transport.statistics.turns
+            let before = transport.statistics.ticks
             try await Task.sleep(for: .seconds(2))
-            #expect(transport.statistics.turns - before <= 5)
+            #expect(transport.statistics.ticks - before <= 5)
             stream.send([2])
             await recorder.wait { $0.messages.count == 2 }
             stream.cancel()

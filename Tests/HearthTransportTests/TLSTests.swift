@@ -113,9 +113,9 @@ private func expectRefused(
             for count in pauses {
                 await recorder.wait { $0.messages.count >= count }
                 try await Task.sleep(for: .milliseconds(300))
-                let turns = transport.statistics.turns
+                let ticks = transport.statistics.ticks
                 try await Task.sleep(for: .milliseconds(300))
-                #expect(transport.statistics.turns - turns <= 5)
+                #expect(transport.statistics.ticks - ticks <= 5)
                 #expect(recorder.now.messages.count == count)
                 stream.resumeReceiving()
             }
@@ -132,9 +132,9 @@ private func expectRefused(
             stream.send([1])
             await recorder.wait { $0.messages.count == 1 }
             try await Task.sleep(for: .milliseconds(200))
-            let before = transport.statistics.turns
+            let before = transport.statistics.ticks
             try await Task.sleep(for: .seconds(1))
-            #expect(transport.statistics.turns - before <= 5)
+            #expect(transport.statistics.ticks - before <= 5)
             stream.cancel()
         }
     }
@@ -273,7 +273,7 @@ private func expectRefused(
             #expect(time >= .milliseconds(290))
             #expect(transport.statistics.sockets == 0)
         }
-        #expect(transport.statistics.turns < 200)
+        #expect(transport.statistics.ticks < 200)
         try await blocking { transport.shutDown() }
     }
 

@@ -49,11 +49,11 @@ enum HTTP1HeadReader {
         }
         // No controls and no spaces; what isn't ASCII must at least be UTF-8, so that it stays what was sent.
         guard !target.isEmpty, target.allSatisfy({ $0 > 0x20 && $0 != 0x7F }),
-            let targetText = String(validating: target, as: UTF8.self)
+            let targetString = String(validating: target, as: UTF8.self)
         else { throw .badRequest("malformed request target") }
         let isVersion1_0 = try readVersion(version)
         var head = HTTP1Head(
-            method: string(UnsafeRawBufferPointer(rebasing: method)), target: targetText, authority: "", headers: [],
+            method: string(UnsafeRawBufferPointer(rebasing: method)), target: targetString, authority: "", headers: [],
             isVersion1_0: isVersion1_0, body: .none, keepsAlive: !isVersion1_0, expectsContinue: false)
         try takeTargetApart(&head)
         return head
