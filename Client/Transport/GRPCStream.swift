@@ -52,7 +52,7 @@ package final class GRPCStream: @unchecked Sendable {
 
     // MARK: From any thread
 
-    /// Bytes that were passed to `send` and that the connection has not accepted yet.
+    /// Bytes that were passed to `send` and that the connection did not accept yet.
     package var queuedBytes: Int { outgoing.withLock { $0.bytes } }
 
     /// Queues a message. Does nothing after the end and after `finish`.
@@ -208,7 +208,7 @@ package final class GRPCStream: @unchecked Sendable {
 }
 
 extension GRPCStream: LoopActivity {
-    /// Also when the consumer has paused: input that it has not received is lost.
+    /// Also when the consumer has paused: input that it did not receive is lost.
     func abort(_ status: Status) { if onEvent != nil { close(status) } }
 }
 

@@ -92,7 +92,7 @@ final class HTTP2StreamSession {
         socket.setReading(isReading)
     }
 
-    /// Resets the stream if it has not ended, and closes the connection.
+    /// Resets the stream if it is open, and closes the connection.
     func close() {
         guard !isClosed else { return }
         isClosed = true

@@ -33,7 +33,7 @@ package final class RawConnection: @unchecked Sendable {
         transport.loop.execute { self.start() }
     }
 
-    /// Bytes that were passed to `send` and that the system has not accepted yet.
+    /// Bytes that were passed to `send` and that the system did not accept yet.
     package var queuedBytes: Int { queued.load(ordering: .relaxed) }
 
     /// Queues bytes, also before `opened`.

@@ -16,7 +16,7 @@ protocol TransferDelegate: AnyObject {
     func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer)
     /// Returns the next bytes of the request's body.
     func transfer(_ transfer: Transfer, fill buffer: UnsafeMutableRawBufferPointer) -> Transfer.Output
-    /// libcurl gave up a stream because the server reported that it has not processed it.
+    /// libcurl gave up a stream because the server reported that it did not process it.
     func transferWasRefused(_ transfer: Transfer)
     /// libcurl has completed the transfer. Called outside of libcurl.
     func transferCompleted(_ transfer: Transfer, _ code: CURLcode)

@@ -95,7 +95,7 @@ package final class WebSocketClient: @unchecked Sendable {
         }
     }
 
-    /// Bytes that were passed to `send` and that the system has not accepted yet.
+    /// Bytes that were passed to `send` and that the system did not accept yet.
     package var queuedBytes: Int {
         unframedBytes.load(ordering: .relaxed) + raw.withLock { $0?.queuedBytes ?? 0 }
     }

@@ -27,7 +27,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     private var streamBytes = 0
     private var resets: RateLimiter
     private var controlFrames: RateLimiter
-    /// Streams whose handler has not begun, because too many responses wait.
+    /// Streams whose handler is not started, because too many responses wait.
     private var parkedStreams: [HTTP2Stream] = []
     /// When response bytes were last sent, or when the first were queued in an empty session.
     private var lastAnswerAt: UInt64

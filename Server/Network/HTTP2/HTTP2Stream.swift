@@ -13,7 +13,7 @@ final class HTTP2Stream {
     enum Progress { case fine, streamIsStuck, headIsStuck }
 
     let id: Int32
-    /// The stream's index in the session's list.
+    /// The stream's slot in the session's list.
     var slot: Int
     private let loop: EventLoop
     private let createdAt: UInt64

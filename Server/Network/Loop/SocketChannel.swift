@@ -72,7 +72,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     private var interest = linux_epoll_in | linux_epoll_rdhup
     private var isReadingPaused = false
     private var isDirty = false
-    /// Output that the kernel has not accepted. Freed as soon as it is sent.
+    /// Output that the kernel did not accept. Freed as soon as it is sent.
     private var pending: [UInt8] = []
     private var pendingStart = 0
     private var lastWriteProgressAt: UInt64
