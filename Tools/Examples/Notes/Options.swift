@@ -50,7 +50,7 @@ struct Options {
             case _ where argument.hasPrefix("--"):
                 throw Misuse(errorDescription: "There is no option \(argument). --help shows all.")
             default:
-                // All that follows belongs to the command: a note's text may begin with dashes.
+                // All further arguments belong to the command: a note's text may begin with dashes.
                 command = [argument] + rest
                 return
             }
