@@ -156,7 +156,8 @@ package final class WebSocketClient: @unchecked Sendable {
             if case .open = state, unframedBytes.load(ordering: .relaxed) == 0 { deliver(.drained) }
         case .closed(let status):
             finish(
-                .failed(status ?? .unavailable("\(address.string): the server closed the connection without a word")))
+                .failed(
+                    status ?? .unavailable("\(address.string): the server closed the connection without a response")))
         }
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthDatabase
 
-/// The public API over the engine, without a server: writes show at once, and are never acknowledged.
+/// The public API over the engine, without a server: writes are visible immediately, and never acknowledged.
 struct ApiOfflineTests {
     private let bench: ApiBench
     private let root: DatabaseReference
@@ -149,7 +149,7 @@ struct ApiOfflineTests {
         #expect(try await keys(ref.queryLimited(toFirst: 2)) == ["a", "b"])
     }
 
-    @Test func removedObserversHearNothing() async {
+    @Test func removedObserversReceiveNothing() async {
         let ref = root.child("x")
         let other = root.child("x").queryLimited(toLast: 1)
         plainly { ref.setValue(["a": 1]) }
@@ -158,7 +158,7 @@ struct ApiOfflineTests {
         root.child("y").observe(.value) { _ in note("other") }
         #expect(first != 0 && second > first)
         _ = await noted()
-        // Of another query: stays.
+        // An observer of another query stays.
         other.removeObserver(withHandle: first)
         root.child("y").removeObserver(withHandle: first)
         plainly { ref.child("a").setValue(2) }
@@ -166,7 +166,7 @@ struct ApiOfflineTests {
         ref.removeObserver(withHandle: first)
         plainly { ref.child("a").setValue(3) }
         #expect(await noted() == ["second"])
-        // On a reference all queries of the location are meant.
+        // On a reference the call removes the observers of all queries of the location.
         ref.removeObserver(withHandle: second)
         plainly { ref.child("a").setValue(4) }
         #expect(await noted() == [])
@@ -181,7 +181,7 @@ struct ApiOfflineTests {
         #expect(await noted() == [])
     }
 
-    @Test func removingSilencesWhatIsOnItsWay() async {
+    @Test func removingDropsPendingEvents() async {
         let ref = root.child("x")
         plainly { ref.setValue(1) }
         let handle = Locked<DatabaseHandle>(0)
@@ -334,7 +334,7 @@ struct ApiOfflineTests {
                 $0.persistenceCacheSizeBytes = 2 << 20
             }
         }
-        // The cache belongs to the app's name: both have the same here.
+        // The cache belongs to the app's name, which is the same for both.
         let first = try make()
         plainly { first.database.reference(withPath: "a").setValue(["b": 1]) }
         await first.settle()

@@ -8,7 +8,7 @@ import Testing
 
 private typealias ServerValue = HearthDatabase.ServerValue
 
-/// Values of users into nodes and back.
+/// Conversion of users' values to nodes and back.
 struct ApiValueTests {
     private func read(_ value: Any?, at path: TreePath = "a") throws -> Node {
         try ValueReader(call: "setValue").node(value, at: path)
@@ -158,7 +158,7 @@ struct ApiValueTests {
         #expect(ValueWriter.plain(.empty) is NSNull)
     }
 
-    /// The table of rtdb-protocol §1.4.
+    /// When children become an array.
     @Test func arrays() throws {
         func plain(_ json: String) throws -> Any { ValueWriter.plain(try TreeJSON.node(Array(json.utf8))) }
         func strings(_ value: Any) -> [String]? { (value as? [Any])?.map { $0 is NSNull ? "-" : "\($0)" } }

@@ -3,7 +3,7 @@ import HearthNetwork
 import Synchronization
 import Testing
 
-/// A handler may learn too late that nobody waits for it any more: what it wants to be told then must not keep anything.
+/// A handler may notice the end late: callbacks that it sets after the end must not retain anything.
 @Suite struct LateCallbackTests {
     private final class Held: Sendable {}
 

@@ -4,7 +4,7 @@ import HearthWebSocket
 import Synchronization
 import Testing
 
-/// Gives every text back, and tells how it ended.
+/// Echoes text messages, and records the end.
 func echo(
     _ options: WebSocketOptions = WebSocketOptions(), ended: Box<WebSocketEnd> = Box()
 ) -> @Sendable (HTTPExchange) -> Void {
@@ -87,7 +87,7 @@ func echo(
             for (drop, status) in [("upgrade", 426), ("sec-websocket-version", 426), ("sec-websocket-key", 400)] {
                 let connection = try RawConnection(port: server.port)
                 let lines = WebSocketPeer.request.filter { !$0.hasPrefix(drop + ":") }
-                // The connection goes on as HTTP.
+                // The connection continues as HTTP.
                 for _ in 0..<2 {
                     connection.send(lines.joined(separator: "\r\n") + "\r\n\r\n")
                     let answer = try await connection.readAnswer()
@@ -137,7 +137,7 @@ func echo(
         }
     }
 
-    @Test func aLostConnectionIsTold() async throws {
+    @Test func aLostConnectionIsReported() async throws {
         let ended = Box<WebSocketEnd>()
         try await withServer(http: echo(ended: ended)) { server in
             do { _ = try await WebSocketPeer(server) }
@@ -145,7 +145,7 @@ func echo(
         }
     }
 
-    @Test func aHandlerClosesAndHearsOfItOnce() async throws {
+    @Test func aHandlerClosesAndIsNotifiedOnce() async throws {
         let ends = Mutex<[WebSocketEnd]>([])
         let ended = Box<WebSocketEnd>()
         let handler: @Sendable (HTTPExchange) -> Void = { exchange in
@@ -168,7 +168,7 @@ func echo(
             #expect(try await peer.nextText() == "a")
             #expect(try await peer.next() == .close(.policyViolation, reason: "enough"))
             #expect(await ended.value() == .closed)
-            // The client's answer ends it.
+            // The client's answer ends the connection.
             peer.send(peer.codec.close(.policyViolation))
             #expect(try await peer.connection.readToEnd().isEmpty)
         }

@@ -9,7 +9,7 @@ import Testing
 @Suite struct BenchTests {
     @Test func workloadsAreFoundByName() throws {
         #expect(try BenchSettings(["get", "commit-1"]).workloads.map(\.name) == ["commit-1", "get"])
-        // What one is compared with comes with it.
+        // A workload includes those that it is compared with.
         #expect(try BenchSettings(["commit-32-many"]).workloads.map(\.name) == ["commit-32", "commit-32-many"])
         #expect(try BenchSettings([]).workloads == Workload.all)
         #expect(throws: ToolFailure.usage("There is no workload \"gte\"; did you mean \"get\"?")) {

@@ -52,7 +52,7 @@ import Testing
         #expect(throws: ToolFailure.self) { try parsed.integer("port", 1...10, default: 3) }
     }
 
-    @Test func namesInOtherPlaces() {
+    @Test func namesInOtherSources() {
         #expect(options[1].environmentName == "HEARTH_TLS_CERT")
         #expect(options[1].memberName == "tlsCert")
         #expect(options[0].memberName == "port")

@@ -30,7 +30,7 @@ import Testing
         #expect(try settings([], ["HEARTH_PROJECT": "from-environment"]).project == "from-environment")
     }
 
-    @Test func everySettingHasThreePlaces() throws {
+    @Test func everySettingHasThreeSources() throws {
         let values = [
             "host": "::1", "port": "0", "data": "/d", "project": "p", "log-format": "json", "log-level": "debug",
             "log-requests": "true", "require-indexes": "true", "emulator": "false", "loops": "3", "workers": "9",
@@ -66,7 +66,7 @@ import Testing
             return "\"\(Option(key, "X", "").memberName)\": \(isBare ? value : "\"\(value)\"")"
         }
         folder.write("hearth.json", "{ // all of them\n" + members.joined(separator: ",\n") + "}")
-        // What a configuration names is relative to it.
+        // Files that a configuration names are relative to it.
         expected.tlsCertificate = "\(folder.path)/c.pem"
         expected.tlsKey = "\(folder.path)/k.pem"
         expected.rules = ["(default)": "\(folder.path)/r"]
@@ -86,7 +86,7 @@ import Testing
         #expect(found.tlsKey == "/k.pem")
         #expect(found.databaseRules == "\(folder.path)/d.json")
         #expect(found.identity.credentials.map(\.name) == ["n"])
-        // Data must not move because a configuration is named by another path.
+        // The data folder must not depend on the path of the configuration.
         #expect(found.dataFolder == "stays")
     }
 
@@ -239,7 +239,7 @@ import Testing
         let plain = try settings([])
         #expect(plain.databasePort == 9001 && plain.databaseHost == "0.0.0.0")
         #expect(plain.databaseRules == folder.path + "/d.json")
-        // Others than this machine reach the second address.
+        // Other machines can reach the second address.
         #expect(!plain.isEmulator)
         #expect(try settings(["--emulator"]).warnings.contains { $0.contains("0.0.0.0") })
         let none = try settings(["--database-port", "none"])
@@ -253,7 +253,7 @@ import Testing
         }
     }
 
-    @Test func theStartTextSaysWhatToExport() {
+    @Test func theStartMessageContainsTheExports() {
         var settings = ServeSettings()
         settings.host = "0.0.0.0"
         let string = StartMessage.block(settings, port: 4567, folder: "/data")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HearthTransport
 
-/// The parts that do no I/O.
+/// The parts without I/O.
 @Suite(.timeLimit(.minutes(2))) struct AnswerTests {
     private func answer(_ lines: [String], body: [UInt8] = [], trailers: [String] = []) -> GRPCAnswerReader {
         var reader = GRPCAnswerReader(messageBytesMax: 100)

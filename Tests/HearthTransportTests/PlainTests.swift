@@ -80,7 +80,7 @@ final class ByteBox: Sendable {
         }
     }
 
-    /// Nobody reads from it, so that nobody hears of its end; the thread must not be awoken for it again and again.
+    /// The connection is not read, so its end is not noticed; the thread must not be woken for it repeatedly.
     @Test func aBrokenConnectionThatNobodyReadsCostsNothing() async throws {
         let isGone = Box<Bool>()
         let server = try TestListener { connection in

@@ -162,7 +162,7 @@ public class Database: NSObject, @unchecked Sendable {
 
     public func goOnline() { repository.perform { $0.goOnline(reason: Database.userReason) } }
 
-    /// Cancels all writes, transactions and onDisconnect operations that the server has not acknowledged.
+    /// Cancels all writes, transactions and onDisconnect operations that the server did not acknowledge.
     public func purgeOutstandingWrites() { repository.perform { $0.purgeOutstandingWrites() } }
 
     /// Whether to log details to standard error. Warnings are always logged.

@@ -15,7 +15,7 @@ final class WireConnection {
         /// The next attempt is scheduled.
         case waiting
         case fetchingToken
-        /// The socket is being opened, or the server has not sent its handshake.
+        /// The socket is being opened, or the server did not send its handshake yet.
         case opening
         /// The credentials are sent and not answered.
         case authenticating

@@ -47,7 +47,10 @@ struct ServerCache {
         if let parent = path.parent, isComplete(at: parent) { return }
         let isWhole = isComplete(at: path)
         let rescued = kept.map { location in
-            (location: location, node: tree.node(at: location), complete: isWhole ? nil : complete.subtrie(at: location))
+            (
+                location: location, node: tree.node(at: location),
+                complete: isWhole ? nil : complete.subtrie(at: location)
+            )
         }
         tree = tree.setting(path, to: .empty)
         complete.update(at: path) { $0 = PathTrie() }

@@ -67,7 +67,9 @@ extension SyncTree {
     /// or above.
     fileprivate func observedNode(_ query: TreeQuery, at path: TreePath) -> Node? {
         let points = root.points(atOrAbove: path)
-        if let point = points.last, point.path == path, let view = point.view(query), view.isComplete { return view.shown }
+        if let point = points.last, point.path == path, let view = point.view(query), view.isComplete {
+            return view.shown
+        }
         guard connection == nil || points.contains(where: \.isWantedWhole), let base = server.completeNode(at: path)
         else { return nil }
         return writes.applied(at: path, to: base).map { query.result(of: $0) }

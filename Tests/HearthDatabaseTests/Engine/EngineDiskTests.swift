@@ -5,11 +5,11 @@ import Testing
 
 @testable import HearthDatabase
 
-/// A folder of its own that goes when it isn't needed any more.
+/// A temporary folder that is deleted with this object.
 final class DiskFolder {
     let path = NSTemporaryDirectory() + "hearth-engine-\(UUID().uuidString)"
 
-    /// What a process that is killed now would leave behind: the system has what SQLite has written.
+    /// The state that a process leaves if it is killed now: the system has the data that SQLite has written.
     func copy() throws -> DiskFolder {
         let copy = DiskFolder()
         try FileManager.default.copyItem(atPath: path, toPath: copy.path)
@@ -24,7 +24,7 @@ struct EngineDiskTests {
     private func get(_ fixture: EngineFixture, _ path: TreePath, _ query: TreeQuery = TreeQuery()) -> [String] {
         fixture.engine.get(query, at: path) { result in
             switch result {
-            case .success(let node): fixture.note("got \(treeText(node))")
+            case .success(let node): fixture.note("got \(treeString(node))")
             case .failure(let failure): fixture.note("get \(failure.status)")
             }
         }
@@ -72,7 +72,7 @@ struct EngineDiskTests {
         second.connection.connect()
         second.run()
         let expected = #"{"m":{".value":5,".priority":3},"n":12,"x":{"y":"z"}}"#
-        #expect(treeText(second.server.tree.child("a")) == expected)
+        #expect(treeString(second.server.tree.child("a")) == expected)
         #expect(second.take().last == "value \(expected)")
         second.engine.close(.closed)
     }
@@ -169,7 +169,8 @@ struct EngineDiskTests {
         try file.database.commit()
     }
 
-    /// Killed and started again anywhere: what was shown as complete is shown again, and in the end all agree.
+    /// The engine is killed and restarted at random points: data that was complete is shown again, and in the end all
+    /// states agree.
     @Test(arguments: 0..<60)
     func restartsAnywhere(_ seed: Int) throws {
         var chaos = EngineChaos(random: EngineRandom(UInt64(seed) &+ 5000))

@@ -61,7 +61,7 @@ struct EngineEventTests {
             name: "a leaf replaces children", start: #"{"a":1}"#, write: { try $0.set("5", at: "x") },
             events: ["- a 1", "value 5"]),
         Case(
-            name: "children take the location of a leaf", start: "5", write: { try $0.set("1", at: "x/a") },
+            name: "children replace a leaf", start: "5", write: { try $0.set("1", at: "x/a") },
             events: ["+ a 1 after nothing", #"value {"a":1}"#]),
         Case(
             name: "a leaf changes", start: "5", write: { try $0.set("6", at: "x") }, events: ["value 6"]),
@@ -69,7 +69,8 @@ struct EngineEventTests {
             name: "all goes", start: #"{"a":1}"#, write: { try $0.set("null", at: "") },
             events: ["- a 1", "value null"]),
         Case(
-            name: "a priority of the location itself", start: #"{"a":1}"#, write: { try $0.set("7", at: "x/.priority") },
+            name: "a priority of the location itself", start: #"{"a":1}"#,
+            write: { try $0.set("7", at: "x/.priority") },
             events: [#"value {"a":1,".priority":7}"#]),
         Case(
             name: "the last child takes the priority with it", start: #"{"a":1,".priority":7}"#,
@@ -98,7 +99,8 @@ struct EngineEventTests {
             events: ["value 5000000"]),
     ]
 
-    /// A write raises its events at once, and none when the server confirms it; somebody else's write raises the same.
+    /// A write raises its events immediately, and none when the server confirms it; another client's write raises the
+    /// same.
     @Test(arguments: cases)
     func writes(_ test: Case) throws {
         let own = try EngineFixture("{\"x\":\(test.start)}")
@@ -125,7 +127,7 @@ struct EngineEventTests {
         let writer = try EngineFixture("{\"x\":\(test.start)}")
         writer.server.now = 5_000_000
         try test.write(writer)
-        // Each write of the other client's as it comes out at the server.
+        // Each write of the other client in the server's form.
         while writer.connection.hasWork {
             let version = writer.server.version
             writer.connection.stepServer()
@@ -149,7 +151,7 @@ struct EngineEventTests {
         #expect(fixture.take() == ["value null"])
     }
 
-    @Test func lowerPlacesBeforeHigherOnes() throws {
+    @Test func lowerLocationsBeforeHigherOnes() throws {
         let fixture = try EngineFixture(#"{"x":{"a":{"b":1}}}"#)
         for path: TreePath in ["", "x", "x/a", "x/a/b"] { fixture.observe(path, TreeQuery(), .value, name: "\(path) ") }
         fixture.run()
@@ -197,7 +199,7 @@ struct EngineEventTests {
         #expect(fixture.take() == ["+ a 1 after nothing", #"value {"a":1}"#])
     }
 
-    @Test func singleObserversHearOnce() throws {
+    @Test func singleObserversReceiveOneEvent() throws {
         let fixture = try EngineFixture(#"{"x":{"a":1,"b":2}}"#)
         fixture.observe("x", TreeQuery(), .value, name: "v ", isSingle: true)
         fixture.observe("x", TreeQuery(), .childAdded, name: "c ", isSingle: true)

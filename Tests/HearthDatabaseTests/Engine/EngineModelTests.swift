@@ -5,18 +5,18 @@ import Testing
 
 @testable import HearthDatabase
 
-/// An observer that keeps what the events tell, and finds out when they don't fit together.
+/// An observer that rebuilds the data from the events, and detects inconsistent events.
 final class EventReplay {
     let path: TreePath
     let query: TreeQuery
-    /// The children by the child events, in their order.
+    /// The children according to the child events, in order.
     private(set) var children: [(key: TreeKey, node: Node)] = []
     private(set) var value: Node?
     private(set) var problems: [String] = []
     private(set) var isCancelled = false
     var id: ObserverID?
 
-    /// A write that is refused or given up may make a complete location unknown; then its value comes again.
+    /// A refused or cancelled write may make a complete location unknown; then its value is delivered again.
     private let mayRepeat: Bool
 
     init(_ path: TreePath, _ query: TreeQuery, mayRepeat: Bool) {
@@ -27,7 +27,7 @@ final class EventReplay {
 
     func receive(_ event: EngineEvent) {
         let key = event.path.last ?? ""
-        // Within a change the kinds come in their order, and what comes doesn't change.
+        // Within a change the kinds come in their order, and an added child does not change.
         let isNew = arriving.contains { $0.key == key } && !moved.contains { $0.key == key }
         let isNext = event.kind == .childChanged && isNew
         if event.kind.rawValue < lastKind || isNext { settle() }
@@ -60,13 +60,13 @@ final class EventReplay {
         }
     }
 
-    /// What comes and what moves in one change, with the sibling in front of it afterwards: all have their locations only when
-    /// all are known.
+    /// The added and moved children of one change, with the previous sibling afterwards: their positions are known only
+    /// after all events.
     private var arriving: [(key: TreeKey, node: Node, previous: TreeKey?)] = []
     private var moved: [(key: TreeKey, node: Node)] = []
     private var lastKind = 0
 
-    /// After the events of one change.
+    /// Called after the events of one change.
     func settle() {
         moved = []
         while !arriving.isEmpty {
@@ -90,7 +90,8 @@ final class EventReplay {
             && zip(expected, children).allSatisfy { $0.key == $1.key && $0.node == $1.node }
         if !isEqual {
             note(
-                "children \(children.map { "\($0.key):\(treeText($0.node))" }), expected \(expected.map(\.key))", event)
+                "children \(children.map { "\($0.key):\(treeString($0.node))" }), expected \(expected.map(\.key))",
+                event)
         }
     }
 
@@ -161,7 +162,7 @@ struct EngineChaos {
         return TreeQuery.Bound(value: value, key: isStart ? .min : .max)
     }
 
-    /// Of a write: one location, or several of which none is above another.
+    /// The change of a write: one location, or several of which none is an ancestor of another.
     mutating func changes() -> (path: TreePath, isMerge: Bool, changes: [TreeChange]) {
         let kind = random.next(10)
         if kind == 0 {
@@ -194,9 +195,9 @@ private let engineEffort = getenv("HEARTH_TEST_EFFORT").flatMap { Int(String(cSt
 
 @Suite("The engine against a model")
 struct EngineModelTests {
-    /// Random observers, writes of both sides, refusals, transactions and lost connections. Always child events lead to the
-    /// values; when all listens are answered a view is the server's data with the pending writes on top; in the end it is the
-    /// server's.
+    /// Random observers, writes of both sides, refusals, transactions and lost connections. The child events always
+    /// lead to the values. When all listens are answered, a view is the server's data with the pending writes applied.
+    /// In the end it is the server's data.
     @Test(arguments: 0..<300 * engineEffort)
     func anyOrder(_ seed: Int) throws {
         var run = try EngineRun(UInt64(seed))
@@ -217,7 +218,7 @@ struct EngineRun {
     private let seed: UInt64
     private var replays: [EventReplay] = []
     private let pending = Pending()
-    /// Without increments and reads everything is known exactly.
+    /// Without increments and reads the expected data is known exactly.
     private let isExact: Bool
     private var comparisons = 0
 
@@ -229,7 +230,7 @@ struct EngineRun {
         fixture.server.random = EngineRandom(seed &+ 77)
         fixture.server.set(chaos.node(), at: .root)
         if seed % 4 == 1 {
-            // By what the location is called, so that it is always the same.
+            // Sorted by path, for reproducible runs.
             fixture.server.refuses = { $0.keys.contains("d") }
         }
     }
@@ -346,14 +347,14 @@ struct EngineRun {
             let expected = seen(replay, over: base.node, isWindow: base.isWindow)
             guard replay.value == expected else {
                 throw ModelFailure(
-                    "\(location): \(replay.path) \(replay.query)\nshows    \(replay.value.map(treeText) ?? "nothing")\n"
-                        + "expected \(treeText(expected))\nserver data \(treeText(base.node))\npending "
-                        + pending.writes.map { "\($0.changes.map { "\($0.path) \(treeText($0.node))" })" }.joined())
+                    "\(location): \(replay.path) \(replay.query)\nshows    \(replay.value.map(treeString) ?? "nothing")\n"
+                        + "expected \(treeString(expected))\nserver data \(treeString(base.node))\npending "
+                        + pending.writes.map { "\($0.changes.map { "\($0.path) \(treeString($0.node))" })" }.joined())
             }
         }
     }
 
-    /// What views have become from change to change is what they would be made of now.
+    /// Views that were updated by changes equal views that are computed from the present data.
     private func checkViews(_ location: String) throws {
         let sync = fixture.engine.sync
         var problems: [String] = []
@@ -364,15 +365,15 @@ struct EngineRun {
                 guard content.isComplete, content.isWhole == view.isMadeOfWhole else { continue }
                 if view.known != content.node || view.shown != view.query.result(of: content.node) {
                     problems.append(
-                        "\(location): \(view.path) \(view.query)\nhas      \(treeText(view.known))\nshows    "
-                            + "\(treeText(view.shown))\nexpected \(treeText(content.node))")
+                        "\(location): \(view.path) \(view.query)\nhas      \(treeString(view.known))\nshows    "
+                            + "\(treeString(view.shown))\nexpected \(treeString(content.node))")
                 }
             }
         }
         if let problem = problems.first { throw ModelFailure(problem) }
     }
 
-    /// The server's data that the client has for an observer by now, when the listen that serves it was ever answered.
+    /// The server's data that the client has for an observer, if the listen for it was ever answered.
     private func known(_ replay: EventReplay) -> (node: Node, isWindow: Bool)? {
         let listens = fixture.connection.listens
         let history = fixture.server.history
@@ -383,7 +384,7 @@ struct EngineRun {
         return own.version.map { (replay.query.result(of: history[$0].node(at: replay.path)), true) }
     }
 
-    /// Data with the pending writes on top. Of a window's other children only those are known that a write has put there.
+    /// Data with the pending writes applied. Of a window's other children only those are known that a write has set.
     private func seen(_ replay: EventReplay, over base: Node, isWindow: Bool) -> Node {
         let path = replay.path
         guard isWindow else {

@@ -98,7 +98,7 @@ struct EngineTransactionTests {
         #expect(fixture.take() == [], "an update of something else")
         try fixture.set("7", at: "a")
         #expect(fixture.take() == ["2 failed set"])
-        // The first waits to be sent, on an input that turns out to be old.
+        // The first waits to be sent, with an outdated input.
         fixture.connection.connect()
         fixture.run()
         #expect(fixture.take() == ["1 failed set", "update ok", "set ok"])
@@ -133,7 +133,7 @@ struct EngineTransactionTests {
         #expect(fixture.take() == ["offline run 10", "value 11", "offline committed 11"])
     }
 
-    @Test func placesBelowOneAnotherAreSentInTurn() throws {
+    @Test func nestedLocationsAreSentOneAfterAnother() throws {
         let fixture = try EngineFixture(#"{"a":{"n":1,"m":1}}"#)
         fixture.observe("a", TreeQuery(), [])
         fixture.run()
@@ -141,7 +141,7 @@ struct EngineTransactionTests {
         fixture.engine.runTransaction(at: "a", localEvents: true) {
             $0.setting(TreeKey("k"), to: Node(1))
         } completion: { outcome in
-            if case .committed(let node) = outcome { fixture.note("a committed \(treeText(node))") }
+            if case .committed(let node) = outcome { fixture.note("a committed \(treeString(node))") }
         }
         fixture.transact("a/m", add: 5, name: "m ")
         fixture.run()
@@ -153,7 +153,7 @@ struct EngineTransactionTests {
         #expect(fixture.connection.log.filter { $0.hasPrefix("put") } == ["put /a/n#", "put /a#"])
     }
 
-    /// What an update ends at one of its locations must not let another one be sent that it ends, too.
+    /// An update that ends a transaction at one of its locations must not let another one be sent that it ends, too.
     @Test func anUpdateEndsAllAtOnce() throws {
         let fixture = try EngineFixture(#"{"t":{"a":0,"b":0,"c":0}}"#)
         fixture.observe("t", TreeQuery(), [])
@@ -193,7 +193,7 @@ struct EngineTransactionTests {
         fixture.engine.runTransaction(at: "n", localEvents: true) { _ in
             Node(.deferred(.timestamp))
         } completion: {
-            if case .committed(let node) = $0 { fixture.note("committed \(treeText(node))") }
+            if case .committed(let node) = $0 { fixture.note("committed \(treeString(node))") }
         }
         fixture.run()
         #expect(fixture.take() == ["value 5000000", "value 77", "committed 77"])

@@ -184,7 +184,9 @@ final class Disk {
     func keepWhole(_ node: Node, at path: TreePath) {
         attempt { () throws(Status) in
             try leaves.apply([TreeChange(path: path, node: node)], in: DiskLeaves.tree)
-            if tracked.completeLocation(atOrAbove: path) == nil { try tracked.complete(try tracked.make(nil, at: path)) }
+            if tracked.completeLocation(atOrAbove: path) == nil {
+                try tracked.complete(try tracked.make(nil, at: path))
+            }
         }
     }
 

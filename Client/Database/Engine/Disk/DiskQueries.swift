@@ -169,7 +169,9 @@ final class DiskQueries {
     func completeLocations(below path: TreePath) -> [TreePath] { locations(below: path) { $0.isComplete } }
 
     /// The highest locations strictly below a location with complete or incoming data.
-    func storedLocations(below path: TreePath) -> [TreePath] { locations(below: path) { $0.isComplete || $0.users > 0 } }
+    func storedLocations(below path: TreePath) -> [TreePath] {
+        locations(below: path) { $0.isComplete || $0.users > 0 }
+    }
 
     /// Whether a location has complete or incoming data, directly or by a location above it.
     func isKept(at path: TreePath) -> Bool {
