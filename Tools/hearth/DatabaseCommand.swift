@@ -45,7 +45,7 @@ enum DatabaseCommand {
                hearth database import [PATH] [-f FILE] [options]
 
         get     prints the data at a location, or the result of a query.
-        set     replaces the data at a location; update replaces children, by names or paths; push adds a child and prints
+        set     replaces the data at a location; update replaces children by their paths; push adds a child and prints
                 its name; remove deletes. DATA is JSON; without it, it is read from --file.
         export  writes the data of any size at a location, with priorities.
         import  replaces the data by such a file; a large one in several steps.

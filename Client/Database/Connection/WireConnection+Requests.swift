@@ -139,7 +139,7 @@ extension WireConnection: DatabaseConnection {
             default: ""
             }
         driver.warn(
-            "The query at \(key.path) has no index: the server sends all data of the location, and the client filters it. Add "
+            "The query at \(key.path) has no index: the server sends all data of the location and the client filters it. Add "
                 + "\".indexOn\": \"\(name)\" at \(key.path) to the rules.")
     }
 

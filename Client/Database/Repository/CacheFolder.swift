@@ -8,7 +8,7 @@ enum CacheFolder {
         if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return data + "/firebase-database" }
         guard let home = environment["HOME"], home.hasPrefix("/") else {
             throw .failedPrecondition(
-                "No folder for the cache is known: neither XDG_DATA_HOME nor HOME is set. Set one, or name a folder with "
+                "The cache has no folder: neither XDG_DATA_HOME nor HOME is set. Set one, or name a folder with "
                     + "Database.persistenceDirectory.")
         }
         return home + "/.local/share/firebase-database"

@@ -347,7 +347,7 @@ struct EngineRun {
             let expected = seen(replay, over: base.node, isWindow: base.isWindow)
             guard replay.value == expected else {
                 throw ModelFailure(
-                    "\(location): \(replay.path) \(replay.query)\nshows    \(replay.value.map(treeString) ?? "nothing")\n"
+                    "\(location): \(replay.path) \(replay.query)\nshows    \(replay.value.map(treeString) ?? "none")\n"
                         + "expected \(treeString(expected))\nserver data \(treeString(base.node))\npending "
                         + pending.writes.map { "\($0.changes.map { "\($0.path) \(treeString($0.node))" })" }.joined())
             }
