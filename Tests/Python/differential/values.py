@@ -152,7 +152,7 @@ def vector(elements: list[float | str]) -> Json:
 
 
 def nested(depth: int, kind: str = "mapValue") -> Json:
-    """A value of maps (or maps and arrays in turn) `depth` levels deep; level 1 is the outermost."""
+    """A value of maps (or alternating maps and arrays) `depth` levels deep; level 1 is the outermost."""
     value: Json = {"integerValue": "1"}
     for level in range(depth):
         if kind == "mapValue" or level % 2 == 0:

@@ -149,7 +149,7 @@ def test_what_is_not_json(tree: Tree) -> None:
         assert status == 400 and ": Parse error: " in error and error.endswith("\n"), text
 
 
-# Several places at once
+# Several locations at once
 
 
 def test_all_places_or_none(tree: Tree) -> None:

@@ -54,7 +54,7 @@ def way(request: pytest.FixtureRequest, address: str) -> Iterator[Way]:
 
 @pytest.fixture
 def bare(way: Way, project: str) -> Iterator[Bare]:
-    """A Listen session that has not begun."""
+    """A Listen session before its handshake."""
     session = Bare(way, project)
     yield session
     if session.session_id:
