@@ -72,7 +72,7 @@ package final class WebSocketClient: @unchecked Sendable {
     private var early: [(payload: [UInt8], isString: Bool)] = []
     private var isReceiving = true
     private var timer: TimerQueue.Identifier?
-    private var hasHeard = false
+    private var hasReceived = false
     private var isPinged = false
 
     /// Begins to connect.
@@ -162,7 +162,7 @@ package final class WebSocketClient: @unchecked Sendable {
     }
 
     private func receive(_ bytes: [UInt8]) {
-        hasHeard = true
+        hasReceived = true
         switch state {
         case .starting, .over: break
         case .upgrading(let offer, var reader):
@@ -210,8 +210,8 @@ package final class WebSocketClient: @unchecked Sendable {
             timer = nil
             guard case .open(let connection) = state else { return }
             // While reading is paused no input can be detected.
-            if hasHeard || !isReceiving {
-                (hasHeard, isPinged) = (false, false)
+            if hasReceived || !isReceiving {
+                (hasReceived, isPinged) = (false, false)
             } else if isPinged {
                 return finish(
                     .failed(

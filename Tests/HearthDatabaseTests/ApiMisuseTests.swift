@@ -21,7 +21,7 @@ struct ApiMisuseTests {
             }, "setValue got a Date, which can't be stored")
     }
 
-    @Test func notANumber() async {
+    @Test func nanIsInvalid() async {
         expect(
             await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
                 let root = try ApiBench().database.reference()

@@ -87,7 +87,7 @@ struct ApiOfflineTests {
 
     // MARK: Observing
 
-    @Test func ownWritesShowAtOnce() async {
+    @Test func ownWritesAreVisibleImmediately() async {
         let ref = root.child("list")
         plainly { ref.setValue(["a": 1, "b": 2, "c": 3]) }
         ref.observe(.childAdded, andPreviousSiblingKeyWith: { note("added \($0.key) after \($1 ?? "-")") })
@@ -207,7 +207,7 @@ struct ApiOfflineTests {
         #expect(await noted() == [])
     }
 
-    @Test func callbacksComeOnTheChosenQueue() async {
+    @Test func callbacksRunOnTheChosenQueue() async {
         let key = DispatchSpecificKey<Bool>()
         let queue = DispatchQueue(label: "chosen", attributes: .concurrent)
         queue.setSpecific(key: key, value: true)
@@ -237,7 +237,7 @@ struct ApiOfflineTests {
 
     // MARK: Transactions and failures
 
-    @Test func transactionsShowAtOnce() async {
+    @Test func transactionsAreVisibleImmediately() async {
         let ref = root.child("count")
         plainly { ref.setValue(4) }
         ref.observe(.value) { note("value \($0.value as? Int ?? -1)") }
@@ -279,7 +279,7 @@ struct ApiOfflineTests {
         #expect(snapshot.childSnapshot(forPath: "stars").value as? [String: Bool] == ["bob": true])
     }
 
-    @Test func purging() async {
+    @Test func purgingCancelsWrites() async {
         let ref = root.child("x")
         ref.observe(.value) { note("value \($0.value as? Int ?? -1)") }
         ref.setValue(1) { error, _ in
@@ -293,7 +293,7 @@ struct ApiOfflineTests {
         #expect(Set(notes).isSuperset(of: ["com.firebase 3", "on disconnect 3"]), "\(notes)")
     }
 
-    @Test func emptyUpdatesAreDone() async throws {
+    @Test func emptyUpdatesComplete() async throws {
         try await root.updateChildValues([:])
         try await root.onDisconnectUpdateChildValues([:])
         root.updateChildValues([:]) { error, _ in note("\(error == nil)") }

@@ -68,7 +68,7 @@ struct ConnectionTests {
         #expect(bench.isForcing)
     }
 
-    @Test func noTokenToBeHad() {
+    @Test func missingToken() {
         machine.start()
         bench.fire(.reconnect)
         bench.failToken()
@@ -168,7 +168,7 @@ struct ConnectionTests {
     }
 
     @Test(arguments: [true, false])
-    func answersDontWaitForListensThatAreGone(_ isUnlistened: Bool) {
+    func answersDoNotWaitForRemovedListens(_ isUnlistened: Bool) {
         bench.listen("a")
         machine.put(at: "a", Node(1), hash: nil, done: bench.done("put"))
         machine.start()
@@ -185,7 +185,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test func heldAnswersOutliveTheConnection() {
+    @Test func deferredAnswersOutliveTheConnection() {
         bench.listen("a")
         machine.put(at: "a", Node(1), hash: nil, done: bench.done("put"))
         machine.start()
@@ -241,7 +241,7 @@ struct ConnectionTests {
         #expect(!bench.took().contains { $0.hasPrefix("q ") })
     }
 
-    @Test func takenBackBeforeSent() {
+    @Test func removedBeforeSent() {
         bench.listen("a")
         machine.unlisten(at: "a", query: nil, tag: nil)
         let get = machine.get(at: "g", query: nil) { _ in Issue.record("cancelled") }
@@ -254,7 +254,7 @@ struct ConnectionTests {
         #expect(bench.took() == ["open - -", "offset 500", "connected"])
     }
 
-    @Test func listeningAgainFollowsTheTakingBack() {
+    @Test func listeningAgainFollowsTheRemoval() {
         machine.start()
         bench.connect()
         bench.listen("a", filtered(1), tag: 1)
@@ -314,7 +314,7 @@ struct ConnectionTests {
 
     // MARK: Offline and users
 
-    @Test func reasonsDontNest() {
+    @Test func interruptReasonsDoNotNest() {
         machine.start()
         bench.connect()
         _ = bench.took()
@@ -422,7 +422,7 @@ struct ConnectionTests {
         #expect(bench.timers == [.reconnect: 0])
     }
 
-    // MARK: Keeping alive, purging
+    // MARK: Keeping alive, purgingCancelsWrites
 
     @Test func keepsAlive() {
         machine.start()

@@ -277,7 +277,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         }
     }
 
-    @Test func aDeadPeerIsNoticed() async throws {
+    @Test func aDeadPeerIsDetected() async throws {
         let limits = limits {
             $0.pingAfterSilenceMilliseconds = 40
             $0.pingAnswerMilliseconds = 40
@@ -305,7 +305,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         }
     }
 
-    @Test func unfinishedRequestsOfAllPeersHaveABound() async throws {
+    @Test func unfinishedRequestsOfAllPeersAreBounded() async throws {
         let limits = limits { $0.bufferedInputBytesMax = 300_000 }
         try await withServer(limits: limits, grpc: echoService) { server in
             let client = try await connect(server)
@@ -318,8 +318,8 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         }
     }
 
-    @Test("what a cancelled call had sent of a message counts no longer")
-    func cancelledCallsGiveBack() async throws {
+    @Test("a cancelled call's partial message is not counted any more")
+    func cancelledCallsReleaseMemory() async throws {
         let limits = limits { $0.bufferedInputBytesMax = 300_000 }
         try await withServer(limits: limits, grpc: echoService) { server in
             let client = try await connect(server)
@@ -339,7 +339,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         }
     }
 
-    @Test("one who sends thousands of messages at once gives way to others between frames")
+    @Test("a client that sends thousands of messages at once yields between frames")
     func messagesOfOpenStreamsAreSliced() async throws {
         let count = Mutex(0)
         let inFirstTick = Box<Int>()

@@ -20,7 +20,7 @@ import Testing
 }
 
 @Suite struct GRPCServerTests {
-    @Test func unaryCallsComeBack() async throws {
+    @Test func unaryCallsSucceed() async throws {
         try await withServer(grpc: echoService) { server in
             let client = try await connect(server)
             for count in [0, 1, 10, 1_000, 100_000, 10 << 20] {
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func unaryWantsExactlyOneMessage() async throws {
+    @Test func unaryRequiresExactlyOneMessage() async throws {
         try await withServer(grpc: echoService) { server in
             let client = try await connect(server)
             #expect(await call(client, "/p.S/Unary", messages: []).status.code == .invalidArgument)
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func refusesWhatItCannotDecode() async throws {
+    @Test func rejectsUndecodableMessages() async throws {
         var limits = NetworkLimits()
         limits.messageBytesMax = 10_000
         try await withServer(limits: limits, grpc: echoService) { server in
@@ -211,7 +211,7 @@ import Testing
         }
     }
 
-    @Test func metadataIsThere() async throws {
+    @Test func metadataIsReceived() async throws {
         let handler: @Sendable (GRPCCall) -> Void = { call in
             #expect(call.firstValue("authorization") == "Bearer owner")
             #expect(call.firstValue("nothing") == nil)

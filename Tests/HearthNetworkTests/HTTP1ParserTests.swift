@@ -172,7 +172,7 @@ private func parse(_ string: String, pieceBytes: Int = .max, limits: NetworkLimi
         }
     }
 
-    @Test func takesAnAbsoluteTargetApart() throws {
+    @Test func splitsAnAbsoluteTarget() throws {
         let head = try #require(parse("GET http://a.example/x?y HTTP/1.1\r\nHost: b\r\n\r\n").heads.first)
         #expect(head.authority == "a.example")
         #expect(head.target == "/x?y")

@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func theHandlerLearnsThatThePeerLeft() async throws {
+    @Test func theHandlerIsNotifiedOfADisconnect() async throws {
         let began = Box<Bool>()
         let cancelled = Box<Bool>()
         let handler: @Sendable (HTTPExchange) -> Void = { exchange in

@@ -255,7 +255,7 @@ import Testing
         }
     }
 
-    @Test func theProtocolIsFoundHoweverTheFirstBytesAreSplit() async throws {
+    @Test func theProtocolIsDetectedForAnySplitOfTheFirstBytes() async throws {
         try await withServer { server in
             let connection = try RawConnection(port: server.port)
             for byte in RawHTTP2.preface + RawHTTP2.request(stream: 1, contentType: "text/plain", flags: 5) {

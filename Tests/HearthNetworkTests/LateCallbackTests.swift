@@ -12,7 +12,7 @@ import Testing
         weak var held: Held?
     }
 
-    @Test(.timeLimit(.minutes(1))) func callbacksOfAnExchangeThatHasEndedAreLetGo() async throws {
+    @Test(.timeLimit(.minutes(1))) func callbacksOfAnEndedExchangeAreReleased() async throws {
         let isOver = Box<Bool>()
         let watched = Watched()
         try await withServer(http: { exchange in
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func callbacksOfACallThatHasEndedAreLetGo() async throws {
+    @Test(.timeLimit(.minutes(1))) func callbacksOfAnEndedCallAreReleased() async throws {
         let isOver = Box<Bool>()
         let watched = Watched()
         try await withServer(grpc: { call in

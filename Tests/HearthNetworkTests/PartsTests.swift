@@ -33,7 +33,7 @@ import Testing
         #expect(balanced.count == 100)
     }
 
-    @Test func bodyProgressWantsBytesInTime() {
+    @Test func bodyProgressRequiresBytesInTime() {
         var limits = NetworkLimits()
         limits.bodyProgressMilliseconds = 1
         limits.bodyProgressBytesMin = 100
@@ -194,7 +194,7 @@ import Testing
         #expect(order.withLock { $0 } == [0, 10, 20, 30, 40])
     }
 
-    @Test func theHeapGivesTimersBackInOrderAndForgetsCancelledOnes() throws {
+    @Test func theHeapReturnsTimersInOrderAndDropsCancelledOnes() throws {
         let loop = try EventLoop()
         var heap = TimerHeap()
         var random = SystemRandomNumberGenerator()

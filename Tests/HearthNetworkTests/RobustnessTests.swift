@@ -84,7 +84,7 @@ private func mutated(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt
 
     /// A parser's events must not depend on the pieces, for valid and for invalid input.
     @Test(arguments: [11, 12, 13] as [UInt64])
-    func theParserSaysTheSameHoweverItIsFed(seed: UInt64) {
+    func theParsersEventsDoNotDependOnThePieces(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<2_000 {
             let bytes = mutated(Self.http1, &random)

@@ -42,7 +42,7 @@ import Testing
     }
 
     /// Connections, tables, loops and their buffers: a stopped server leaves nothing in memory.
-    @Test(arguments: [false, true]) func aStoppedServerIsLetGo(hadConnections: Bool) async throws {
+    @Test(arguments: [false, true]) func aStoppedServerIsReleased(hadConnections: Bool) async throws {
         weak var loop: EventLoop?
         weak var stopped: NetworkServer?
         do {
@@ -62,7 +62,7 @@ import Testing
         #expect(stopped == nil)
     }
 
-    @Test func whatOutlastsTheGraceTimeIsEnded() async throws {
+    @Test func requestsThatExceedTheGracePeriodAreEnded() async throws {
         let cancelled = Box<Bool>()
         let began = Box<Bool>()
         let server = try makeServer(

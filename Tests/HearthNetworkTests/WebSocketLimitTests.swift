@@ -8,7 +8,7 @@ import Testing
 /// The limits of the memory and time that a client can use.
 @Suite struct WebSocketLimitTests {
     /// The client has a thread of its own: it must answer in time, independent of the load of other tests.
-    @Test func silentClientsArePingedAndThenLeft() async throws {
+    @Test func silentClientsArePingedAndThenDisconnected() async throws {
         var limits = NetworkLimits()
         limits.webSocketPingMilliseconds = 100
         limits.webSocketSilenceMilliseconds = 1_000
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func aMessageThatTricklesIsGivenUp() async throws {
+    @Test func aTricklingMessageIsGivenUp() async throws {
         var limits = NetworkLimits()
         limits.bodyProgressMilliseconds = 100
         let ended = Box<WebSocketEnd>()
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func unfinishedMessagesOfAllClientsHaveABound() async throws {
+    @Test func unfinishedMessagesOfAllClientsAreBounded() async throws {
         var limits = NetworkLimits()
         limits.bufferedInputBytesMax = 100_000
         try await withServer(limits: limits, http: echo()) { server in

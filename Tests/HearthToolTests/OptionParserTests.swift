@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func argumentsThatAreNoOptions() throws {
+    @Test func argumentsThatAreNotOptions() throws {
         let parsed = try ParsedOptions(["a", "--memory", "-", "--", "--b"], options: options, argumentsMax: 3)
         #expect(parsed.arguments == ["a", "-", "--b"])
     }

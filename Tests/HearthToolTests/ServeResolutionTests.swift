@@ -17,7 +17,7 @@ import Testing
         #expect(try settings() == ServeSettings())
     }
 
-    @Test func anOptionGoesBeforeTheEnvironmentThatBeforeTheFileThatBeforeFirebase() throws {
+    @Test func optionsOverrideTheEnvironmentThenTheFileThenFirebase() throws {
         folder.write("firebase.json", #"{"emulators": {"firestore": {"port": 1, "host": "a"}}}"#)
         #expect(try settings().port == 1)
         folder.write("hearth.json", #"{"port": 2, "project": "from-file"}"#)
@@ -117,7 +117,7 @@ import Testing
         #expect(throws: ToolFailure.self) { try settings(["--host-port", "99"]) }
     }
 
-    @Test func optionsOfTheEmulatorAreTaken() throws {
+    @Test func optionsOfTheEmulatorAreAccepted() throws {
         let found = try settings(["--project_id=x", "--single_project_mode=true", "--websocket_port", "9150"])
         #expect(found.project == "x")
         #expect(found.warnings.count == 2)
@@ -222,7 +222,7 @@ import Testing
         }
     }
 
-    @Test func misspeltVariablesAreWarnedOf() throws {
+    @Test func misspeltVariablesCauseWarnings() throws {
         #expect(try settings([], ["HEARTH_PROT": "1", "PATH": "x"]).warnings.count == 1)
         // As container platforms make them for a service called hearth.
         #expect(try settings([], ["HEARTH_SERVICE_PORT_HTTP": "1"]).warnings.isEmpty)

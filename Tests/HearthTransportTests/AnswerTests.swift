@@ -71,7 +71,7 @@ import Testing
         #expect(cut.finalStatus(failure: nil).code == .internal)
     }
 
-    @Test func messagesComeFromAnyPieces() throws {
+    @Test func messagesAreReadFromAnyPieces() throws {
         let frames: [UInt8] = [0, 0, 0, 0, 0] + [0, 0, 0, 0, 3, 1, 2, 3] + [0, 0, 0, 0, 1, 4]
         for size in 1...frames.count {
             var reader = answer(head)

@@ -138,7 +138,7 @@ private final class Counts: Sendable {
         }
     }
 
-    @Test func callsGoOnAfterARestart() async throws {
+    @Test func callsContinueAfterARestart() async throws {
         let first = try makeServerToReplace()
         let port = first.port
         try await withTransport { transport in
@@ -161,7 +161,7 @@ private final class Counts: Sendable {
 
     /// Running calls are answered, or fail as unavailable, when the server sends GOAWAY; later calls use the next
     /// connection.
-    @Test func callsGoOnOverRestartsUnderLoad() async throws {
+    @Test func callsContinueOverRestartsUnderLoad() async throws {
         nonisolated(unsafe) var server = try makeServerToReplace()
         let port = server.port
         try await withTransport { transport in

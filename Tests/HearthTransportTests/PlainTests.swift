@@ -18,7 +18,7 @@ final class ByteBox: Sendable {
         return request
     }
 
-    @Test func answersComeWhole() async throws {
+    @Test func answersAreComplete() async throws {
         let http: @Sendable (HTTPExchange) -> Void = { exchange in
             exchange.collectBody(limitBytes: 1 << 20) { body in
                 let string = "\(exchange.head.method) \(exchange.head.target) \((try? body.get().count) ?? -1)"
@@ -42,7 +42,7 @@ final class ByteBox: Sendable {
         }
     }
 
-    @Test func eventsComeAsTheyAreSent() async throws {
+    @Test func eventsArriveAsTheyAreSent() async throws {
         let exchange = Box<HTTPExchange>()
         let cancelled = Box<Bool>()
         let http: @Sendable (HTTPExchange) -> Void = {

@@ -152,7 +152,7 @@ private struct EnvironmentProxies: Sendable {
 
     // MARK: PING
 
-    @Test func aBlackHoleIsNoticed() async throws {
+    @Test func aBlackHoleIsDetected() async throws {
         try await withServer { server, transport in
             for security in [TransportSecurity.plaintext, Certificates.shared.trusting] {
                 let proxy = try ConnectProxy()

@@ -191,7 +191,7 @@ private func expectRefused(
         }
     }
 
-    @Test func whatIsCutIsNotComplete() async throws {
+    @Test func aCutConnectionIsNotComplete() async throws {
         let http: @Sendable (HTTPExchange) -> Void = { $0.respond(status: 200, headers: [], body: bytes(200_000)) }
         try await withServer(http: http) { server, transport in
             let gateway = try TLSGateway(to: server.port, agreement: .nothing, cutsAfterBytes: 10_000)
@@ -225,7 +225,7 @@ private func expectRefused(
         }
     }
 
-    @Test func aMissingFileIsThePreconditionThatFails() async throws {
+    @Test func aMissingFileIsAFailedPrecondition() async throws {
         try await withServer(tls: certificates.server.server) { server, transport in
             let options = [
                 TLSOptions(authoritiesPath: "/nowhere/x.pem"),

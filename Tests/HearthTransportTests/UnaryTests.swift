@@ -4,7 +4,7 @@ import HearthTransport
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct UnaryTests {
-    @Test func callsComeBack() async throws {
+    @Test func callsSucceed() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)
             for count in [0, 1, 10, 1_000, 100_000, 5 << 20] {
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func severalMessagesAreGathered() async throws {
+    @Test func severalMessagesAreCollected() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)
             try await expectEqual(channel.collect("/p.S/Split", message: [1, 2, 3]), [[1], [2], [3]])

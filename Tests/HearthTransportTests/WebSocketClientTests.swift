@@ -117,7 +117,7 @@ private func serve(
         }
     }
 
-    @Test func requestsCarryWhatIsAsked() async throws {
+    @Test func requestsCarryTheOptions() async throws {
         try await withServer(http: serve()) { server, transport in
             let peer = Recorded(
                 transport, port: server.port, path: "/head?ns=a%20b&v=5", headers: [HTTPField("x-test", "yes")])
@@ -182,7 +182,7 @@ private func serve(
         try await stop(server)
     }
 
-    @Test func aClientThatPausesHoldsTheServerBack() async throws {
+    @Test func aPausingClientHoldsTheServerBack() async throws {
         let isFull = Box<Bool>()
         let http: @Sendable (HTTPExchange) -> Void = { exchange in
             guard let channel = exchange.upgradeToWebSocket() else { return }
@@ -246,7 +246,7 @@ private func serve(
     }
 
     /// A network that drops all packets reports no error.
-    @Test func aConnectionThatFallsSilentIsPingedAndGivenUp() async throws {
+    @Test func aSilentConnectionIsPingedAndGivenUp() async throws {
         let pings = Mutex(0)
         let server = try TestListener { connection in
             guard let head = answerHead(to: TestSocket.receive(connection)) else { return }

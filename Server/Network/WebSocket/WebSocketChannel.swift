@@ -52,7 +52,7 @@ package final class WebSocketChannel: @unchecked Sendable {
     private var controlFrames: RateLimiter
     private var progress: BodyProgress
     /// When input from the client was last read completely, or reading was paused.
-    private var heardAt: UInt64
+    private var lastInputAt: UInt64
     private var pingedAt: UInt64 = 0
 
     /// - Parameters:
@@ -75,7 +75,7 @@ package final class WebSocketChannel: @unchecked Sendable {
             burstMax: context.limits.controlFramesBurstMax, perSecondMax: context.limits.controlFramesPerSecondMax,
             now: now)
         progress = BodyProgress(now: now)
-        heardAt = now
+        lastInputAt = now
         context.counters.webSocketsOpened.add(1)
         context.counters.webSocketsOpen.add(1)
         countAnswers()
@@ -375,16 +375,16 @@ extension WebSocketChannel: ChannelDriver {
         // While reading is paused, input cannot show that the client is alive; the socket detects that it does not
         // read.
         if mustWait || !leftover.isEmpty {
-            heardAt = now
+            lastInputAt = now
             progress.wait(now: now)
             return
         }
-        heardAt = max(heardAt, channel.lastReceivedAt)
-        if isOver(heardAt, limits.webSocketSilenceMilliseconds) {
+        lastInputAt = max(lastInputAt, channel.lastReceivedAt)
+        if isOver(lastInputAt, limits.webSocketSilenceMilliseconds) {
             reportEnd(.timedOut)
             return channel.timeOut()
         }
-        if isOver(heardAt, limits.webSocketPingMilliseconds), isOver(pingedAt, limits.webSocketPingMilliseconds) {
+        if isOver(lastInputAt, limits.webSocketPingMilliseconds), isOver(pingedAt, limits.webSocketPingMilliseconds) {
             pingedAt = now
             append(connection.ping())
         }

@@ -32,7 +32,7 @@ struct EngineDiskTests {
         return fixture.take()
     }
 
-    @Test func dataIsThereAgain() throws {
+    @Test func dataIsRestored() throws {
         let folder = DiskFolder()
         let json =
             #"{"a":{"b":{".value":1,".priority":2},"c":"ä","d":{"e":2.5,"f":true},".priority":"p"},"w":{"x":1,"y":2}}"#
@@ -57,7 +57,7 @@ struct EngineDiskTests {
         #expect(second.take() == [])
     }
 
-    @Test func aKilledProcessKeepsItsWrites() throws {
+    @Test func writesSurviveAKilledProcess() throws {
         let folder = DiskFolder()
         let first = try EngineFixture(#"{"a":{"n":1}}"#, folder: folder.path)
         first.observe("a")
@@ -77,7 +77,7 @@ struct EngineDiskTests {
         second.engine.close(.closed)
     }
 
-    @Test func acceptedWritesAreKeptWhereNobodyListens() throws {
+    @Test func acceptedWritesAreStoredWithoutListens() throws {
         let folder = DiskFolder()
         let first = try EngineFixture(folder: folder.path)
         try first.set(#"{"b":1}"#, at: "a")
@@ -91,7 +91,7 @@ struct EngineDiskTests {
         #expect(first.take() == ["+ c 2 after nothing", "+ d 3 after c"])
     }
 
-    @Test func readsAreKept() throws {
+    @Test func readsAreStored() throws {
         let folder = DiskFolder()
         let fixture = try EngineFixture(#"{"a":{"b":1,"c":2}}"#, folder: folder.path)
         let last = TreeQuery.ordered(by: .key, last: 1)
@@ -110,7 +110,7 @@ struct EngineDiskTests {
         try EngineFixture(folder: folder.path).engine.close(.closed)
     }
 
-    @Test func damageIsPutAside() throws {
+    @Test func damagedFilesAreMovedAside() throws {
         let folder = DiskFolder()
         let first = try EngineFixture(#"{"a":1}"#, folder: folder.path)
         first.observe("a")
@@ -127,7 +127,7 @@ struct EngineDiskTests {
         second.engine.close(.closed)
     }
 
-    @Test func whatIsUsedLeastGoesFirst() throws {
+    @Test func leastRecentlyUsedIsDeletedFirst() throws {
         let folder = DiskFolder()
         let fixture = try EngineFixture(folder: folder.path, cacheSizeBytesMax: 20_000)
         let string = String(repeating: "x", count: 1000)

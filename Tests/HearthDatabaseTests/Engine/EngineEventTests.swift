@@ -163,7 +163,7 @@ struct EngineEventTests {
             ])
     }
 
-    @Test func refusedWritesAreTakenBackBeforeTheirCompletion() throws {
+    @Test func refusedWritesAreRevertedBeforeTheirCompletion() throws {
         let fixture = try EngineFixture(#"{"x":{"a":1}}"#)
         fixture.server.refuses = { _ in true }
         fixture.observe("x")
@@ -175,7 +175,7 @@ struct EngineEventTests {
         #expect(fixture.take() == ["- b 3", "! a 1", #"value {"a":1}"#, "update permission_denied"])
     }
 
-    @Test func writesAboveUnknownDataAreSeenAtOnce() throws {
+    @Test func writesAboveUnknownDataAreVisibleImmediately() throws {
         let fixture = try EngineFixture(#"{"x":{"a":1}}"#, connects: false)
         fixture.observe("x")
         try fixture.set("1", at: "x/b")

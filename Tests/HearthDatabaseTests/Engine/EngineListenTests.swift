@@ -98,7 +98,7 @@ struct EngineListenTests {
         #expect(fixture.connection.listens.isEmpty)
     }
 
-    @Test func aChildOfAWindowIsKnownAtOnce() throws {
+    @Test func aChildOfAWindowIsKnownImmediately() throws {
         let fixture = try EngineFixture(#"{"a":{"b":{"c":1},"d":2}}"#)
         fixture.observe("a", .ordered(by: .key, first: 1))
         fixture.run()
@@ -111,7 +111,7 @@ struct EngineListenTests {
         #expect(fixture.take() == ["value 2"])
     }
 
-    @Test func childrenThatAreKnownComeBeforeTheValue() throws {
+    @Test func knownChildrenPrecedeTheValue() throws {
         let fixture = try EngineFixture(#"{"a":{"b":1,"c":2}}"#)
         fixture.observe("a/b")
         fixture.run()

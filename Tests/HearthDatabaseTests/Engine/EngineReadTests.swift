@@ -65,7 +65,7 @@ struct EngineReadTests {
         #expect(fixture.take() == ["get permission_denied"])
     }
 
-    @Test func disconnectWritesShowAtOnce() throws {
+    @Test func disconnectWritesAreVisibleImmediately() throws {
         let fixture = try EngineFixture(#"{"a":{"n":3},"w":{"x":1,"y":2}}"#)
         fixture.observe("a", TreeQuery(), .value)
         fixture.observe("w", .ordered(by: .key, first: 1), .value, name: "w ")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Transactions")
 struct EngineTransactionTests {
-    @Test func runsOnNothingFirstThenOnTheData() throws {
+    @Test func runsOnEmptyDataFirstThenOnTheData() throws {
         let fixture = try EngineFixture(#"{"n":10}"#)
         fixture.transact("n")
         #expect(fixture.take() == ["run null"])
@@ -50,7 +50,7 @@ struct EngineTransactionTests {
         #expect(fixture.take() == ["run 10", "value 50", "run 50", "value 51", "committed 51"])
     }
 
-    @Test func abortsWithWhatItSaw() throws {
+    @Test func abortsWithItsInput() throws {
         let fixture = try EngineFixture(#"{"n":"text"}"#)
         fixture.observe("n")
         fixture.run()
@@ -89,7 +89,7 @@ struct EngineTransactionTests {
         #expect(lines.filter { $0.hasPrefix("run") }.count == 25)
     }
 
-    @Test func aSetEndsIt() throws {
+    @Test func aSetAbortsIt() throws {
         let fixture = try EngineFixture(#"{"a":{"n":10}}"#, connects: false)
         fixture.transact("a/n", name: "1 ")
         fixture.transact("a/n", name: "2 ")
@@ -104,7 +104,7 @@ struct EngineTransactionTests {
         #expect(fixture.take() == ["1 failed set", "update ok", "set ok"])
     }
 
-    @Test func aSetLetsOneThatIsSentEnd() throws {
+    @Test func aSetDoesNotAbortASentTransaction() throws {
         let fixture = try EngineFixture(#"{"n":10}"#)
         fixture.observe("n", TreeQuery(), [])
         fixture.run()
@@ -154,7 +154,7 @@ struct EngineTransactionTests {
     }
 
     /// An update that ends a transaction at one of its locations must not let another one be sent that it ends, too.
-    @Test func anUpdateEndsAllAtOnce() throws {
+    @Test func anUpdateAbortsAllTogether() throws {
         let fixture = try EngineFixture(#"{"t":{"a":0,"b":0,"c":0}}"#)
         fixture.observe("t", TreeQuery(), [])
         fixture.run()
@@ -184,7 +184,7 @@ struct EngineTransactionTests {
         #expect(fixture.connection.outstandingWrites == 0)
     }
 
-    @Test func serverValuesAreThoseOfTheServer() throws {
+    @Test func serverValuesComeFromTheServer() throws {
         let fixture = try EngineFixture(#"{"n":10}"#)
         fixture.server.now = 77
         fixture.observe("n", TreeQuery(), .value)
