@@ -136,7 +136,7 @@ final class Transfer {
 
     /// Adds the request to libcurl.
     func start() throws(Status) {
-        guard loop.add(self) else { throw .resourceExhausted("libcurl takes no more requests") }
+        guard loop.add(self) else { throw .resourceExhausted("libcurl accepts no more requests") }
     }
 
     // MARK: Running. None of these is called within libcurl.

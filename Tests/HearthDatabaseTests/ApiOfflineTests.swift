@@ -71,7 +71,7 @@ struct ApiOfflineTests {
         }
         #expect(bench.database.app === bench.app)
         #expect(await bench.app.delete())
-        await #expect(throws: NSError.self, "it is gone") { try await root.setValue(1) }
+        await #expect(throws: NSError.self, "it is deleted") { try await root.setValue(1) }
         let next = try ApiBench()
         #expect(await next.app.delete())
         #expect(throws: Status.self) { _ = try next.database.checkedRepository() }

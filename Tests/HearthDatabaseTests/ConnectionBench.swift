@@ -99,7 +99,7 @@ final class ConnectionBench: WireDriver {
     /// Answers the last request for a token.
     func answerToken(_ token: String?) {
         guard let request = tokenRequests.last else {
-            Issue.record("nobody asks for a token")
+            Issue.record("no token is requested")
             return
         }
         tokenRequests = []
@@ -109,7 +109,7 @@ final class ConnectionBench: WireDriver {
 
     func failToken() {
         guard let request = tokenRequests.last else {
-            Issue.record("nobody asks for a token")
+            Issue.record("no token is requested")
             return
         }
         tokenRequests = []

@@ -56,7 +56,7 @@ import Testing
         expected.tlsKey = "k.pem"
         expected.rules = ["(default)": "r"]
         expected.warnings = [
-            "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are nobody."
+            "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are anonymous."
         ]
         #expect(try settings(values.sorted { $0.key < $1.key }.map { "--\($0.key)=\($0.value)" }) == expected)
         let environment = values.map { (Option($0.key, "X", "").environmentName, $0.value) }

@@ -73,7 +73,7 @@ final class PlainLane: @unchecked Sendable {
             guard let answer = framing.first(UnsafeRawBufferPointer(rebasing: bytes[start...])) else { return start }
             start += answer.sizeBytes
             guard !sentAt.isEmpty else {
-                run.fail("The server answers what nobody has asked.")
+                run.fail("The server sent an answer without a request.")
                 finish()
                 return bytes.count
             }

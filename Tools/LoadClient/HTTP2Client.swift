@@ -150,7 +150,7 @@ package final class HTTP2Client: @unchecked Sendable {
             return nghttp2_submit_request(session, nil, pointer, count, &provider, nil)
         }
         guard id > 0, !isClosed else {
-            loop.execute { stream.failed(.unavailable("the connection takes no more requests")) }
+            loop.execute { stream.failed(.unavailable("the connection accepts no more requests")) }
             return stream
         }
         stream.id = id

@@ -248,7 +248,7 @@ struct ServeResolution {
         }
         if !settings.isEmulator, settings.identity.isEmpty {
             settings.warnings.append(
-                "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are nobody."
+                "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are anonymous."
             )
         }
         if settings.isEmulator,

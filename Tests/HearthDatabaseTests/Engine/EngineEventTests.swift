@@ -92,7 +92,7 @@ struct EngineEventTests {
             write: { try $0.update(#"{"b":null,"c":3,"y":5}"#, at: "x") },
             events: ["- b 2", "+ c 3 after a", #"value {"a":1,"c":3}"#]),
         Case(
-            name: "increments on what is there", start: #"{"a":40}"#,
+            name: "increments on existing numbers", start: #"{"a":40}"#,
             write: { try $0.set(#"{".sv":{"increment":2}}"#, at: "x/a") }, events: ["! a 42", #"value {"a":42}"#]),
         Case(
             name: "times are the clock's", start: "null", write: { try $0.set(#"{".sv":"timestamp"}"#, at: "x") },

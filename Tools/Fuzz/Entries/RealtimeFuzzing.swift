@@ -249,7 +249,7 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
     private func take(_ change: TreeChange, _ tag: Int64?) {
         guard let tag else { return tree = tree.applying(change) }
         guard let (target, node) = windows[tag] else {
-            return precondition(tags.contains(tag), "nobody gave tag \(tag)")
+            return precondition(tags.contains(tag), "tag \(tag) is unknown")
         }
         if unclear.contains(target) { return }
         precondition(target.path.contains(change.place), "\(change.path) is sent to a listener at \(target.path)")

@@ -399,7 +399,8 @@ struct WebChannelFuzzModel {
                 for message in body.messages { sentNumbers.insert(message.number) }
                 deliveredCount += try session.receive(body).count
                 // Messages are accepted in the order of their numbers, each once.
-                precondition((0..<Int64(deliveredCount)).allSatisfy(sentNumbers.contains), "a message nobody sent")
+                precondition(
+                    (0..<Int64(deliveredCount)).allSatisfy(sentNumbers.contains), "a message that was not sent")
                 precondition(!sentNumbers.contains(Int64(deliveredCount)), "a message that was due wasn't taken")
             } catch { precondition(error.code != .ok) }
         case UInt8(ascii: "A"):
