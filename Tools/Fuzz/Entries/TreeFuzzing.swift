@@ -8,7 +8,7 @@ package enum TreeFuzzing {
     package static func fuzzTree(_ bytes: [UInt8]) {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
             .map { Array($0) }
-        let trees = lines.map { fuzzTree($0) }
+        let trees = lines.map { parsedTree($0) }
         guard let server = trees.count > 1 ? trees[1] : trees[0] else { return }
         fuzzRanges(client: trees[0] ?? .empty, server: server)
         do throws(TreeDataError) {
@@ -17,7 +17,7 @@ package enum TreeFuzzing {
     }
 
     /// - Returns: the tree of a JSON string, with values for deferred ones; nil when it is rejected.
-    private static func fuzzTree(_ string: [UInt8]) -> Node? {
+    private static func parsedTree(_ string: [UInt8]) -> Node? {
         let value = try? TreeJSON.value(string)
         if let value {
             let printed = self.string(of: value)
