@@ -101,7 +101,7 @@ package final class WebSocketClient: @unchecked Sendable {
     }
 
     /// Queues a message, also before `opened`; dropped after the end.
-    /// - Parameter text: valid UTF-8.
+    /// - Parameter string: valid UTF-8.
     package func send(string: [UInt8]) { send(string, isString: true) }
 
     package func send(binary: [UInt8]) { send(binary, isString: false) }

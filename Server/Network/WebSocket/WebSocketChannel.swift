@@ -102,7 +102,7 @@ package final class WebSocketChannel: @unchecked Sendable {
     /// False: the queue is above its limit; wait for `onWritable`. The message is accepted in any case, unless the
     /// connection is closed.
     ///
-    /// - Parameter text: valid UTF-8.
+    /// - Parameter string: valid UTF-8.
     @discardableResult
     package func send(string: [UInt8]) -> Bool {
         checkThread()
