@@ -38,7 +38,7 @@ private final class DepartingServer: Sendable {
         [0, UInt8(payload.count >> 8), UInt8(payload.count & 255), type, flags, 0, 0, 0, stream] + payload
     }
 
-    /// HPACK: a literal that isn't indexed.
+    /// HPACK: a literal without indexing.
     private static func field(_ name: String, _ value: String) -> [UInt8] {
         [0, UInt8(name.utf8.count)] + Array(name.utf8) + [UInt8(value.utf8.count)] + Array(value.utf8)
     }

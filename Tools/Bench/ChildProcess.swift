@@ -5,7 +5,7 @@ import HearthHost
 /// A program that the bench has started.
 final class ChildProcess: Sendable {
     let id: pid_t
-    /// Where its output goes, both streams.
+    /// The file of its output, both streams.
     let logPath: String
 
     /// The time after which a program that does not end is killed: without free memory the end may take forever.

@@ -8,7 +8,7 @@ struct RulesSpeed {
     enum Rule: Sendable {
         /// Compares the caller with a field of the stored document.
         case owner
-        /// Twenty conditions on what is written.
+        /// Twenty conditions on the written document.
         case validator
     }
 

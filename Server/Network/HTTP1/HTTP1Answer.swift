@@ -81,7 +81,7 @@ struct HTTP1Answer {
     }
 }
 
-/// Appends lines of a head to a buffer; a value can't end its own line.
+/// Appends lines of a head to a buffer; a value cannot end its own line.
 struct HTTP1HeadWriter {
     private var bytes: [UInt8] = []
 

@@ -331,7 +331,7 @@ struct EngineRun {
         fixture.engine.get(chaos.query(), at: chaos.path()) { _ in }
     }
 
-    // MARK: What has to hold
+    // MARK: Invariants
 
     private mutating func check(_ location: String) throws {
         for replay in replays {
