@@ -124,7 +124,7 @@ extension SyncTree {
         }
     }
 
-    // MARK: What is known when a view begins
+    // MARK: The initial data of a view
 
     /// Collects the data of a new view that other views' windows and the disk have.
     /// - Returns: the locations whose known server data grew.

@@ -257,7 +257,7 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
         windows[tag]?.node = node.applying(relative).with(priority: nil)
     }
 
-    // MARK: What it knows
+    // MARK: The client's data
 
     /// Compares the data of listens with the server's data. Only when all requests are complete.
     func check() {
