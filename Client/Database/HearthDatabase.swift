@@ -1,12 +1,13 @@
 // HearthDatabase: the public API of FirebaseDatabase, on Linux.
 //
-// Code written for Apple platforms compiles with only the import changed. The public classes (`API/`) check what the user
-// says (`Data/`) and hand it to the engine (`Engine/`), which keeps what is known, shown and not yet sent, and is free of
-// sockets; `Connection/` is its way to the server. All of the engine and the connection's state belong to one serial queue
-// of the database: see `Repository`. Events and completions go from there to `Database.callbackQueue`.
+// Code written for Apple platforms compiles with only the import changed. The public classes (`API/`) validate the
+// user's arguments (`Data/`) and pass them to the engine (`Engine/`). The engine stores known data, views and pending
+// writes, and does not use sockets; `Connection/` connects it to the server. The state of engine and connection belongs
+// to one serial queue of the database: see `Repository`. From there events and completions are delivered to
+// `Database.callbackQueue`.
 //
-// A call that breaks the API's rules ends the program with a message, as an Objective-C exception does on Apple platforms:
-// every such call has an internal twin that throws a `Status`, which tests call.
+// A call that violates the API's rules ends the program with a message, as an Objective-C exception does on Apple
+// platforms. Each such call has an internal variant that throws a `Status`, which tests call.
 
 @_exported public import Foundation
 @_exported public import HearthApp

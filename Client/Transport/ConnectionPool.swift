@@ -3,10 +3,10 @@ import CNetlink
 import Glibc
 import HearthModel
 
-/// Connections that are reused among the transfers of this pool and by no others: libcurl's multi handle has one pool
-/// for all, in which a gRPC call could land on a connection of HTTP/1.1, or behind a stream that nobody reads.
+/// Connections that are reused by the transfers of this pool only. libcurl's multi handle has one pool for all
+/// transfers. In that pool a gRPC call could use an HTTP/1.1 connection, or be blocked by a stream that nobody reads.
 ///
-/// The loop makes it and closes it, when no transfer uses it any more. On the loop's thread.
+/// The loop creates it, and closes it when no transfer uses it any more. Used on the loop's thread.
 final class ConnectionPool {
     let share: UnsafeMutableRawPointer
     private(set) var socketCount = 0
@@ -29,7 +29,7 @@ final class ConnectionPool {
         precondition(code == CURLSHE_OK, "a pool of connections is closed while transfers use it")
     }
 
-    /// What libcurl calls to have a socket.
+    /// libcurl calls this to open a socket.
     func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
         let kind = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(address.pointee.family, kind, address.pointee.protocol)
@@ -50,7 +50,7 @@ final class ConnectionPool {
     }
 }
 
-/// libcurl remembers the pool with the connection, which may live as long as the pool.
+/// libcurl stores the pool with the connection, which may live as long as the pool.
 func closePooledSocket(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
     guard let context else { return Glibc.close(descriptor) }
     return Unmanaged<ConnectionPool>.fromOpaque(context).takeUnretainedValue().closeSocket(descriptor)

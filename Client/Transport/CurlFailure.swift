@@ -1,10 +1,10 @@
 import CCurl
 import HearthModel
 
-/// libcurl's failures in the terms of gRPC.
+/// Maps libcurl's failures to gRPC's status codes.
 enum CurlFailure {
     /// - Parameters:
-    ///   - message: libcurl's words.
+    ///   - message: libcurl's message.
     ///   - peer: `host:port`, for the message.
     static func status(_ code: CURLcode, _ message: String, peer: String) -> Status {
         let string = "\(peer): \(message)"
@@ -16,12 +16,12 @@ enum CurlFailure {
         case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION, CURLE_NOT_BUILT_IN, CURLE_FAILED_INIT,
             CURLE_TOO_MANY_REDIRECTS:
             return .internalError(string)
-        // The rest is about a connection that could not be made or that broke.
+        // All other failures concern a connection that could not be made or that broke.
         default: return .unavailable(string)
         }
     }
 
-    /// Source: gRPC over HTTP/2, Errors.
+    /// Source: "gRPC over HTTP2", section Errors.
     static func streamReset(_ code: Int?, _ string: String) -> Status {
         switch code {
         case 7: .unavailable(string)
@@ -32,7 +32,7 @@ enum CurlFailure {
         }
     }
 
-    /// libcurl tells the code in its text: `… (err 8)`.
+    /// libcurl reports the code in its message: `… (err 8)`.
     static func resetCode(in message: String) -> Int? {
         guard let start = message.index(after: "(err ") else { return nil }
         let digits = message[start...].prefix { $0.isASCII && $0.isNumber }
@@ -41,7 +41,7 @@ enum CurlFailure {
 }
 
 extension String {
-    /// Where the text after the first occurrence of a piece begins.
+    /// The start of the string after the first occurrence of a part.
     func index(after piece: String) -> String.Index? {
         var position = startIndex
         while position < endIndex {

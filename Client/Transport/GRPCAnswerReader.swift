@@ -1,11 +1,11 @@
 import HearthModel
 
-/// An answer of gRPC as it comes in: lines and bytes in, messages and one status out. Pure.
+/// Parses a gRPC response incrementally: takes lines and bytes, returns messages and one status. Pure.
 struct GRPCAnswerReader {
     private(set) var head = HTTPHeadReader()
     private let messageBytesMax: Int
     private var bytes: [UInt8] = []
-    /// Where in `bytes` the next message begins.
+    /// The start of the next message in `bytes`.
     private var position = 0
     private var failure: Status?
 
@@ -16,7 +16,7 @@ struct GRPCAnswerReader {
     mutating func readLine(_ line: UnsafeRawBufferPointer) { _ = head.read(line) }
 
     mutating func append(_ more: UnsafeRawBufferPointer) {
-        // The body of something that isn't gRPC is nobody's business, and may be long.
+        // The body of a response that is not gRPC is ignored, because it may be long.
         guard isGRPC, failure == nil else { return }
         if position > 0, position == bytes.count || position > 65_536 {
             bytes.removeSubrange(..<position)
@@ -25,16 +25,16 @@ struct GRPCAnswerReader {
         bytes.append(contentsOf: more)
     }
 
-    /// Bytes that wait to be taken as messages.
+    /// Received bytes that are not returned as messages.
     var heldBytes: Int { bytes.count - position }
 
-    /// A whole message waits, or something that is wrong with it.
+    /// Whether a whole message or an error is available.
     var hasMessage: Bool {
         guard failure == nil, let length = announcedLength else { return false }
         return length > messageBytesMax || heldBytes >= GRPCAnswerReader.prefixBytes + length
     }
 
-    /// Takes the next message.
+    /// Removes and returns the next message.
     mutating func next() throws(Status) -> [UInt8]? {
         if let failure { throw failure }
         guard let length = announcedLength else { return nil }
@@ -78,7 +78,7 @@ struct GRPCAnswerReader {
         head.status == 200 && head.head.firstValue("content-type")?.hasPrefix("application/grpc") == true
     }
 
-    /// Something is wrong already: there is no use in waiting for more.
+    /// An error is known: further input cannot change the result.
     var earlyFailure: Status? {
         if let failure { return failure }
         if let failure = head.failure { return failure }
@@ -96,7 +96,7 @@ struct GRPCAnswerReader {
         head.head.firstValue("grpc-status") != nil || head.trailers.firstValue("grpc-status") != nil
     }
 
-    /// The status is known and no more messages come, even if the request isn't complete.
+    /// The status is known and no more messages follow, even if the request is not complete.
     var isComplete: Bool {
         switch head.phase {
         case .head: false
@@ -106,7 +106,7 @@ struct GRPCAnswerReader {
     }
 
     /// The status of the call.
-    /// - Parameter failure: what broke the transfer, when something did.
+    /// - Parameter failure: the failure of the transfer; nil without one.
     func finalStatus(failure transferFailure: Status?) -> Status {
         if let earlyFailure { return earlyFailure }
         if let status = GRPCStatusMessage.status(in: head.trailers) ?? GRPCStatusMessage.status(in: head.head) {
@@ -121,7 +121,8 @@ struct GRPCAnswerReader {
 }
 
 enum GRPCFrame {
-    /// Source: gRPC over HTTP/2, Length-Prefixed-Message: a flag for compression, and four bytes, high byte first.
+    /// Source: "gRPC over HTTP2", Length-Prefixed-Message: a byte for compression, and four bytes of length, most
+    /// significant first.
     static func prefix(_ count: Int) throws(Status) -> [UInt8] {
         guard let length = UInt32(exactly: count) else {
             throw .resourceExhausted("a message of \(count) bytes is too large for gRPC")

@@ -1,26 +1,26 @@
 import HearthModel
 import Synchronization
 
-/// Calls to one server by gRPC over HTTP/2: with prior knowledge in plaintext, by ALPN with TLS.
+/// gRPC calls to one server over HTTP/2: with prior knowledge in plaintext, by ALPN with TLS.
 ///
-/// Calls with one request message share connections; each stream has its own, so that one whose consumer pauses
-/// holds up nobody else. Everything may be called from any thread.
+/// Calls with one request message share connections. Each stream has its own connection, so that a stream whose
+/// consumer pauses does not block others. All methods may be called from any thread.
 ///
-/// A unary request is sent a second time, once, only when the server cannot have processed the first: nothing had been
-/// handed to the connection, or the server said so (REFUSED_STREAM, GOAWAY). So it is, over a connection of its own, when
-/// the server answered before the message had left and that answer was lost.
+/// A unary request is sent a second time, once, only when the server cannot have processed the first: no byte had been
+/// passed to the connection, or the server said so (REFUSED_STREAM, GOAWAY). It is also sent again, over a connection
+/// of its own, when the server answered before the request was complete and that answer was lost.
 package final class GRPCChannel: Sendable {
     package let address: ServerAddress
     private let transport: Transport
     private let userAgent: String
     private let messageBytesMax: Int
-    // Used on the loop's thread only, and carried there by closures.
+    // Used on the loop's thread only; closures pass it there.
     private nonisolated(unsafe) let connections: GRPCConnections
 
     /// - Parameters:
-    ///   - userAgent: goes into `user-agent`.
-    ///   - messageBytesMax: received messages above it are RESOURCE_EXHAUSTED.
-    ///   - keepAlive: of streams; what calls share is probed by TCP.
+    ///   - userAgent: the value of the `user-agent` field.
+    ///   - messageBytesMax: larger received messages fail with RESOURCE_EXHAUSTED.
+    ///   - keepAlive: for streams; shared connections are probed by TCP.
     package init(
         transport: Transport, address: ServerAddress, userAgent: String = "grpc-swift-hearth",
         messageBytesMax: Int = TransportLimits.messageBytesMax,
@@ -39,10 +39,11 @@ package final class GRPCChannel: Sendable {
         transport.loop.execute { connections.retire() }
     }
 
-    /// One message there, one back.
+    /// A call with one request message and one response message.
     /// - Parameters:
     ///   - path: `/package.Service/Method`
-    ///   - timeoutMilliseconds: after it the call ends with DEADLINE_EXCEEDED, here and at the server; nil: never.
+    ///   - timeoutMilliseconds: after this time the call ends with DEADLINE_EXCEEDED, at the client and at the server;
+    ///     nil: never.
     /// - Throws: the server's status, UNAVAILABLE when it could not be reached or the connection broke, CANCELLED when
     ///   the task was cancelled or the transport shut down.
     package func unary(
@@ -56,7 +57,8 @@ package final class GRPCChannel: Sendable {
         return message
     }
 
-    /// One message there, any number back, gathered; `TransportLimits.collectedBytesMax` bounds them.
+    /// A call with one request message and any number of response messages, which are collected. Limited by
+    /// `TransportLimits.collectedBytesMax`.
     package func collect(
         _ path: String, metadata: [HTTPField] = [], message: [UInt8], timeoutMilliseconds: Int? = nil
     ) async throws(Status) -> [[UInt8]] {
@@ -68,7 +70,7 @@ package final class GRPCChannel: Sendable {
     private func call(
         _ path: String, metadata: [HTTPField], message: [UInt8], timeoutMilliseconds: Int?, messageCountMax: Int
     ) async throws(Status) -> [[UInt8]] {
-        // libcurl 7.88 sometimes stalls half-way through a large body over HTTP/2.
+        // libcurl 7.88 sometimes stalls within a large body over HTTP/2.
         if message.count > TransportLimits.sharedRequestBytesMax {
             return try await callAlone(
                 path, metadata: metadata, message: message, timeoutMilliseconds: timeoutMilliseconds,
@@ -122,7 +124,7 @@ package final class GRPCChannel: Sendable {
                 stream.send(message)
                 stream.finish()
                 gathered.set(stream)
-                // A transport that has ended tells a stream nothing.
+                // A transport that has ended does not notify a stream.
                 if !transport.loop.execute({}) { gathered.cancel() }
             }
         } onCancel: {
@@ -131,8 +133,8 @@ package final class GRPCChannel: Sendable {
         return try result.get()
     }
 
-    /// A stream in both directions. Its events come on the transport's thread and must not block it; see
-    /// `GRPCStreamEvent`. After the transport was shut down nothing comes.
+    /// A bidirectional stream. Its events are delivered on the transport's thread and must not block it; see
+    /// `GRPCStreamEvent`. After the shutdown of the transport no event is delivered.
     package func openStream(
         _ path: String, metadata: [HTTPField] = [], timeoutMilliseconds: Int? = nil,
         onEvent: @escaping @Sendable (GRPCStreamEvent) -> Void
@@ -150,7 +152,7 @@ package final class GRPCChannel: Sendable {
         let stream = GRPCStream(
             connections: connections, path: path, fields: pseudo + fields, messageBytesMax: messageBytesMax,
             onEvent: onEvent)
-        // The stream keeps the transport: a channel may be let go before its streams end.
+        // The stream has a reference to the transport: a channel may be released before its streams end.
         transport.loop.execute { [failure, transport] in
             stream.start(timeoutMilliseconds: timeoutMilliseconds, keeping: transport)
             if let failure { stream.abort(failure) }
@@ -158,7 +160,7 @@ package final class GRPCChannel: Sendable {
         return stream
     }
 
-    /// Source: gRPC over HTTP/2, Requests.
+    /// Source: "gRPC over HTTP2", section Requests.
     private func headerFields(_ metadata: [HTTPField], timeoutMilliseconds: Int?) throws(Status) -> [HTTPField] {
         var fields = [
             HTTPField("content-type", "application/grpc"), HTTPField("te", "trailers"),
@@ -171,7 +173,7 @@ package final class GRPCChannel: Sendable {
     }
 
     private func headerLines(_ metadata: [HTTPField], timeoutMilliseconds: Int?) throws(Status) -> [String] {
-        // What libcurl would add for a browser's sake.
+        // Remove fields that libcurl would add.
         var lines = ["accept:", "expect:"]
         for field in try headerFields(metadata, timeoutMilliseconds: timeoutMilliseconds) {
             lines.append(try field.line())
@@ -180,9 +182,9 @@ package final class GRPCChannel: Sendable {
     }
 }
 
-/// Joins a task's cancellation with its call, whichever comes first. On the loop's thread.
+/// Connects the cancellation of a task with its call, in any order. Used on the loop's thread.
 ///
-/// `@unchecked Sendable`: it is only carried there.
+/// `@unchecked Sendable`: closures pass it to the loop's thread, which alone uses it.
 private final class CallCancellation: @unchecked Sendable {
     private weak var call: GRPCUnaryCall?
     private var isCancelled = false
@@ -198,7 +200,7 @@ private final class CallCancellation: @unchecked Sendable {
     }
 }
 
-/// Gathers the answer of a call that has a stream of its own.
+/// Collects the response of a call with a stream of its own.
 private final class GatheredMessages: Sendable {
     private struct State {
         var messages: [[UInt8]] = []

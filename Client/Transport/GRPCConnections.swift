@@ -1,20 +1,21 @@
 import CCurl
 import HearthModel
 
-/// Which connection a channel's calls go over.
+/// Assigns a channel's calls to connections.
 ///
-/// libcurl alone would be wrong in several ways. Without TLS it speaks HTTP/2 at once only when told so ("prior
-/// knowledge"), but then (in 7.88) fails on every connection that it reuses; told "HTTP/2", it reuses well, but begins
-/// a new connection in HTTP/1.1, silently. It sends a request again by itself when a reused connection broke, also when
-/// the server may have processed it. And a stream whose consumer pauses holds up all others of its connection.
+/// libcurl's own assignment is unsuitable for several reasons. Without TLS it uses HTTP/2 from the first byte only with
+/// "prior knowledge"; with that option libcurl 7.88 fails on every connection that it reuses. With the option "HTTP/2"
+/// it reuses connections, but silently begins a new connection in HTTP/1.1. When a reused connection breaks, it sends a
+/// request again automatically, even if the server may have processed it. And a stream whose consumer pauses blocks all
+/// others of its connection.
 ///
-/// So, in a pool of the channel's own, an attempt of a call is either an *opener*, which gets a new connection and never
-/// an old one, or a *follower*, which gets an old one and never a new one: a follower that wants to connect is refused
-/// the socket before anything is sent, and its call begins again as an opener. While the first opener connects, calls
-/// wait. A second connection of libcurl's for the same attempt is refused, too, so that sending again is decided here.
-/// Streams have a pool, and with it a connection, each.
+/// Therefore, in a pool of the channel's own, an attempt of a call is either an *opener*, which always uses a new
+/// connection, or a *follower*, which always uses an existing one. When a follower tries to connect, the socket
+/// callback fails before any byte is sent, and its call begins again as an opener. While the first opener connects,
+/// calls wait. A second connection of libcurl for the same attempt also fails, so that this type decides about sending
+/// again. Each stream has its own pool, and so its own connection.
 ///
-/// On the loop's thread.
+/// Used on the loop's thread.
 final class GRPCConnections {
     enum Role { case opener, follower }
 
@@ -23,11 +24,11 @@ final class GRPCConnections {
     let keepAlive: KeepAlive
     private let connectionsMax: Int
     private var pool: ConnectionPool?
-    /// Calls under way on the shared pool.
+    /// Running calls on the shared pool.
     private var calls: [ObjectIdentifier: GRPCUnaryCall] = [:]
     private var isFlushScheduled = false
     private var openers: Set<ObjectIdentifier> = []
-    /// An opener was ready since a follower last found no room.
+    /// Whether an opener has connected since a follower last found no free connection.
     private var hasCapacity = false
     private var waiting: [GRPCUnaryCall] = []
     private var isRetired = false
@@ -46,7 +47,7 @@ final class GRPCConnections {
         return made
     }
 
-    /// The channel is gone: after the last call the connections are of no use.
+    /// The channel is released: after the last call the connections are closed.
     func retire() {
         isRetired = true
         closeIfRetired()
@@ -61,7 +62,7 @@ final class GRPCConnections {
 
     // MARK: Calls on shared connections
 
-    /// Begins an attempt of the call, now or when there is a connection.
+    /// Begins an attempt of the call, immediately or when a connection is available.
     func begin(_ call: GRPCUnaryCall) {
         if hasCapacity {
             start(call, .follower)
@@ -78,24 +79,24 @@ final class GRPCConnections {
         call.startAttempt(role)
     }
 
-    /// The opener's connection stands: others can follow.
+    /// The opener is connected: followers can start.
     func openerIsReady(_ call: GRPCUnaryCall) {
         guard openers.remove(ObjectIdentifier(call)) != nil else { return }
         hasCapacity = true
         beginWaiting()
     }
 
-    /// The follower found no connection with room. It begins again.
+    /// The follower found no connection with capacity. It begins again.
     func followerWasRefused(_ call: GRPCUnaryCall) {
         calls[ObjectIdentifier(call)] = nil
         hasCapacity = false
         begin(call)
     }
 
-    /// The attempt has ended, well or badly.
+    /// The attempt has ended, successfully or not.
     /// - Parameters:
-    ///   - wasReset: the call was given up while it ran.
-    ///   - connectFailure: why the opener's connection could not be made; those that wait for it fail alike.
+    ///   - wasReset: the call was cancelled while it ran.
+    ///   - connectFailure: the reason why the opener's connection could not be made; waiting calls fail with it, too.
     func attemptEnded(_ call: GRPCUnaryCall, wasReset: Bool, connectFailure: Status?) {
         if wasReset { flushResetsSoon() }
         calls[ObjectIdentifier(call)] = nil
@@ -105,7 +106,7 @@ final class GRPCConnections {
             waiting = []
             for call in failed { call.abort(connectFailure) }
         } else if let first = waiting.first, openers.isEmpty {
-            // There may be room now where there was none.
+            // The ended attempt may have freed capacity.
             waiting.removeFirst()
             hasCapacity = !wasOpening
             begin(first)
@@ -113,7 +114,7 @@ final class GRPCConnections {
         closeIfRetired()
     }
 
-    /// Once for all resets of a turn; see `Transfer.forbidReuse`.
+    /// Runs once for all resets of a tick; see `Transfer.forbidReuse`.
     private func flushResetsSoon() {
         guard !isFlushScheduled else { return }
         isFlushScheduled = true
@@ -123,7 +124,7 @@ final class GRPCConnections {
         }
     }
 
-    /// The call doesn't wait any longer.
+    /// Removes the call from the waiting calls.
     func forget(_ call: GRPCUnaryCall) { waiting.removeAll { $0 === call } }
 
     private func beginWaiting() {
@@ -140,7 +141,7 @@ final class GRPCConnections {
         try transfer.setHeaders(headers)
         transfer.setConnection(
             address.security, address.proxy, connectTimeoutMilliseconds: address.connectTimeoutMilliseconds)
-        // A proxy must not look into HTTP/2.
+        // A proxy must tunnel HTTP/2.
         transfer.set(CURLOPT_HTTPPROXYTUNNEL, 1)
         if opensConnection { transfer.set(CURLOPT_FRESH_CONNECT, 1) }
         let version: Int
@@ -154,7 +155,7 @@ final class GRPCConnections {
         transfer.set(CURLOPT_HTTP_VERSION, version)
     }
 
-    /// The status of an attempt that libcurl gave up.
+    /// The status of an attempt that libcurl rejected.
     func status(_ transfer: Transfer, _ code: CURLcode, isReady: Bool) -> Status {
         let message = transfer.errorMessage(code)
         guard code == CURLE_HTTP2, isReady else {

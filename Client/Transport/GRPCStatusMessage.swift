@@ -1,6 +1,6 @@
 import HearthModel
 
-/// What gRPC says about an answer's end, in its fields.
+/// The status in a gRPC response's fields.
 enum GRPCStatusMessage {
     /// `grpc-status` and `grpc-message`; nil when there is no status.
     static func status(in fields: [HTTPField]) -> Status? {
@@ -25,7 +25,7 @@ enum GRPCStatusMessage {
         }
     }
 
-    /// What isn't a valid escape stays as it is: a message must never be lost to its encoding.
+    /// Invalid escapes stay as they are: an encoding error must not lose a message.
     static func percentDecoded(_ string: String) -> String {
         let bytes = Array(string.utf8)
         var decoded: [UInt8] = []

@@ -1,23 +1,24 @@
 import HearthModel
 import Synchronization
 
-/// What happens on a stream. After `closed` nothing more comes.
+/// An event of a stream. No event follows `closed`.
 package enum GRPCStreamEvent: Sendable {
-    /// The connection stands and the head of the request has been sent: messages go out from now on.
+    /// The connection is open and the request's head has been sent: messages can be sent from now on.
     ///
-    /// It does not wait for the answer's head: servers may send that with their first message only, which they may
-    /// send only when they got one.
+    /// This does not wait for the response's head: servers may send it with their first message only, and that may
+    /// depend on a request message.
     case opened
     case message([UInt8])
-    /// The end, whatever the reason, and the answer's trailers.
+    /// The end of the stream for any reason, with the response's trailers.
     case closed(Status, trailers: [HTTPField])
 }
 
 /// A call with messages in both directions at once, on a connection of its own.
 ///
-/// All methods may be called from any thread; none blocks. Events come on the transport's thread, one after another.
+/// All methods may be called from any thread; none blocks. Events are delivered on the transport's thread, one after
+/// another.
 ///
-/// `@unchecked Sendable`: what methods touch is behind the mutex or atomic; the rest belongs to the loop's thread.
+/// `@unchecked Sendable`: state that methods use is behind the mutex or atomic; the rest belongs to the loop's thread.
 package final class GRPCStream: @unchecked Sendable {
     private let connections: GRPCConnections
     private let path: String
@@ -26,14 +27,14 @@ package final class GRPCStream: @unchecked Sendable {
     private let isSilenced = Atomic<Bool>(false)
     private let isPaused = Atomic<Bool>(false)
 
-    // On the loop's thread.
+    // Used on the loop's thread.
     private var onEvent: ((GRPCStreamEvent) -> Void)?
     private var reader: GRPCAnswerReader
     private var session: HTTP2StreamSession?
     private var isHeadSent = false
     private var isOpenedDelivered = false
     private var isSettled = false
-    /// What broke the connection, when something did.
+    /// The failure of the connection; nil without one.
     private var failure: Status?
     private var transport: Transport?
     private var deadlineTimer: TimerQueue.Identifier?
@@ -51,7 +52,7 @@ package final class GRPCStream: @unchecked Sendable {
 
     // MARK: From any thread
 
-    /// Bytes that were given to `send` and not yet taken by the connection.
+    /// Bytes that were passed to `send` and that the connection did not accept yet.
     package var queuedBytes: Int { outgoing.withLock { $0.bytes } }
 
     /// Queues a message. Does nothing after the end and after `finish`.
@@ -68,7 +69,7 @@ package final class GRPCStream: @unchecked Sendable {
         }
     }
 
-    /// Half-closes: no more messages. The server then ends the stream.
+    /// Half-closes: no messages follow. The server then ends the stream.
     package func finish() { enqueue { $0.isFinished = true } }
 
     private func enqueue(_ change: (inout Outgoing) -> Void) {
@@ -82,7 +83,7 @@ package final class GRPCStream: @unchecked Sendable {
         connections.loop.execute { self.wakeSending() }
     }
 
-    /// Resets the stream at once. No event comes afterwards, not even `closed`.
+    /// Resets the stream immediately. No event follows, not even `closed`.
     package func cancel() {
         isSilenced.store(true, ordering: .sequentiallyConsistent)
         connections.loop.execute {
@@ -91,8 +92,8 @@ package final class GRPCStream: @unchecked Sendable {
         }
     }
 
-    /// Events wait, and the server once what is held has grown to `TransportLimits.heldBytesMax` and the connection's
-    /// buffers are full.
+    /// Pauses events. The server is paused, too, when the held bytes have reached `TransportLimits.heldBytesMax` and
+    /// the connection's buffers are full.
     package func pauseReceiving() { isPaused.store(true, ordering: .sequentiallyConsistent) }
 
     package func resumeReceiving() {
@@ -102,7 +103,7 @@ package final class GRPCStream: @unchecked Sendable {
 
     // MARK: On the loop's thread
 
-    /// - Parameter transport: kept until the end, since the stream's user need not keep it.
+    /// - Parameter transport: retained until the end, because the stream's user need not retain it.
     func start(timeoutMilliseconds: Int?, keeping transport: Transport) {
         guard !isSilenced.load(ordering: .sequentiallyConsistent) else { return }
         self.transport = transport
@@ -130,7 +131,7 @@ package final class GRPCStream: @unchecked Sendable {
         }
         session.onLine = { [unowned self] in reader.readLine($0) }
         session.onData = { [unowned self] in reader.append($0) }
-        session.fill = { [unowned self] room in outgoing.withLock { $0.fill(room) } }
+        session.fill = { [unowned self] buffer in outgoing.withLock { $0.fill(buffer) } }
         session.onProgress = { [unowned self, unowned session] in
             switch session.end {
             case nil: break
@@ -146,7 +147,7 @@ package final class GRPCStream: @unchecked Sendable {
         session?.resumeSending()
     }
 
-    /// What has come, as far as the consumer wants it.
+    /// Delivers received data, as far as the consumer wants it.
     private func deliver() {
         if isHeadSent || reader.hasMessage, !isOpenedDelivered, !isSilenced.load(ordering: .sequentiallyConsistent) {
             isOpenedDelivered = true
@@ -154,7 +155,7 @@ package final class GRPCStream: @unchecked Sendable {
         }
         do throws(Status) {
             while wantsEvents, let message = try reader.next() { onEvent?(.message(message)) }
-            // The reader remembers what was wrong: it is its `earlyFailure`.
+            // The reader stores the error in `earlyFailure`.
         } catch {}
         if reader.earlyFailure != nil || reader.isComplete { settle(nil) }
         guard wantsEvents else {
@@ -173,7 +174,7 @@ package final class GRPCStream: @unchecked Sendable {
             && !isPaused.load(ordering: .sequentiallyConsistent)
     }
 
-    /// Nothing more comes from the network. What came before may still wait for the consumer.
+    /// No more input follows from the network. Earlier input may still wait for the consumer.
     private func settle(_ failure: Status?) {
         guard !isSettled else { return }
         isSettled = true
@@ -207,15 +208,15 @@ package final class GRPCStream: @unchecked Sendable {
 }
 
 extension GRPCStream: LoopActivity {
-    /// Also when the consumer has paused: what it hasn't taken is lost.
+    /// Also when the consumer has paused: input that it did not receive is lost.
     func abort(_ status: Status) { if onEvent != nil { close(status) } }
 }
 
 extension GRPCStream {
-    /// Messages on their way out.
+    /// Messages to send.
     private struct Outgoing {
         var chunks: [[UInt8]] = []
-        /// The chunk that is sent next, and how much of it has been.
+        /// The chunk that is sent next, and the number of its bytes that are sent.
         var first = 0
         var offset = 0
         var bytes = 0
@@ -223,12 +224,12 @@ extension GRPCStream {
         var isWakeScheduled = false
         var isOver = false
 
-        mutating func fill(_ room: UnsafeMutableRawBufferPointer) -> Transfer.Output {
+        mutating func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Transfer.Output {
             var filled = 0
-            while filled < room.count, first < chunks.count {
-                let count = min(room.count - filled, chunks[first].count - offset)
+            while filled < buffer.count, first < chunks.count {
+                let count = min(buffer.count - filled, chunks[first].count - offset)
                 chunks[first].withUnsafeBytes { bytes in
-                    UnsafeMutableRawBufferPointer(rebasing: room[filled..<(filled + count)])
+                    UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<(filled + count)])
                         .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + count)]))
                 }
                 filled += count

@@ -1,14 +1,14 @@
 import CCurl
 import HearthModel
 
-/// A call whose request is one message, known from the start, and whose answer is gathered: on a connection that it
-/// shares. On the loop's thread.
+/// A call with one request message that is known from the start, and a response that is collected. It uses a shared
+/// connection. Used on the loop's thread.
 final class GRPCUnaryCall: TransferDelegate, LoopActivity {
     enum Outcome: Sendable {
         case messages([[UInt8]])
         case failed(Status)
-        /// The server answered before the message had left, and libcurl 7.88 threw that answer away when it met the
-        /// closed stream. It can be asked for again, by other means.
+        /// Whether the server answered before the message was sent completely, and libcurl 7.88 dropped that answer
+        /// when it found the stream closed. The request can be sent again over another connection.
         case answerLost
     }
 
@@ -26,7 +26,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
     private var messagesBytes = 0
     private var transfer: Transfer?
     private var role = GRPCConnections.Role.opener
-    /// Counted by `GRPCConnections`.
+    /// Set and counted by `GRPCConnections`.
     private var isAttempting = false
     private var isReady = false
     private var isCompleted = false
@@ -85,7 +85,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
         }
     }
 
-    /// Ends the attempt that runs, if one does.
+    /// Ends the running attempt, if there is one.
     private func endAttempt(connectFailure: Status?) {
         guard isAttempting else { return connections.forget(self) }
         isAttempting = false
@@ -95,7 +95,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
         connections.attemptEnded(self, wasReset: isReady && !isCompleted, connectFailure: connectFailure)
     }
 
-    /// Has resets of neighbours sent.
+    /// Flushes resets of neighbours.
     func nudge() { if isReady, !isCompleted { transfer?.nudge() } }
 
     func abort(_ status: Status) { finish(.failed(status), connectFailure: nil) }
@@ -113,14 +113,14 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
     // MARK: TransferDelegate
 
     func transferMayConnect(_ transfer: Transfer) -> Bool {
-        // Within the opener's first connection there may be several sockets: of IPv4 and IPv6.
+        // The opener's first connection may use several sockets, for IPv4 and IPv6.
         if role == .opener, !isReady { return true }
         wasRefusedSocket = true
         return false
     }
 
     func transferIsReady(_ transfer: Transfer) -> Bool {
-        // The second time: libcurl begins again by itself.
+        // The second connection: libcurl begins again automatically.
         guard !isReady else { return false }
         isReady = true
         if role == .opener { transfer.mark() }
@@ -158,7 +158,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
                     return abort(.resourceExhausted("the answer to \(path) is too large"))
                 }
             }
-            // The reader remembers what was wrong.
+            // The reader stores the error.
         } catch {}
     }
 
@@ -166,7 +166,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
         guard transfer === self.transfer else { return }
         isCompleted = true
         if code == CURLE_OK {
-            // libcurl also calls it a success when the server closes the connection in the middle of an answer.
+            // libcurl also reports success when the server closes the connection in the middle of a response.
             let isCut = reader.head.phase != .trailers
             return finish(isCut ? .unavailable("\(connections.address.string): the answer broke off") : nil)
         }
@@ -191,7 +191,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
         finish(status)
     }
 
-    /// The answer is there, or broke off.
+    /// The response is complete or broken.
     private func finish(_ transferFailure: Status?) {
         takeMessages()
         let status = reader.finalStatus(failure: transferFailure)

@@ -1,12 +1,12 @@
 import CZlib
 import HearthModel
 
-/// The one compression of gRPC messages that is announced to servers.
+/// The only gRPC message compression that is announced to servers.
 package enum Gzip {
     private static let chunkBytes = 64 << 10
 
-    /// - Throws: RESOURCE_EXHAUSTED when more than `limitBytes` come out, since little input can hold much output;
-    ///   INTERNAL when it isn't gzip.
+    /// - Throws: RESOURCE_EXHAUSTED when the output is larger than `limitBytes`, since small input can have large
+    ///   output; INTERNAL when the input is not gzip.
     static func decompress(_ input: [UInt8], limitBytes: Int) throws(Status) -> [UInt8] {
         var stream = z_stream()
         guard gzip_inflate_start(&stream) == Z_OK else { throw .internalError("cannot start decompression") }
@@ -18,8 +18,8 @@ package enum Gzip {
             stream.next_in = bytes.baseAddress
             stream.avail_in = UInt32(bytes.count)
             while code == Z_OK, output.count <= limitBytes {
-                output += [UInt8](unsafeUninitializedCapacity: chunkBytes) { room, count in
-                    stream.next_out = room.baseAddress
+                output += [UInt8](unsafeUninitializedCapacity: chunkBytes) { buffer, count in
+                    stream.next_out = buffer.baseAddress
                     stream.avail_out = UInt32(chunkBytes)
                     code = inflate(&stream, Z_NO_FLUSH)
                     count = chunkBytes - Int(stream.avail_out)

@@ -1,11 +1,11 @@
 import CNghttp2
 import HearthModel
 
-/// When the connection of a stream is probed by PING.
+/// The intervals of PINGs that probe a stream's connection.
 package struct KeepAlive: Sendable, Hashable {
-    /// After so long without a byte a PING is sent…
+    /// After this time without a byte a PING is sent…
     package var idleMilliseconds: Int
-    /// …and after so long without an answer the stream ends with UNAVAILABLE.
+    /// …and after this time without an answer the stream ends with UNAVAILABLE.
     package var answerMilliseconds: Int
 
     package init(
@@ -19,22 +19,22 @@ package struct KeepAlive: Sendable, Hashable {
 
 /// HTTP/2 for one stream on a connection of its own, by libnghttp2 over a `RawSocket`.
 ///
-/// libcurl's own HTTP/2 (7.88) won't do for streams: an answer that consists of a head only, sent before the request is
-/// complete, is lost, and that is how servers refuse a stream; bytes kept back by a paused consumer can be lost; PINGs
-/// aren't sent.
+/// libcurl's own HTTP/2 (7.88) is unsuitable for streams. A response that has only a head, sent before the request is
+/// complete, is lost, and servers use such responses to reject a stream. Bytes held by a paused consumer can be lost.
+/// PINGs are not sent.
 ///
-/// On the loop's thread. Callbacks come on it, never within a method.
+/// Used on the loop's thread. Callbacks run on it, never within a method.
 final class HTTP2StreamSession {
-    /// The connection stands and the request's head is on its way.
+    /// The connection is open and the request's head is being sent.
     var onOpen: (() -> Void)?
-    /// After bytes came or the stream ended: what was noted can be used.
+    /// Called after bytes were received or the stream ended: recorded lines and bytes can be processed.
     var onProgress: (() -> Void)?
-    /// A line of the answer, as libcurl would give it to a header callback.
+    /// A line of the response, in the form of libcurl's header callback.
     var onLine: ((UnsafeRawBufferPointer) -> Void)?
     var onData: ((UnsafeRawBufferPointer) -> Void)?
     /// Fills the request's body.
     var fill: ((UnsafeMutableRawBufferPointer) -> Transfer.Output)?
-    /// The stream is over: nil when it ended as it should, whatever its status.
+    /// The stream has ended: nil for an orderly end, with any status.
     private(set) var end: End?
 
     enum End {
@@ -60,7 +60,7 @@ final class HTTP2StreamSession {
     private static let windowBytes = 1 << 20
     private static let queuedBytesMax = 256 << 10
 
-    /// - Parameter fields: of the request, the pseudo fields first.
+    /// - Parameter fields: the request's fields, pseudo-header fields first.
     init(loop: TransportLoop, address: ServerAddress, fields: [HTTPField], keepAlive: KeepAlive) {
         self.keepAlive = keepAlive
         self.loop = loop
@@ -79,7 +79,7 @@ final class HTTP2StreamSession {
         try socket.start()
     }
 
-    /// There is something to send.
+    /// There is output to send.
     func resumeSending() {
         guard isDeferred, end == nil, !isClosed else { return }
         isDeferred = false
@@ -92,7 +92,7 @@ final class HTTP2StreamSession {
         socket.setReading(isReading)
     }
 
-    /// Resets the stream if it isn't over, and closes the connection.
+    /// Resets the stream if it is open, and closes the connection.
     func close() {
         guard !isClosed else { return }
         isClosed = true
@@ -138,7 +138,7 @@ final class HTTP2StreamSession {
     }
 
     private func submitRequest(_ context: UnsafeMutableRawPointer) -> Int32 {
-        // nghttp2 copies the texts: they need to be there during the call only.
+        // nghttp2 copies the strings: they must exist during the call only.
         var strings: [UInt8] = []
         for field in fields { strings += Array(field.name.utf8) + Array(field.value.utf8) }
         var provider = http2_data_provider(context, fillStreamBody)
@@ -148,7 +148,7 @@ final class HTTP2StreamSession {
                 let name = position
                 let value = name + field.name.utf8.count
                 position = value + field.value.utf8.count
-                // Tokens stay out of the compression tables.
+                // Tokens must not enter the compression tables.
                 let isSecret: Int32 = field.name == "authorization" ? 1 : 0
                 return http2_copied_field(name, field.name.utf8.count, value, field.value.utf8.count, isSecret)
             }
@@ -188,7 +188,7 @@ final class HTTP2StreamSession {
         onProgress?()
     }
 
-    /// Silence is answered by a PING, and silence after that is the end.
+    /// Sends a PING after a silence, and ends the stream after a further silence.
     private func pingLater() {
         let silentMilliseconds = Int((Monotonic.nanoseconds() - lastReceived) / 1_000_000)
         let wait = isPingOpen ? keepAlive.answerMilliseconds : max(1, keepAlive.idleMilliseconds - silentMilliseconds)
@@ -200,7 +200,7 @@ final class HTTP2StreamSession {
 
     private func ping() {
         if !isReading {
-            // Nobody looks whether something comes: the silence is ours.
+            // Receiving is paused: the missing input is not the server's fault.
             lastReceived = Monotonic.nanoseconds()
             isPingOpen = false
         }
@@ -240,8 +240,8 @@ final class HTTP2StreamSession {
             : .failed(CurlFailure.streamReset(Int(code), "\(address.string): the server reset the stream: \(string)"))
     }
 
-    fileprivate func fill(_ room: UnsafeMutableRawBufferPointer, _ flags: UnsafeMutablePointer<UInt32>?) -> Int {
-        switch fill?(room) ?? .end {
+    fileprivate func fill(_ buffer: UnsafeMutableRawBufferPointer, _ flags: UnsafeMutablePointer<UInt32>?) -> Int {
+        switch fill?(buffer) ?? .end {
         case .bytes(let count): return count
         case .end:
             flags?.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
@@ -266,9 +266,9 @@ private func fillStreamBody(
     HTTP2StreamSession.from(context).fill(UnsafeMutableRawBufferPointer(start: buffer, count: length), flags)
 }
 
-/// Made once; nghttp2 copies them into each session.
+/// Created once; nghttp2 copies them into each session.
 ///
-/// `@unchecked Sendable`: immutable after its making.
+/// `@unchecked Sendable`: immutable after creation.
 private struct HTTP2StreamCallbacks: @unchecked Sendable {
     let table: OpaquePointer?
 

@@ -2,22 +2,22 @@ import CCurl
 import HearthModel
 import Synchronization
 
-/// A request that isn't gRPC.
+/// A request that is not gRPC.
 package struct HTTPRequest: Sendable {
     package var method: String
     /// `http` or `https`.
     package var url: String
     package var headers: [HTTPField]
     package var body: [UInt8]
-    /// For the whole of it; nil: never, as an event stream wants it.
+    /// For the whole request; nil: never, for event streams.
     package var timeoutMilliseconds: Int?
     package var connectTimeoutMilliseconds = 20_000
-    /// For `https`.
+    /// Used for `https`.
     package var tls = TLSOptions()
     package var proxy = ProxySetting.environment
-    /// Redirections that are followed. `authorization` doesn't go to another host.
+    /// The number of redirections to follow. `authorization` is not sent to another host.
     package var redirectsMax = 0
-    /// Has the server compress the answer if it can.
+    /// Whether to accept a compressed response.
     package var acceptsCompression = false
 
     package init(method: String = "GET", url: String, headers: [HTTPField] = [], body: [UInt8] = []) {
@@ -31,7 +31,7 @@ package struct HTTPRequest: Sendable {
 package enum HTTPEvent: Sendable {
     case head(status: Int, headers: [HTTPField])
     case body([UInt8])
-    /// The end: OK with the answer's trailers when it is complete, whatever its HTTP status.
+    /// The end: OK with the response's trailers when it is complete, for any HTTP status.
     case closed(Status, trailers: [HTTPField])
 }
 
@@ -47,8 +47,8 @@ package final class HTTPClient: Sendable {
 
     package init(transport: Transport) { self.transport = transport }
 
-    /// Begins a request. Events come on the transport's thread and must not block it; after the transport was shut down
-    /// only the end comes, within the call.
+    /// Begins a request. Events are delivered on the transport's thread and must not block it. After the shutdown of
+    /// the transport only the end is delivered, within the call.
     package func start(_ request: HTTPRequest, onEvent: @escaping @Sendable (HTTPEvent) -> Void) -> HTTPTask {
         let task = HTTPTask(transport: transport, onEvent: onEvent)
         if !transport.loop.execute({ task.start(request) }) {
@@ -57,8 +57,8 @@ package final class HTTPClient: Sendable {
         return task
     }
 
-    /// A request and its whole answer.
-    /// - Throws: RESOURCE_EXHAUSTED when the body is larger than `bodyBytesMax`, else as for calls.
+    /// Sends a request and collects its response.
+    /// - Throws: RESOURCE_EXHAUSTED when the body is larger than `bodyBytesMax`, otherwise as for calls.
     package func response(to request: HTTPRequest, bodyBytesMax: Int) async throws(Status) -> HTTPResponse {
         let gathered = GatheredAnswer(bodyBytesMax: bodyBytesMax)
         let result = await withTaskCancellationHandler {
@@ -75,9 +75,9 @@ package final class HTTPClient: Sendable {
     }
 }
 
-/// A request under way. All methods may be called from any thread.
+/// A running request. All methods may be called from any thread.
 ///
-/// `@unchecked Sendable`: all but the atomic belongs to the loop's thread.
+/// `@unchecked Sendable`: everything except the atomic belongs to the loop's thread.
 package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivity {
     private let transport: Transport
     private let isSilenced = Atomic<Bool>(false)
@@ -94,7 +94,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         self.onEvent = onEvent
     }
 
-    /// Ends the request at once. No event comes afterwards.
+    /// Ends the request immediately. No event follows.
     package func cancel() {
         isSilenced.store(true, ordering: .sequentiallyConsistent)
         transport.loop.execute { self.end() }
@@ -165,7 +165,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
 
     func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer) {
         guard reader.read(line) else { return }
-        // The heads of redirections that are followed are nobody's business.
+        // The heads of followed redirections are ignored.
         let isRedirection =
             followsRedirects && (300..<400).contains(reader.status)
             && reader.head.firstValue("location") != nil
@@ -193,7 +193,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     }
 }
 
-/// Gathers an answer for `HTTPClient.response`.
+/// Collects a response for `HTTPClient.response`.
 private final class GatheredAnswer: Sendable {
     private struct State {
         var response = HTTPResponse(status: 0, headers: [], body: [])

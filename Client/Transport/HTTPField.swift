@@ -1,6 +1,6 @@
 import HearthModel
 
-/// One field of a request's or an answer's head, or of trailers. Names of received fields are lowercase.
+/// One header or trailer field of a request or a response. Names of received fields are lowercase.
 package struct HTTPField: Sendable, Hashable {
     package var name: String
     package var value: String
@@ -10,9 +10,9 @@ package struct HTTPField: Sendable, Hashable {
         self.value = value
     }
 
-    /// As libcurl wants it.
-    /// - Throws: INVALID_ARGUMENT for a name that is no token and for a value with control characters, which could
-    ///   smuggle a second field in.
+    /// The field in libcurl's form.
+    /// - Throws: INVALID_ARGUMENT for a name that is not a token and for a value with control characters, which could
+    ///   inject a second field.
     func line() throws(Status) -> String {
         guard !name.isEmpty, name.utf8.allSatisfy(HTTPField.isNameByte) else {
             throw .invalidArgument("\"\(name)\" is not a name of an HTTP field")
@@ -41,7 +41,7 @@ extension [HTTPField] {
     }
 }
 
-/// Reads the lines of an answer's head and trailers as libcurl hands them out. Pure.
+/// Parses the lines of a response's head and trailers from libcurl. Pure.
 struct HTTPHeadReader {
     enum Phase { case head, body, trailers }
 
@@ -65,7 +65,8 @@ struct HTTPHeadReader {
         while end > 0, line[end - 1] == 13 || line[end - 1] == 10 { end -= 1 }
         let string = UnsafeRawBufferPointer(rebasing: line[..<end])
         if string.isEmpty { return endOfBlock() }
-        // Again after an interim answer (1xx) or a redirection, whose fields count no more. No field has a slash.
+        // Another status line follows an interim response (1xx) or a redirection, whose fields are dropped. No field
+        // name contains a slash.
         if string.starts(with: "HTTP/".utf8) {
             beginHead(String(decoding: string, as: UTF8.self))
             return false

@@ -1,46 +1,47 @@
 import HearthModel
 
-// HearthTransport: how the client reaches servers, over libcurl's multi interface on one thread of its own.
+// HearthTransport: the client's connections to servers, over libcurl's multi interface on one thread of its own.
 //
-// - `Transport` is that thread. Everything below runs on it; other threads hand work over through a mailbox.
-// - `GRPCChannel` makes gRPC calls to one server: whole requests (`unary`, `collect`) and streams (`openStream`).
-// - `HTTPClient` makes plain requests, whose answers come in pieces.
+// - `Transport` owns that thread. All types below run on it; other threads pass work to it through a mailbox.
+// - `GRPCChannel` makes gRPC calls to one server: unary and collected calls (`unary`, `collect`) and streams
+//   (`openStream`).
+// - `HTTPClient` makes plain requests, whose responses arrive in pieces.
 // - `RawConnection` is a socket without a protocol, plain or TLS, through the same proxies.
 // - `WebSocketClient` is a WebSocket over such a connection.
-// - `RawSocket` is beneath streams and raw connections: a TCP connection by libcurl, with TLS by OpenSSL over memory
-//   (`TLSClientSession`). Calls and plain requests have libcurl's own TLS.
-// - `NetworkMonitor` tells when the machine's addresses or routes change.
+// - `RawSocket` is the base of streams and raw connections: a TCP connection by libcurl, with TLS by OpenSSL over
+//   memory (`TLSClientSession`). Calls and plain requests use libcurl's TLS.
+// - `NetworkMonitor` notifies when the machine's addresses or routes change.
 //
-// What holds at all times: user code runs on the transport's thread, outside of libcurl's callbacks, one event after
-// another, and must not block. Nothing is delivered after a cancellation, except an event that is just being delivered
-// on the transport's thread while another thread cancels. Every buffer is bounded by `TransportLimits`.
+// Invariants: user code runs on the transport's thread, outside of libcurl's callbacks, one event after another, and
+// must not block. After a cancellation no event is delivered, except one whose delivery on the transport's thread has
+// begun while another thread cancels. Every buffer is bounded by `TransportLimits`.
 //
-// libcurl's own rules about connections are not enough for gRPC (see `GRPCConnections`): which request may use which
-// connection is decided here, and enforced in libcurl's callbacks.
+// libcurl's own rules about connections are not enough for gRPC (see `GRPCConnections`): this module decides which
+// request may use which connection, and enforces it in libcurl's callbacks.
 
-/// The bounds of the transport.
+/// The limits of the transport.
 package enum TransportLimits {
-    /// Bytes of one received gRPC message, after decompression; RESOURCE_EXHAUSTED above it.
+    /// Bytes of one received gRPC message, after decompression; larger ones fail with RESOURCE_EXHAUSTED.
     package static let messageBytesMax = 64 << 20
-    /// Bytes of all messages that `collect` gathers; RESOURCE_EXHAUSTED above it.
+    /// Bytes of all messages that `collect` collects; more fail with RESOURCE_EXHAUSTED.
     package static let collectedBytesMax = 512 << 20
-    /// With so many bytes held for a consumer that has paused, no more are read. What libcurl reads in one turn can come
-    /// on top.
+    /// When this number of bytes is held for a paused consumer, no more are read. The input of one tick of libcurl can
+    /// be added.
     package static let heldBytesMax = 256 << 10
-    /// Bytes of one answer's head or trailers; RESOURCE_EXHAUSTED above it.
+    /// Bytes of one response's head or trailers; larger ones fail with RESOURCE_EXHAUSTED.
     package static let headBytesMax = 256 << 10
-    /// Connections of a channel that calls share. Each carries as many calls as the server allows, mostly 100.
+    /// Connections of a channel that calls share. Each carries as many calls as the server allows, usually 100.
     package static let sharedConnectionsMax = 8
-    /// Bytes of a request that goes over a shared connection; larger ones get a connection of their own.
+    /// Bytes of a request that uses a shared connection; larger ones use a connection of their own.
     static let sharedRequestBytesMax = 32 << 10
-    /// Idle connections that are kept, all together.
+    /// Idle connections that stay open, in total.
     static let idleConnectionsMax = 32
-    /// Connections are probed, by TCP and for streams by PING, when nothing came for so long…
+    /// Connections are probed, by TCP and for streams by PING, after this time without input…
     package static let keepAliveIdleSeconds = 30
-    /// …again after so long…
+    /// …again after this time…
     static let keepAliveIntervalSeconds = 10
-    /// …are given up when a PING isn't answered for so long…
+    /// …are closed when a PING is not answered for this time…
     package static let pingAnswerMilliseconds = 15_000
-    /// …and are broken when nothing was acknowledged for so long.
+    /// …and are broken when no data was acknowledged for this time.
     static let unacknowledgedMilliseconds = 45_000
 }

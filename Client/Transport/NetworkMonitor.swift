@@ -2,16 +2,16 @@ import CNetlink
 import Glibc
 import HearthModel
 
-/// Tells when the machine's way to the network has changed: its addresses (but for loopback and link-local ones) or its
-/// default routes. The kernel tells of each single change, many in a row; the observer hears once things have been quiet
-/// for a moment, and only when something is different then.
+/// Notifies when the machine's network path has changed: its addresses (except loopback and link-local ones) or its
+/// default routes. The kernel reports each single change, often many in a row. The observer is notified after a quiet
+/// period, and only when the state differs.
 ///
-/// It runs on the transport's thread, which also calls the observer. Letting it go ends it.
+/// It runs on the transport's thread, which also calls the observer. Releasing it stops it.
 package final class NetworkMonitor: Sendable {
     private let loop: TransportLoop
     private nonisolated(unsafe) let watcher: NetworkWatcher
 
-    /// - Throws: UNAVAILABLE when the kernel gives no news.
+    /// - Throws: UNAVAILABLE when the kernel provides no notifications.
     package init(transport: Transport, onChange: @escaping @Sendable () -> Void) throws(Status) {
         loop = transport.loop
         let descriptor = netlink_open_route_changes()
@@ -31,7 +31,7 @@ package final class NetworkMonitor: Sendable {
     }
 }
 
-/// On the loop's thread.
+/// Used on the loop's thread.
 final class NetworkWatcher: LoopActivity {
     private let loop: TransportLoop
     private let descriptor: Int32
@@ -43,14 +43,14 @@ final class NetworkWatcher: LoopActivity {
     private var firstNews: UInt64?
     private var isStopped = false
 
-    /// Quiet for so long…
+    /// After this time without changes…
     static let quietMilliseconds = 250
-    /// …or noisy for so long: then it is looked at.
+    /// …or this time with changes the state is read.
     static let patienceMilliseconds = 2_000
 
     /// - Parameters:
-    ///   - descriptor: becomes readable with every change; owned from now on.
-    ///   - state: what is compared.
+    ///   - descriptor: becomes readable with every change; owned by the monitor.
+    ///   - state: the compared state.
     init(loop: TransportLoop, descriptor: Int32, state: @escaping () -> [String], onChange: @escaping () -> Void) {
         self.loop = loop
         self.descriptor = descriptor
@@ -80,7 +80,7 @@ final class NetworkWatcher: LoopActivity {
     }
 
     private func news() {
-        // What it says is of no interest, also not that some was lost: the state is read afresh.
+        // The messages are ignored, even a report of lost messages: the state is read again.
         var chunk = [UInt8](repeating: 0, count: 16_384)
         while recv(descriptor, &chunk, chunk.count, Int32(MSG_DONTWAIT)) > 0 {}
         let now = Monotonic.nanoseconds()
@@ -101,7 +101,7 @@ final class NetworkWatcher: LoopActivity {
     }
 }
 
-/// What the machine has for a network, as texts that can be compared.
+/// The machine's addresses and routes, as strings that can be compared.
 enum NetworkState {
     static func now() -> [String] { (addresses() + defaultRoutes()).sorted() }
 
@@ -137,7 +137,7 @@ enum NetworkState {
         return String(decoding: string.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Source: proc(5), `/proc/net/route` and `/proc/net/ipv6_route`; their counters aren't taken.
+    /// Source: proc(5), `/proc/net/route` and `/proc/net/ipv6_route`, without the counters.
     private static func defaultRoutes() -> [String] {
         var result: [String] = []
         for line in lines(of: "/proc/net/route") {

@@ -1,20 +1,21 @@
 import HearthModel
 import Synchronization
 
-/// A connection without a protocol, plain or TLS, through the same proxies as requests: for protocols that libcurl
-/// doesn't speak, such as WebSocket.
+/// A connection without a protocol, plain or TLS, through the same proxies as requests: for protocols that libcurl does
+/// not support, such as WebSocket.
 ///
-/// All methods may be called from any thread; none blocks. Events come on the transport's thread, one after another.
+/// All methods may be called from any thread; none blocks. Events are delivered on the transport's thread, one after
+/// another.
 ///
-/// `@unchecked Sendable`: the socket belongs to the loop's thread, where closures carry it; the rest is atomic.
+/// `@unchecked Sendable`: the socket belongs to the loop's thread, where closures pass it; the rest is atomic.
 package final class RawConnection: @unchecked Sendable {
     package enum Event: Sendable {
-        /// Connected, the TLS handshake included.
+        /// Connected, and the TLS handshake is complete.
         case opened
         case received([UInt8])
-        /// All that was given to `send` has been taken by the system.
+        /// The system has accepted all bytes that were passed to `send`.
         case drained
-        /// The end: nil when the peer closed the connection. Nothing comes after it.
+        /// The end: nil when the peer closed the connection. No event follows.
         case closed(Status?)
     }
 
@@ -24,7 +25,7 @@ package final class RawConnection: @unchecked Sendable {
     private let isSilenced = Atomic<Bool>(false)
     private var onEvent: ((Event) -> Void)?
 
-    /// Begins to connect. With TLS, `http/1.1` is offered as the application's protocol.
+    /// Begins to connect. With TLS, ALPN offers `http/1.1`.
     package init(transport: Transport, address: ServerAddress, onEvent: @escaping @Sendable (Event) -> Void) {
         self.transport = transport
         self.onEvent = onEvent
@@ -32,7 +33,7 @@ package final class RawConnection: @unchecked Sendable {
         transport.loop.execute { self.start() }
     }
 
-    /// Bytes that were given to `send` and not yet taken by the system.
+    /// Bytes that were passed to `send` and that the system did not accept yet.
     package var queuedBytes: Int { queued.load(ordering: .relaxed) }
 
     /// Queues bytes, also before `opened`.
@@ -44,12 +45,12 @@ package final class RawConnection: @unchecked Sendable {
         }
     }
 
-    /// Without it the peer is held back once the buffers are full.
+    /// Pauses reading. The peer is paused, too, when the buffers are full.
     package func setReceiving(_ isReceiving: Bool) {
         transport.loop.execute { self.socket.setReading(isReceiving) }
     }
 
-    /// Ends the connection; what is queued is sent as far as the system takes it at once. No event comes afterwards.
+    /// Closes the connection; queued bytes are sent as far as the system accepts them immediately. No event follows.
     package func close() {
         isSilenced.store(true, ordering: .sequentiallyConsistent)
         transport.loop.execute { self.end() }

@@ -2,22 +2,22 @@ import CCurl
 import Glibc
 import HearthModel
 
-/// A connection without a protocol, through the same proxies as requests: made by libcurl, which knows TCP only, and
-/// then used by us, with TLS of our own. On the loop's thread; callbacks come on it, never within libcurl and never
+/// A connection without a protocol, through the same proxies as requests. libcurl makes the TCP connection, then this
+/// class uses it, with its own TLS. Used on the loop's thread; callbacks run on it, never within libcurl and never
 /// within `send`, `close` or `start`.
 final class RawSocket: TransferDelegate {
-    /// By the names that ALPN has for them.
+    /// Named by their ALPN identifiers.
     enum ApplicationProtocol: String {
         case http2 = "h2"
         case http1 = "http/1.1"
     }
 
     var onOpen: (() -> Void)?
-    /// Bytes that came; valid during the call.
+    /// Received bytes; valid during the call.
     var onBytes: ((UnsafeRawBufferPointer) -> Void)?
-    /// All that was queued has been sent.
+    /// All queued bytes have been sent.
     var onDrained: (() -> Void)?
-    /// The end: nil when the peer closed it in an orderly way. Not after `close`.
+    /// The end: nil when the peer closed the connection in an orderly way. Not called after `close`.
     var onEnd: ((Status?) -> Void)?
 
     private let loop: TransportLoop
@@ -27,29 +27,29 @@ final class RawSocket: TransferDelegate {
     private var pool: ConnectionPool?
     private var watch: DescriptorWatch?
     private var tls: TLSClientSession?
-    /// For the handshake: what the connection has left of its time.
+    /// For the handshake: the rest of the connection's timeout.
     private var timer: TimerQueue.Identifier?
     private var startedAt: UInt64 = 0
-    /// Connected, the handshake included.
+    /// Connected, and the handshake is complete.
     private var isOpen = false
     private var output: [UInt8] = []
     /// Bytes of `output` that have been staged.
     private var taken = 0
-    /// What is being sent. With TLS to a proxy, libcurl's OpenSSL wants a write that didn't go through repeated with the
-    /// same memory and length.
+    /// Bytes that are being sent. With TLS to a proxy, libcurl's OpenSSL requires that an incomplete write is repeated
+    /// with the same memory and length.
     private let stage = UnsafeMutableRawBufferPointer.allocate(byteCount: RawSocket.chunkBytes, alignment: 1)
     private var stagedCount = 0
     private var stagedSent = 0
     private var isReading = true
     private var isFlushScheduled = false
-    /// Nothing can be sent any more.
+    /// No more bytes can be sent.
     private var isBroken = false
     private var isOver = false
 
     private static let chunkBytes = 64 << 10
-    /// Encrypted, it fits a chunk.
+    /// The encrypted form fits a chunk.
     private static let plainChunkBytes = 48 << 10
-    /// Reads of one turn, so that one connection doesn't keep the thread for itself.
+    /// Reads in one tick, so that one connection does not occupy the thread.
     private static let readsPerTick = 16
 
     init(loop: TransportLoop, address: ServerAddress, applicationProtocol: ApplicationProtocol) {
@@ -60,7 +60,7 @@ final class RawSocket: TransferDelegate {
 
     deinit { stage.deallocate() }
 
-    /// - Throws: FAILED_PRECONDITION when a file of the TLS options can't be used.
+    /// - Throws: FAILED_PRECONDITION when a file of the TLS options cannot be used.
     func start() throws(Status) {
         if case .tls(let options) = address.security {
             tls = try TLSClientSession(
@@ -80,7 +80,7 @@ final class RawSocket: TransferDelegate {
         try transfer.start()
     }
 
-    /// libcurl sees an `http` connection, and would take the proxy for those. `no_proxy` stays its business.
+    /// libcurl sees an `http` connection, and would use the proxy for `http`. libcurl still evaluates `no_proxy`.
     private func setSecureProxyOfEnvironment(_ transfer: Transfer) {
         for name in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
             guard let proxy = getenv(name), proxy.pointee != 0 else { continue }
@@ -89,10 +89,10 @@ final class RawSocket: TransferDelegate {
         transfer.set(CURLOPT_PROXY, "")
     }
 
-    /// Bytes that were given to `send` and not yet to the system; encrypted ones count as they are.
+    /// Bytes that were passed to `send` and not yet to the system; encrypted bytes count with their encrypted size.
     var queuedBytes: Int { output.count - taken + stagedCount - stagedSent + (tls?.outputCount ?? 0) }
 
-    /// Queues bytes; they leave before the loop waits again.
+    /// Queues bytes; they are sent before the loop waits again.
     func send(_ bytes: UnsafeRawBufferPointer) {
         guard !isOver else { return }
         output.append(contentsOf: bytes)
@@ -104,16 +104,16 @@ final class RawSocket: TransferDelegate {
         }
     }
 
-    /// Without reading, the peer is held back by TCP once the buffers are full.
+    /// Pauses reading. TCP pauses the peer, too, when the buffers are full.
     func setReading(_ isReading: Bool) {
         guard self.isReading != isReading else { return }
         self.isReading = isReading
         updateEvents()
-        // TLS may hold bytes that the descriptor doesn't show any more.
+        // TLS may hold bytes for which the descriptor is not readable any more.
         if isReading, watch != nil { _ = loop.schedule(afterMilliseconds: 0) { [weak self] in self?.read() } }
     }
 
-    /// What is queued is sent as far as the system takes it at once.
+    /// Queued bytes are sent as far as the system accepts them immediately.
     func close() {
         guard !isOver else { return }
         writeEnd()
@@ -193,7 +193,7 @@ final class RawSocket: TransferDelegate {
     }
 
     private func read() {
-        // What TLS kept while nothing was to be read.
+        // Input that TLS held while reading was paused.
         if let tls, isOpen, isReading, !advance(tls) { return }
         var chunk = [UInt8](repeating: 0, count: RawSocket.chunkBytes)
         for _ in 0..<RawSocket.readsPerTick {
@@ -215,7 +215,8 @@ final class RawSocket: TransferDelegate {
         _ = loop.schedule(afterMilliseconds: 0) { [weak self] in self?.read() }
     }
 
-    /// Of a TCP connection that the peer has closed. TLS says itself when it is complete: else somebody cut it.
+    /// The result when the peer has closed the TCP connection. TLS has its own end message: without it the connection
+    /// was cut.
     private var statusOfEnd: Status? {
         guard tls != nil else { return nil }
         return .unavailable(
@@ -224,7 +225,7 @@ final class RawSocket: TransferDelegate {
                 : "\(address.string): the server closed the connection in the TLS handshake")
     }
 
-    /// Goes on with what TLS has received. False: read no more now.
+    /// Continues with data that TLS has received. False: read no more now.
     private func advance(_ tls: TLSClientSession) -> Bool {
         do throws(Status) {
             if !isOpen {
@@ -249,7 +250,7 @@ final class RawSocket: TransferDelegate {
                 break
             }
         } catch {
-            // The alert that tells the peer.
+            // The alert that notifies the peer.
             writeQueued()
             end(error)
         }
@@ -261,7 +262,7 @@ final class RawSocket: TransferDelegate {
         guard !isOver, watch != nil else { return }
         if let failure = writeQueued() {
             isBroken = true
-            // Why the peer hung up may be waiting to be read.
+            // The input may contain the reason why the peer closed the connection.
             read()
             return end(failure)
         }
@@ -269,7 +270,7 @@ final class RawSocket: TransferDelegate {
         if isOpen, queuedBytes == 0 { onDrained?() }
     }
 
-    /// There is something that can be sent now.
+    /// Output can be sent now.
     private var hasOutput: Bool {
         guard !isBroken else { return false }
         return stagedSent < stagedCount || (isOpen && taken < output.count) || (tls?.outputCount ?? 0) > 0
@@ -292,7 +293,7 @@ final class RawSocket: TransferDelegate {
         return nil
     }
 
-    /// All that is queued, and TLS's end; as far as the system takes it.
+    /// Sends all queued bytes and TLS's end, as far as the system accepts them.
     private func writeEnd() {
         writeQueued()
         guard let tls, isOpen, !hasOutput else { return }

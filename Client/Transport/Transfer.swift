@@ -2,53 +2,53 @@ import CCurl
 import Glibc
 import HearthModel
 
-/// What a transfer does for whom it was made. All but `transferProcesses` and `transferCompleted` are called within
-/// libcurl: they only take note, and `Transfer.mark` themselves for `transferProcesses`.
+/// The delegate of a transfer. All methods except `transferProcesses` and `transferCompleted` are called within
+/// libcurl. They only record, and call `Transfer.mark` to have `transferProcesses` called.
 protocol TransferDelegate: AnyObject {
-    /// May the transfer have a new connection? If not, it fails before anything was sent.
+    /// Whether the transfer may open a new connection. If not, it fails before any byte is sent.
     func transferMayConnect(_ transfer: Transfer) -> Bool
-    /// The connection stands and the request is about to be sent; false ends the transfer before that.
+    /// The connection is open and the request is about to be sent; false ends the transfer before that.
     func transferIsReady(_ transfer: Transfer) -> Bool
-    /// A line of the answer's head or trailers, with its line end.
+    /// A line of the response's head or trailers, with its line end.
     func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer)
-    /// Bytes of the answer's body, which must be taken: what libcurl 7.88 keeps back for a callback that pauses, it can
-    /// lose at the end of the stream. `pauseReceiving` comes afterwards.
+    /// Bytes of the response's body, which must be accepted: libcurl 7.88 can lose bytes at the end of the stream that
+    /// it holds for a callback that pauses. Call `pauseReceiving` afterwards.
     func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer)
-    /// The next bytes of the request's body.
-    func transfer(_ transfer: Transfer, fill room: UnsafeMutableRawBufferPointer) -> Transfer.Output
-    /// libcurl refused a stream of its own accord: the server said that it has not processed it.
+    /// Returns the next bytes of the request's body.
+    func transfer(_ transfer: Transfer, fill buffer: UnsafeMutableRawBufferPointer) -> Transfer.Output
+    /// libcurl gave up a stream because the server reported that it did not process it.
     func transferWasRefused(_ transfer: Transfer)
-    /// libcurl is through with it. Outside of libcurl.
+    /// libcurl has completed the transfer. Called outside of libcurl.
     func transferCompleted(_ transfer: Transfer, _ code: CURLcode)
-    /// After a `mark`. Outside of libcurl.
+    /// Follows a `mark`. Called outside of libcurl.
     func transferProcesses(_ transfer: Transfer)
 }
 
 extension TransferDelegate {
     func transferMayConnect(_ transfer: Transfer) -> Bool { true }
     func transferIsReady(_ transfer: Transfer) -> Bool { true }
-    func transfer(_ transfer: Transfer, fill room: UnsafeMutableRawBufferPointer) -> Transfer.Output { .end }
+    func transfer(_ transfer: Transfer, fill buffer: UnsafeMutableRawBufferPointer) -> Transfer.Output { .end }
     func transferWasRefused(_ transfer: Transfer) {}
 }
 
-/// One easy handle: a request under way in libcurl. On the loop's thread.
+/// One easy handle: a running request in libcurl. Used on the loop's thread.
 ///
-/// It owns what libcurl only borrows: the header list, the body, the error text.
+/// It owns the data that libcurl only borrows: the header list, the body, the error buffer.
 final class Transfer {
     package enum Output {
         case bytes(Int)
         case end
-        /// Nothing now: `resumeSending` when there is something.
+        /// No bytes now: call `resumeSending` when there are some.
         case wait
     }
 
     let handle: UnsafeMutableRawPointer
     let pool: ConnectionPool
     unowned let loop: TransportLoop
-    /// Let go with `detach`.
+    /// Released by `detach`.
     private var delegate: (any TransferDelegate)?
     var isMarked = false
-    /// libcurl is through with it.
+    /// libcurl has completed the transfer.
     var isDone = false
 
     private let errorMessage: UnsafeMutablePointer<CChar>
@@ -56,7 +56,7 @@ final class Transfer {
     private var body: UnsafeMutableRawBufferPointer?
     private var isSendingPaused = false
     private var isReceivingPaused = false
-    /// Of HTTP/2, as far as libcurl has told it.
+    /// The HTTP/2 error code, as far as libcurl has reported it.
     fileprivate var streamNumber: Int?
 
     init(loop: TransportLoop, pool: ConnectionPool, delegate: any TransferDelegate) throws(Status) {
@@ -83,7 +83,7 @@ final class Transfer {
         let context = Unmanaged.passUnretained(self).toOpaque()
         curl_set_pointer(handle, CURLOPT_ERRORBUFFER, errorMessage)
         curl_set_long(handle, CURLOPT_NOSIGNAL, 1)
-        // Without it, giving up a name that is being looked up waits for the resolver.
+        // Otherwise cancelling a name lookup waits for the resolver.
         curl_set_long(handle, CURLOPT_QUICK_EXIT, 1)
         curl_set_string(handle, CURLOPT_PROTOCOLS_STR, "http,https")
         curl_set_long(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
@@ -92,11 +92,11 @@ final class Transfer {
         curl_set_long(handle, CURLOPT_TCP_KEEPINTVL, TransportLimits.keepAliveIntervalSeconds)
         curl_set_callbacks(
             handle, takeHeaderLine, takeBody, fillBody,
-            // What has been sent is not kept: libcurl may not begin again by itself.
+            // Sent bytes are not stored: libcurl must not begin again automatically.
             { _, _, _ in CURL_SEEKFUNC_FAIL }, connectionIsReady, context)
         curl_set_socket_callbacks(
             handle, openTransferSocket, context, closePooledSocket, Unmanaged.passUnretained(pool).toOpaque(),
-            // libcurl calls the socket callback also for connections that it made itself: nothing more to set.
+            // libcurl calls the socket callback also for connections that it made itself: they need no further options.
             { _, _, _ in CURL_SOCKOPT_OK })
         curl_set_pointer(handle, CURLOPT_SHARE, pool.share)
     }
@@ -106,7 +106,7 @@ final class Transfer {
     func set(_ option: CURLoption, _ value: Int) { curl_set_long(handle, option, value) }
     func set(_ option: CURLoption, _ value: String) { curl_set_string(handle, option, value) }
 
-    /// - Parameter lines: `name: value`, or `name;` for an empty value, or `name:` to leave libcurl's own field out.
+    /// - Parameter lines: `name: value`, or `name;` for an empty value, or `name:` to omit libcurl's own field.
     func setHeaders(_ lines: [String]) throws(Status) {
         for line in lines {
             guard let list = curl_slist_append(headers, line) else { throw .resourceExhausted("libcurl has no memory") }
@@ -115,7 +115,7 @@ final class Transfer {
         curl_set_pointer(handle, CURLOPT_HTTPHEADER, headers)
     }
 
-    /// A body that is known as a whole. libcurl can send it again where a streamed one cannot be rewound.
+    /// A body that is known as a whole. libcurl can send it again, which is impossible for a streamed one.
     func setBody(_ parts: [UInt8]...) {
         let count = parts.reduce(0) { $0 + $1.count }
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 1)
@@ -129,34 +129,35 @@ final class Transfer {
         curl_set_body(handle, memory.baseAddress, curl_off_t(count))
     }
 
-    /// Has libcurl tell what it only says in words: that the server refused a stream.
+    /// Enables libcurl's debug messages, the only report that the server rejected a stream.
     func watchForRefusal() {
-        curl_set_debug(handle, takeDebugText, Unmanaged.passUnretained(self).toOpaque())
+        curl_set_debug(handle, takeDebugMessage, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Hands the request to libcurl.
+    /// Adds the request to libcurl.
     func start() throws(Status) {
-        guard loop.add(self) else { throw .resourceExhausted("libcurl takes no more requests") }
+        guard loop.add(self) else { throw .resourceExhausted("libcurl accepts no more requests") }
     }
 
-    // MARK: Under way. None of these is called within libcurl.
+    // MARK: Running. None of these is called within libcurl.
 
-    /// Ends the transfer if it still runs: resets its stream at once. No delegate's method is called afterwards.
+    /// Ends the transfer if it is running: resets its stream immediately. No delegate method is called afterwards.
     func detach() {
         delegate = nil
         loop.remove(self)
-        // An easy handle that lives on would keep its pool in use.
+        // An easy handle that exists keeps its pool in use.
         curl_set_pointer(handle, CURLOPT_SHARE, nil)
     }
 
-    /// Closes the connection when this transfer is detached and no other is on it. libcurl 7.88 queues the RST_STREAM of
-    /// a request that is given up, but lets it lie until something else happens on the connection: on a connection that
-    /// nobody uses, the server would never hear of it.
+    /// Closes the connection when this transfer is detached and no other uses it. libcurl 7.88 queues the RST_STREAM of
+    /// a cancelled request, but sends it only with the next activity on the connection: on an idle connection the
+    /// server would never receive it.
     func forbidReuse() { set(CURLOPT_FORBID_REUSE, 1) }
 
     func forbidReuseUnlessDone() { if !isDone { forbidReuse() } }
 
-    /// Has what libcurl let lie on the connection sent; see `forbidReuse`. A pause ends with the update of the window.
+    /// Flushes the frames that libcurl has queued on the connection; see `forbidReuse`. A pause ends with the update of
+    /// the window.
     func nudge() {
         guard !isReceivingPaused, delegate != nil else { return }
         curl_easy_pause(handle, CURLPAUSE_RECV | (isSendingPaused ? CURLPAUSE_SEND : 0))
@@ -165,14 +166,14 @@ final class Transfer {
 
     func mark() { loop.mark(self) }
 
-    /// There is something to send again.
+    /// There are bytes to send again.
     func resumeSending() {
         guard isSendingPaused, delegate != nil else { return }
         isSendingPaused = false
         applyPauses()
     }
 
-    /// No more is read from the connection, which must not be shared.
+    /// Stops reading from the connection, which must not be shared.
     func pauseReceiving() {
         guard !isReceivingPaused, delegate != nil else { return }
         isReceivingPaused = true
@@ -190,14 +191,14 @@ final class Transfer {
         curl_easy_pause(handle, mask)
     }
 
-    /// Bytes of the request that were handed to the connection. 0: the server cannot have seen it.
+    /// Bytes of the request that were passed to the connection. 0: the server cannot have received it.
     var requestBytesSent: Int {
         var count = 0
         curl_get_long(handle, CURLINFO_REQUEST_SIZE, &count)
         return count
     }
 
-    /// Bytes of the request's body that were handed to the connection.
+    /// Bytes of the request's body that were passed to the connection.
     var bodyBytesSent: Int {
         var count = 0
         curl_get_long(handle, CURLINFO_SIZE_UPLOAD_T, &count)
@@ -210,7 +211,7 @@ final class Transfer {
         return curl_get_socket(handle, &descriptor) == CURLE_OK && descriptor >= 0 ? descriptor : nil
     }
 
-    /// libcurl's words about a failure.
+    /// libcurl's message about a failure.
     func errorMessage(_ code: CURLcode) -> String {
         let string = String(cString: errorMessage)
         return string.isEmpty ? String(cString: curl_easy_strerror(code)) : string
@@ -235,8 +236,8 @@ final class Transfer {
 
     fileprivate func received(_ bytes: UnsafeRawBufferPointer) { delegate?.transfer(self, received: bytes) }
 
-    fileprivate func fill(_ room: UnsafeMutableRawBufferPointer) -> Int {
-        switch delegate?.transfer(self, fill: room) ?? .end {
+    fileprivate func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        switch delegate?.transfer(self, fill: buffer) ?? .end {
         case .bytes(let count): return count
         case .end: return 0
         case .wait:
@@ -281,9 +282,9 @@ private func openTransferSocket(
     return transfer.pool.openSocket(address)
 }
 
-/// libcurl 7.88 tells a refused stream by words only. REFUSED_STREAM is one of them; when the last stream of a
-/// connection is left out by a GOAWAY, it only says which one was the last that the server looked at.
-private func takeDebugText(
+/// libcurl 7.88 reports a rejected stream only in debug messages. One message contains REFUSED_STREAM. When a GOAWAY
+/// excludes the last stream of a connection, the message only contains the last stream that the server processed.
+private func takeDebugMessage(
     _ handle: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int,
     _ context: UnsafeMutableRawPointer?
 ) -> Int32 {

@@ -1,13 +1,13 @@
 import HearthModel
 import Synchronization
 
-/// The thread of the transport, as its users hold it: channels, HTTP clients and raw connections are made on one.
+/// The users' handle of the transport's thread: channels, HTTP clients and raw connections are created on one.
 ///
-/// It ends when the last of its users lets it go, or with `shutDown`.
+/// It ends when its last user releases it, or with `shutDown`.
 package final class Transport: Sendable {
     let loop: TransportLoop
 
-    /// - Throws: RESOURCE_EXHAUSTED or UNAVAILABLE when the system gives no thread or libcurl cannot be used.
+    /// - Throws: RESOURCE_EXHAUSTED or UNAVAILABLE when the system provides no thread or libcurl cannot be used.
     package init(name: String = "hearth-network") throws(Status) {
         loop = try TransportLoop(name: name)
         try loop.start()
@@ -15,41 +15,41 @@ package final class Transport: Sendable {
 
     deinit { loop.stop() }
 
-    /// Ends all calls, streams and connections with CANCELLED, frees the connections, and waits for the thread. Nothing
-    /// is delivered afterwards. Again is harmless. On the transport's own thread it can't wait, but all that has to be
-    /// delivered is delivered before it returns.
+    /// Ends all calls, streams and connections with CANCELLED, frees the connections, and waits for the thread. No
+    /// event is delivered afterwards. Repeated calls have no effect. On the transport's own thread it cannot wait, but
+    /// all pending events are delivered before it returns.
     package func shutDown() {
         loop.stop()
         loop.waitForEnd()
     }
 
-    /// Counts of what is in use at this moment.
+    /// The numbers of objects in use at this moment.
     package var statistics: TransportStatistics {
         TransportStatistics(
             transfers: loop.counters.transfers.load(ordering: .relaxed),
             sockets: loop.counters.sockets.load(ordering: .relaxed),
             socketsOpened: loop.counters.socketsOpened.load(ordering: .relaxed),
-            turns: loop.counters.turns.load(ordering: .relaxed))
+            ticks: loop.counters.ticks.load(ordering: .relaxed))
     }
 }
 
 package struct TransportStatistics: Sendable, Equatable {
-    /// Requests, streams and raw connections that libcurl has under way.
+    /// Running requests, streams and raw connections in libcurl.
     package var transfers: Int
-    /// Open sockets, the idle ones included.
+    /// Open sockets, including idle ones.
     package var sockets: Int
-    /// Sockets that were opened since the beginning.
+    /// Sockets that were opened since the start.
     package var socketsOpened: Int
-    /// How often the thread has awoken.
-    package var turns: Int
+    /// The number of the thread's wake-ups.
+    package var ticks: Int
 }
 
-/// Counted by the transport's thread, read by any.
+/// Written by the transport's thread, read by any thread.
 final class TransportCounters: Sendable {
     let transfers = Atomic<Int>(0)
     let sockets = Atomic<Int>(0)
     let socketsOpened = Atomic<Int>(0)
-    let turns = Atomic<Int>(0)
-    /// Easy handles that exist in the whole process, to find leaks.
+    let ticks = Atomic<Int>(0)
+    /// Easy handles that exist in the whole process, to detect leaks.
     static let handles = Atomic<Int>(0)
 }

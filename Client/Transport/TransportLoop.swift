@@ -5,14 +5,14 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// What lives on the loop and must hear of its end: calls, streams, requests, connections.
+/// An object on the loop that must be notified of the loop's end: a call, stream, request or connection.
 protocol LoopActivity: AnyObject {
-    /// Ends at once, telling the user this status.
+    /// Ends immediately with this status.
     func abort(_ status: Status)
 }
 
-/// The one thread that runs libcurl. A turn is: jobs from other threads, `curl_multi_perform`, ends of transfers,
-/// what transfers left to do (events to users), timers, and then `curl_multi_poll` until something happens.
+/// The one thread that runs libcurl. A tick is: jobs from other threads, `curl_multi_perform`, ends of transfers,
+/// marked transfers (events to users), timers, and then `curl_multi_poll` until there is new work.
 ///
 /// `@unchecked Sendable`: the mailbox and the counters may be used by any thread, everything else by the loop's alone.
 final class TransportLoop: @unchecked Sendable {
@@ -21,7 +21,7 @@ final class TransportLoop: @unchecked Sendable {
     private let mailbox = Mailbox()
     private let ended = Latch()
     let multi: UnsafeMutableRawPointer
-    /// Connections of plain requests; gRPC's are apart.
+    /// Connections of plain requests; gRPC uses its own pools.
     private var pools: [ObjectIdentifier: ConnectionPool] = [:]
     private var plainPool: ConnectionPool?
     /// `pthread_t` of the loop's thread; 0 before it runs.
@@ -69,7 +69,7 @@ final class TransportLoop: @unchecked Sendable {
 
     var isCurrent: Bool { threadNumber.load(ordering: .relaxed) == pthread_self() }
 
-    /// Runs a job on the loop's thread, never within this call. False when the loop has ended.
+    /// Runs a job on the loop's thread, never within this call. Returns false when the loop has ended.
     @discardableResult
     func execute(_ job: @escaping @Sendable () -> Void) -> Bool {
         switch mailbox.put(job) {
@@ -91,12 +91,12 @@ final class TransportLoop: @unchecked Sendable {
 
     func waitForEnd() { if !isCurrent { ended.wait() } }
 
-    // MARK: The turn
+    // MARK: The tick
 
     private func run() {
         setUpThread()
         while true {
-            counters.turns.add(1, ordering: .relaxed)
+            counters.ticks.add(1, ordering: .relaxed)
             for job in mailbox.takeAll() { job() }
             if isStopping { break }
             var running: Int32 = 0
@@ -107,7 +107,8 @@ final class TransportLoop: @unchecked Sendable {
             while !isStopping, let action = timers.takeDue(nowNanoseconds: now) { action() }
             processMarked()
             if isStopping { break }
-            // A transfer that was begun or resumed in this turn has set a timer in libcurl: the poll returns at once.
+            // A transfer that was begun or resumed in this tick has set a timer in libcurl: the poll returns
+            // immediately.
             if mailbox.isEmpty { poll() }
         }
         abortAll()
@@ -115,7 +116,7 @@ final class TransportLoop: @unchecked Sendable {
         abortAll()
         timers = TimerQueue()
         marked = []
-        // The multi handle stays: `execute` may be waking it. But it has no connections of its own.
+        // The multi handle stays: `execute` may be calling its wake-up. But it has no connections of its own.
         for pool in pools.values { pool.close() }
         pools = [:]
         plainPool = nil
@@ -125,8 +126,8 @@ final class TransportLoop: @unchecked Sendable {
     private func setUpThread() {
         threadNumber.store(pthread_self(), ordering: .relaxed)
         thread_set_name(name)
-        // A peer that closes while OpenSSL writes would otherwise end the process; libcurl's own way of preventing it
-        // changes the signal for the whole process, on and off.
+        // A peer that closes while OpenSSL writes would otherwise end the process; libcurl's own protection repeatedly
+        // changes the signal handler of the whole process.
         var signals = sigset_t()
         sigemptyset(&signals)
         sigaddset(&signals, SIGPIPE)
@@ -158,10 +159,10 @@ final class TransportLoop: @unchecked Sendable {
         var timeout = TransportLoop.pollMillisecondsMax
         if let time = timers.earliest() {
             let now = Monotonic.nanoseconds()
-            // Rounded up: a turn too early would find nothing to do.
+            // Rounded up: a tick that is too early would have nothing to do.
             timeout = time <= now ? 0 : min(timeout, (time - now + 999_999) / 1_000_000)
         }
-        // One that waits for nothing is left out: `poll` would report a connection that broke again and again.
+        // Without events a descriptor is omitted: `poll` would report a broken connection again and again.
         let watched = watches.filter { $0.events != 0 }
         guard !watched.isEmpty else {
             curl_multi_poll(multi, nil, 0, Int32(timeout), nil)
@@ -220,7 +221,7 @@ final class TransportLoop: @unchecked Sendable {
         pool.close()
     }
 
-    /// Connections of requests that aren't gRPC.
+    /// Connections of requests that are not gRPC.
     func sharedPlainPool() throws(Status) -> ConnectionPool {
         if let plainPool { return plainPool }
         let pool = try makePool()
@@ -228,7 +229,7 @@ final class TransportLoop: @unchecked Sendable {
         return pool
     }
 
-    /// Has `process` called after libcurl's callbacks are through.
+    /// Calls `process` after libcurl's callbacks.
     func mark(_ transfer: Transfer) {
         guard !transfer.isMarked else { return }
         transfer.isMarked = true
@@ -252,10 +253,10 @@ final class TransportLoop: @unchecked Sendable {
     func checkThread() { assert(isCurrent, "the transport's state belongs to its thread") }
 }
 
-/// A descriptor besides libcurl's own that wakes the loop.
+/// A descriptor, not libcurl's own, that wakes the loop.
 final class DescriptorWatch {
     let descriptor: Int32
-    /// As for `poll`.
+    /// The events, as for `poll`.
     var events: Int16
     let onReady: (Int16) -> Void
     fileprivate(set) var isCancelled = false

@@ -1,23 +1,23 @@
 import HearthModel
 
-/// The head of an answer to a handshake, and what came behind it.
+/// The head of a handshake's response, and the bytes after it.
 struct UpgradeAnswer: Equatable {
     var status: Int
     var fields: [HTTPField]
     var rest: [UInt8]
 }
 
-/// Reads the head of an HTTP/1.1 answer that comes in pieces; libcurl isn't there to do it. Pure.
+/// Parses the head of an HTTP/1.1 response that arrives in pieces, without libcurl. Pure.
 struct UpgradeAnswerReader {
     private var held: [UInt8] = []
 
-    /// - Returns: nil as long as something is missing.
-    /// - Throws: UNAVAILABLE when this isn't HTTP/1.1, RESOURCE_EXHAUSTED when it is too long.
+    /// - Returns: nil as long as the head is incomplete.
+    /// - Throws: UNAVAILABLE when the input is not HTTP/1.1, RESOURCE_EXHAUSTED when it is too long.
     mutating func read(_ bytes: [UInt8]) throws(Status) -> UpgradeAnswer? {
         held += bytes
         while let end = endOfHead() {
             let answer = try UpgradeAnswerReader.parse(held[..<end], rest: Array(held[end...]))
-            // Interim answers tell nothing that we want to know (RFC 9110, 15.2).
+            // Interim responses are ignored (RFC 9110, 15.2).
             guard answer.status / 100 == 1, answer.status != 101 else { return answer }
             held = answer.rest
         }
@@ -27,7 +27,7 @@ struct UpgradeAnswerReader {
         return nil
     }
 
-    /// Behind the empty line.
+    /// The position after the empty line.
     private func endOfHead() -> Int? {
         var position = 3
         while position < held.count {
@@ -63,13 +63,13 @@ struct UpgradeAnswerReader {
     }
 }
 
-enum UpgradeRequestText {
-    /// - Throws: INVALID_ARGUMENT for a path or field that would make another request of it.
+enum UpgradeRequest {
+    /// - Throws: INVALID_ARGUMENT for a path or field that would change the structure of the request.
     static func bytes(address: ServerAddress, path: String, fields: [HTTPField]) throws(Status) -> [UInt8] {
         guard path.utf8.first == UInt8(ascii: "/"), path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw .invalidArgument("\"\(path)\" is not a percent-encoded path")
         }
-        // A server may tell its clients by this name where it is: the port belongs to it, unless it is understood.
+        // A server may send its clients this name as its address, so it includes the port, unless it is the default.
         let isDefaultPort = address.port == (address.isSecure ? 443 : 80)
         let host = isDefaultPort ? String(address.string.dropLast(":\(address.port)".utf8.count)) : address.string
         var string = "GET \(path) HTTP/1.1\r\n"

@@ -2,44 +2,44 @@ import HearthModel
 import HearthWebSocket
 import Synchronization
 
-/// A client's WebSocket. Pings are answered by itself; it doesn't reconnect.
+/// A client's WebSocket. It answers pings automatically; it does not reconnect.
 ///
-/// All methods may be called from any thread; none blocks. Events come on the transport's thread, one after another. It
-/// lives until `.closed` or `close`, whoever holds it.
+/// All methods may be called from any thread; none blocks. Events are delivered on the transport's thread, one after
+/// another. The connection lives until `.closed` or `close`, independent of references.
 ///
-/// `@unchecked Sendable`: state belongs to the loop's thread, where closures carry it; the rest is atomic or locked.
+/// `@unchecked Sendable`: state belongs to the loop's thread, where closures pass it; the rest is atomic or locked.
 package final class WebSocketClient: @unchecked Sendable {
     package enum Event: Sendable {
-        /// The handshake is through.
+        /// The handshake is complete.
         case opened
         case string([UInt8])
         case binary([UInt8])
-        /// All that was given to `send` has been taken by the system.
+        /// The system has accepted all bytes that were passed to `send`.
         case drained
-        /// Nothing comes after it.
+        /// No event follows.
         case closed(End)
     }
 
     package enum End: Sendable, Equatable {
-        /// By a close frame.
+        /// The server sent a close frame.
         case byPeer(WebSocketCloseCode?, reason: String)
-        /// The server answered the handshake with another status than 101. Redirections aren't followed.
+        /// The server answered the handshake with a status other than 101. Redirections are not followed.
         case refused(httpStatus: Int, Status)
-        /// No connection, one that broke off, or a server that doesn't keep to the protocol.
+        /// No connection, a broken connection, or a server that violates the protocol.
         case failed(Status)
     }
 
     package struct Options: Sendable {
         /// Bytes of one received message, after decompression.
         package var messageBytesMax = 256 << 20
-        /// Messages of at least this many bytes are compressed when the server agrees; nil: compression isn't offered.
+        /// Messages of at least this size are compressed when the server agrees; nil: compression is not offered.
         package var compressionThresholdBytes: Int?
-        /// From the beginning to the end of the handshake, connecting included.
+        /// From the start to the end of the handshake, including connecting.
         package var handshakeTimeoutMilliseconds = 30_000
-        /// How often it is looked whether the server has sent anything. When it hasn't, it is pinged; when it hasn't again, the
-        /// connection is given up: after three times this at most.
+        /// The interval of checks for input from the server. Without input a ping is sent; without input in the next
+        /// interval, too, the connection is closed: after at most three intervals.
         package var silenceMilliseconds = 25_000
-        /// How long `close` waits for the server's close frame in the background.
+        /// The time that `close` waits for the server's close frame in the background.
         package var closeTimeoutMilliseconds = 2_000
 
         package init() {}
@@ -47,10 +47,10 @@ package final class WebSocketClient: @unchecked Sendable {
 
     private enum State {
         case starting
-        /// Connected; the answer to the handshake is being read.
+        /// Connected; the response to the handshake is being read.
         case upgrading(WebSocketUpgradeOffer, UpgradeAnswerReader)
         case open(WebSocketConnection)
-        /// Our close frame is out.
+        /// Our close frame is sent.
         case closing(WebSocketConnection)
         case over
     }
@@ -61,25 +61,25 @@ package final class WebSocketClient: @unchecked Sendable {
     private let fields: [HTTPField]
     private let options: Options
     private let isSilenced = Atomic<Bool>(false)
-    /// Bytes of messages that aren't frames yet.
+    /// Bytes of messages that are not framed yet.
     private let unframedBytes = Atomic<Int>(0)
     private let raw = Mutex<RawConnection?>(nil)
 
-    // The loop's thread.
+    // Used on the loop's thread.
     private var onEvent: ((Event) -> Void)?
     private var state = State.starting
-    /// Messages from before the handshake's end.
+    /// Messages sent before the handshake is complete.
     private var early: [(payload: [UInt8], isString: Bool)] = []
     private var isReceiving = true
     private var timer: TimerQueue.Identifier?
-    private var hasHeard = false
+    private var hasReceived = false
     private var isPinged = false
 
     /// Begins to connect.
     ///
     /// - Parameters:
-    ///   - path: with the query, percent-encoded.
-    ///   - headers: besides `host` and those of the handshake.
+    ///   - path: includes the query, percent-encoded.
+    ///   - headers: in addition to `host` and the fields of the handshake.
     package init(
         transport: Transport, address: ServerAddress, path: String, headers: [HTTPField] = [],
         options: Options = Options(), onEvent: @escaping @Sendable (Event) -> Void
@@ -95,13 +95,13 @@ package final class WebSocketClient: @unchecked Sendable {
         }
     }
 
-    /// Bytes that were given to `send` and not yet taken by the system.
+    /// Bytes that were passed to `send` and that the system did not accept yet.
     package var queuedBytes: Int {
         unframedBytes.load(ordering: .relaxed) + raw.withLock { $0?.queuedBytes ?? 0 }
     }
 
     /// Queues a message, also before `opened`; dropped after the end.
-    /// - Parameter text: valid UTF-8.
+    /// - Parameter string: valid UTF-8.
     package func send(string: [UInt8]) { send(string, isString: true) }
 
     package func send(binary: [UInt8]) { send(binary, isString: false) }
@@ -111,18 +111,18 @@ package final class WebSocketClient: @unchecked Sendable {
         transport.loop.execute { self.sendNow(payload, isString: isString) }
     }
 
-    /// Without it the server is held back once the buffers are full; a little may still come. Pings aren't answered
-    /// then, so not for long.
+    /// Pauses reading. The server is paused, too, when the buffers are full; a few messages may still be delivered.
+    /// Pings are not answered during the pause, so it must be short.
     package func setReceiving(_ isReceiving: Bool) {
         transport.loop.execute {
             self.isReceiving = isReceiving
-            // The handshake is read in any case.
+            // The handshake is always read.
             if case .open = self.state { self.raw.withLock { $0 }?.setReceiving(isReceiving) }
         }
     }
 
-    /// Says goodbye after what is queued, and waits for the server's answer in the background. No event comes
-    /// afterwards.
+    /// Sends a close frame after the queued messages, and waits for the server's answer in the background. No event
+    /// follows.
     package func close(_ code: WebSocketCloseCode = .normal, reason: String = "") {
         isSilenced.store(true, ordering: .sequentiallyConsistent)
         transport.loop.execute { self.closeNow(code, reason) }
@@ -134,7 +134,7 @@ package final class WebSocketClient: @unchecked Sendable {
         guard case .starting = state, !isSilenced.load(ordering: .sequentiallyConsistent) else { return end() }
         do throws(Status) {
             let offer = WebSocketUpgradeOffer(offersCompression: options.compressionThresholdBytes != nil)
-            let request = try UpgradeRequestText.bytes(
+            let request = try UpgradeRequest.bytes(
                 address: address, path: path, fields: fields + offer.fields.map { HTTPField($0.name, $0.value) })
             let connection = RawConnection(transport: transport, address: address) { self.take($0) }
             raw.withLock { $0 = connection }
@@ -156,12 +156,13 @@ package final class WebSocketClient: @unchecked Sendable {
             if case .open = state, unframedBytes.load(ordering: .relaxed) == 0 { deliver(.drained) }
         case .closed(let status):
             finish(
-                .failed(status ?? .unavailable("\(address.string): the server closed the connection without a word")))
+                .failed(
+                    status ?? .unavailable("\(address.string): the server closed the connection without a response")))
         }
     }
 
     private func receive(_ bytes: [UInt8]) {
-        hasHeard = true
+        hasReceived = true
         switch state {
         case .starting, .over: break
         case .upgrading(let offer, var reader):
@@ -202,20 +203,20 @@ package final class WebSocketClient: @unchecked Sendable {
         if !answer.rest.isEmpty { read(answer.rest, connection) }
     }
 
-    /// A network that drops everything doesn't say so, and the system notices only what it has sent itself, after a quarter of
-    /// an hour.
+    /// A network that drops all packets reports no error. The system detects only missing acknowledgements of sent
+    /// data, after a quarter of an hour.
     private func watchForSilence() {
         timer = transport.loop.schedule(afterMilliseconds: options.silenceMilliseconds) { [unowned self] in
             timer = nil
             guard case .open(let connection) = state else { return }
-            // Who doesn't read can't hear.
-            if hasHeard || !isReceiving {
-                (hasHeard, isPinged) = (false, false)
+            // While reading is paused no input can be detected.
+            if hasReceived || !isReceiving {
+                (hasReceived, isPinged) = (false, false)
             } else if isPinged {
                 return finish(
                     .failed(
                         .unavailable(
-                            "\(address.string): nothing was heard for \(2 * options.silenceMilliseconds) ms")))
+                            "\(address.string): nothing was received for \(2 * options.silenceMilliseconds) ms")))
             } else {
                 isPinged = true
                 sendRaw(connection.ping())
@@ -254,7 +255,7 @@ package final class WebSocketClient: @unchecked Sendable {
     private func sendNow(_ payload: [UInt8], isString: Bool) {
         switch state {
         case .starting, .upgrading:
-            // Counted until it is a frame.
+            // It counts until it is framed.
             early.append((payload, isString))
             return
         case .open(let connection):
@@ -281,7 +282,7 @@ package final class WebSocketClient: @unchecked Sendable {
         cancelTimer()
         state = .closing(connection)
         sendRaw(connection.close(code, reason: reason))
-        // Who doesn't read can't see the answer.
+        // While reading is paused the answer cannot be read.
         raw.withLock { $0 }?.setReceiving(true)
         timer = transport.loop.schedule(afterMilliseconds: options.closeTimeoutMilliseconds) { [unowned self] in
             timer = nil

@@ -1,21 +1,21 @@
 import CZlib
 import HearthModel
 
-/// Compresses a stream piece by piece, for answers of HTTP.
+/// Compresses a stream piece by piece, for HTTP responses.
 ///
-/// `@unchecked Sendable`: has one owner, who may hand it to another thread.
+/// `@unchecked Sendable`: has one owner at a time, possibly on different threads.
 package final class GzipStream: @unchecked Sendable {
     private var stream = z_stream()
 
     package init() throws(Status) {
-        // The middle of zlib's range: such answers are made once and sent often.
+        // The middle of zlib's range: such responses are made once and sent often.
         guard gzip_deflate_start(&stream, 6) == Z_OK else { throw .internalError("Cannot start compression.") }
     }
 
     deinit { deflateEnd(&stream) }
 
-    /// - Parameter isLast: ends the stream; nothing may follow.
-    /// - Returns: what can be sent by now; may be empty.
+    /// - Parameter isLast: ends the stream; no input may follow.
+    /// - Returns: the available output; may be empty.
     package func compress(_ input: [UInt8], isLast: Bool = false) throws(Status) -> [UInt8] {
         var input = input
         var output: [UInt8] = []
@@ -34,7 +34,7 @@ package final class GzipStream: @unchecked Sendable {
             } while result == Z_OK && stream.avail_out == 0
             return result
         }
-        // Z_BUF_ERROR says that there was nothing to do, which is no error.
+        // Z_BUF_ERROR means that there was nothing to do, which is not an error.
         guard result == (isLast ? Z_STREAM_END : Z_OK) || (!isLast && result == Z_BUF_ERROR) else {
             throw .internalError("Compression failed.")
         }

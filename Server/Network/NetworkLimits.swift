@@ -1,11 +1,11 @@
-/// Every bound that the network engine puts on its peers, in one place.
+/// All limits of the network engine for its peers.
 ///
-/// Nothing that a peer can send, hold back or leave open is unbounded. The defaults suit a server on the open
-/// internet with a few thousand clients; tests make them small to go over them.
+/// Everything that a peer can send, delay or leave open is limited. The defaults suit a server on the open internet
+/// with a few thousand clients; tests use small limits to exceed them.
 package struct NetworkLimits: Sendable {
     // MARK: Connections
 
-    /// Open connections in the whole server; one more is accepted and closed at once.
+    /// Open connections in the whole server; a further one is accepted and closed immediately.
     package var connectionsMax = 20_000
     /// Time from the accept to the end of the TLS handshake.
     package var tlsHandshakeMilliseconds = 10_000
@@ -13,32 +13,32 @@ package struct NetworkLimits: Sendable {
     package var headMilliseconds = 10_000
     /// An HTTP/1.1 connection without a request is closed after this time.
     package var idleHTTP1Milliseconds = 75_000
-    /// An HTTP/2 connection without an open stream is sent GOAWAY after this time; a PING counts as life.
+    /// An HTTP/2 connection without an open stream is sent GOAWAY after this time; a PING counts as activity.
     package var idleHTTP2Milliseconds = 600_000
-    /// An HTTP/2 connection with open streams from which nothing came for this time is sent a PING…
+    /// An HTTP/2 connection with open streams and without input for this time is sent a PING…
     package var pingAfterSilenceMilliseconds = 60_000
-    /// …and is closed when after this further time still nothing came.
+    /// …and is closed after this further time without input.
     package var pingAnswerMilliseconds = 30_000
-    /// A WebSocket from which nothing came for this time is sent a ping…
+    /// A WebSocket without input for this time is sent a ping…
     package var webSocketPingMilliseconds = 30_000
-    /// …and is closed when nothing has come for this time, pings notwithstanding.
+    /// …and is closed after this time without input, in spite of pings.
     package var webSocketSilenceMilliseconds = 75_000
-    /// After an error the connection is read (and what comes is dropped) for this time, so that a TCP reset
-    /// doesn't destroy the answer that explains the error.
+    /// After an error the connection is read for this time, and the input is dropped, so that a TCP reset does not
+    /// destroy the response that explains the error.
     package var lingerMilliseconds = 2_000
 
     // MARK: Progress
 
-    /// While a request body is under way (a gRPC message, or any HTTP body), at least `bodyProgressBytesMin` must
-    /// arrive in each span of this length, unless the handler itself has paused reading.
+    /// While a request body is being received (a gRPC message, or any HTTP body), at least `bodyProgressBytesMin` must
+    /// arrive in each interval of this length, unless the handler has paused reading.
     package var bodyProgressMilliseconds = 30_000
     /// See `bodyProgressMilliseconds`.
     package var bodyProgressBytesMin = 1_024
-    /// An answer of which nothing could be sent for this time (closed window, full socket) is given up.
+    /// A response of which no byte could be sent for this time (closed window, full socket) is aborted.
     package var writeStallMilliseconds = 60_000
 
-    /// What one connection may have done in one turn of its loop: a peer that sends thousands of requests in one piece
-    /// waits with the rest of them until the others on the loop have had their turn.
+    /// The work of one connection in one tick of its loop. When a peer sends thousands of requests at once, the rest
+    /// waits until the other connections of the loop have been served.
     package var tickMicroseconds = 1_000
 
     // MARK: Sizes
@@ -62,41 +62,41 @@ package struct NetworkLimits: Sendable {
 
     /// Streams that a peer may have open at once on one connection.
     package var concurrentStreamsMax = 256
-    /// Flow-control window of a stream: what a peer may send before we have consumed it.
+    /// Flow-control window of a stream: the bytes that a peer may send before the server has consumed them.
     package var streamWindowBytes = 1024 * 1024
     /// Flow-control window of a connection, shared by its streams.
     package var connectionWindowBytes = 4 * 1024 * 1024
-    /// Size of the peer's header compression table that we offer to keep.
+    /// Size of the peer's header compression table that the server offers to store.
     package var headerTableBytes = 4_096
     /// Size of our own header compression table.
     package var encoderTableBytes = 512
     /// CONTINUATION frames of one header block.
     package var continuationFramesMax = 8
-    /// Streams that ended before their answer did, whoever reset them: this many at once…
+    /// Streams that ended before their response, by a reset of either side: this many at once…
     package var resetsBurstMax = 500
-    /// …and this many a second in the long run, then GOAWAY with ENHANCE_YOUR_CALM.
+    /// …and this many per second on average, then GOAWAY with ENHANCE_YOUR_CALM.
     package var resetsPerSecondMax = 100
-    /// SETTINGS, PING, PRIORITY, empty DATA and other frames that carry nothing, and pings and pongs of WebSockets: this
+    /// SETTINGS, PING, PRIORITY, empty DATA and other frames without content, and pings and pongs of WebSockets: this
     /// many at once…
     package var controlFramesBurstMax = 2_000
-    /// …and this many a second in the long run.
+    /// …and this many per second on average.
     package var controlFramesPerSecondMax = 200
 
     // MARK: Answers
 
-    /// `write` and `send` return false above this many queued bytes of one answer.
+    /// `write` and `send` return false above this many queued bytes of one response.
     package var answerHighWaterBytes = 256 * 1024
-    /// `onWritable` is called under this many.
+    /// `onWritable` is called below this many.
     package var answerLowWaterBytes = 64 * 1024
-    /// The same high-water mark for all answers of one connection together.
+    /// The same high-water mark for all responses of one connection together.
     package var connectionHighWaterBytes = 4 * 1024 * 1024
-    /// Answer bytes that all connections together may have waiting. Above it, connections of which nothing could be sent
-    /// for `answerPatienceMilliseconds` are closed; above half as much again, those that hold most. In a server less while
-    /// the memory of the process is in use for other things.
+    /// Response bytes that may wait on all connections together. Above it, connections without progress for
+    /// `answerPatienceMilliseconds` are closed; above 1.5 times as much, those that hold the most. The server lowers it
+    /// while other uses need the process's memory.
     package var answersBytesMax = 128 * 1024 * 1024
     /// See `answersBytesMax`.
     package var answerPatienceMilliseconds = 500
-    /// Request bytes of pipelined HTTP/1.1 requests held back while an answer is under way.
+    /// Bytes of pipelined HTTP/1.1 requests that are held while a response is being sent.
     package var pipelinedBytesMax = 256 * 1024
 
     package init() {}

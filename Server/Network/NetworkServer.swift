@@ -4,16 +4,16 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// A server of HTTP/1.1, HTTP/2 and gRPC on one port. It knows bytes and messages, and nothing of what they mean.
+/// A server of HTTP/1.1, HTTP/2 and gRPC on one port. It handles bytes and messages, and does not interpret them.
 ///
-/// Data goes: socket → `SocketChannel` (TLS) → `ServerConnection` (which protocol?) → `HTTP1Connection` or
+/// The data flow is: socket → `SocketChannel` (TLS) → `ServerConnection` (protocol detection) → `HTTP1Connection` or
 /// `HTTP2Session` → `HTTPExchange` or `GRPCCall` → the handler; and back through the same objects, gathered into one
-/// write a connection and turn. All of a connection happens on one event loop, its handlers included.
+/// write per connection and tick. All work of a connection, including its handlers, runs on one event loop.
 ///
-/// What holds at all times: everything a peer can make us keep is bounded by `NetworkLimits`; a handler's callbacks
-/// come on its loop, and none after the exchange has ended.
+/// Invariants: all memory that a peer can make the server hold is bounded by `NetworkLimits`; a handler's callbacks run
+/// on its loop, and none after the exchange has ended.
 ///
-/// `@unchecked Sendable`: what changes after `start` is atomic, behind the mutex, or on the loops.
+/// `@unchecked Sendable`: state that changes after `start` is atomic, behind the mutex, or on the loops.
 package final class NetworkServer: @unchecked Sendable {
     private let configuration: ServerConfiguration
     private let http: any HTTPHandler
@@ -28,7 +28,7 @@ package final class NetworkServer: @unchecked Sendable {
         var furtherPorts: [Int] = []
     }
 
-    /// On the first loop's thread.
+    /// Used on the first loop's thread.
     private var listeners: [Listener] = []
 
     package init(configuration: ServerConfiguration, http: any HTTPHandler, grpc: any GRPCHandler) {
@@ -37,10 +37,10 @@ package final class NetworkServer: @unchecked Sendable {
         self.grpc = grpc
     }
 
-    /// The port that is listened on; 0 before `start`.
+    /// The listening port; 0 before `start`.
     package var port: Int { state.withLock { $0.port } }
 
-    /// The ports of the further addresses, in their order.
+    /// The ports of the further addresses, in order.
     package var furtherPorts: [Int] { state.withLock { $0.furtherPorts } }
 
     package var loops: [EventLoop] { state.withLock { $0.contexts.map(\.loop) } }
@@ -53,10 +53,10 @@ package final class NetworkServer: @unchecked Sendable {
 
     // MARK: Start
 
-    /// Listens, and returns when clients can connect. Throws UNAVAILABLE or FAILED_PRECONDITION with a sentence that
-    /// says which address or file is at fault.
+    /// Listens, and returns when clients can connect. Throws UNAVAILABLE or FAILED_PRECONDITION with a message that
+    /// names the faulty address or file.
     package func start() throws {
-        // A peer that closes while we write through OpenSSL would otherwise end the process.
+        // A peer that closes while OpenSSL writes would otherwise end the process.
         signal(SIGPIPE, SIG_IGN)
         let tls = try configuration.tls.map { configuration throws(Status) in try TLSContext.server(configuration) }
         let sockets = try ListeningSockets.open(host: configuration.host, port: configuration.port)
@@ -82,7 +82,7 @@ package final class NetworkServer: @unchecked Sendable {
                     http: http, grpc: grpc))
         }
         for context in contexts {
-            // The context owns the table, and handlers may hold the server: neither may be owned by it in turn.
+            // The context owns the table, and handlers may retain the server: the context must not own either of them.
             context.table.onRemove = { [weak self, unowned context] in
                 context.counters.connectionsOpen.add(-1)
                 self?.connectionClosed(context)
@@ -101,9 +101,9 @@ package final class NetworkServer: @unchecked Sendable {
         }
     }
 
-    /// One listening socket on the first loop, which hands connections to the loop with the fewest. The kernel's own
-    /// distribution (SO_REUSEPORT) would put two busy gRPC channels on one loop half of the time, and would let a
-    /// second server share the port in silence.
+    /// Creates one listening socket on the first loop, which passes connections to the loop with the fewest. The
+    /// kernel's own distribution (SO_REUSEPORT) would assign two busy gRPC channels to one loop half of the time, and
+    /// would silently let a second server share the port.
     private func listen(_ descriptor: Int32, _ contexts: [LoopContext]) {
         let listener = Listener(loop: contexts[0].loop, descriptor: descriptor) { [self] socket, address in
             accept(socket, address, contexts)
@@ -132,7 +132,7 @@ package final class NetworkServer: @unchecked Sendable {
         }
     }
 
-    /// On the connection's own loop.
+    /// Runs on the connection's own loop.
     private func adopt(_ descriptor: Int32, _ address: String, _ context: LoopContext) {
         guard !context.isShuttingDown else {
             close(descriptor)
@@ -157,7 +157,7 @@ package final class NetworkServer: @unchecked Sendable {
         context.countConnection(-1)
     }
 
-    /// Times out whatever takes too long. One pass over all connections of the loop costs a few nanoseconds each.
+    /// Closes or resets what has timed out. One pass over all connections of the loop costs a few nanoseconds each.
     private func sweepLater(_ context: LoopContext) {
         context.loop.schedule(afterMilliseconds: context.sweepMilliseconds) { [weak self] in
             for channel in context.table.channels { channel.checkTimeouts(now: context.loop.now) }
@@ -166,8 +166,8 @@ package final class NetworkServer: @unchecked Sendable {
         }
     }
 
-    /// Reads certificate and key again, for the connections to come: a renewed certificate needs no restart. Throws,
-    /// and keeps the old ones, when the files can't be used.
+    /// Reads certificate and key again, for later connections: a renewed certificate needs no restart. Throws, and
+    /// keeps the old ones, when the files cannot be used.
     package func reloadCertificate() throws(Status) {
         guard let tls = configuration.tls else { return }
         let renewed = try TLSContext.server(tls)
@@ -176,8 +176,9 @@ package final class NetworkServer: @unchecked Sendable {
 
     // MARK: Stop
 
-    /// Takes no more connections and requests, waits for the open ones, ends those that outlast the grace time (gRPC
-    /// calls with UNAVAILABLE), and joins the loops' threads. Not on a loop's thread. Again is harmless.
+    /// Stops accepting connections and requests, waits for the open ones, ends those that exceed the grace period (gRPC
+    /// calls with UNAVAILABLE), and joins the loops' threads. Must not run on a loop's thread. Repeated calls have no
+    /// effect.
     package func shutdown(graceSeconds: Double) {
         let contexts = state.withLock { state -> [LoopContext] in
             if state.isStopped { return [] }
@@ -204,7 +205,7 @@ package final class NetworkServer: @unchecked Sendable {
             context.loop.execute {
                 for channel in context.table.channels { channel.driver?.endShutdown() }
             }
-            // The last words need a moment to leave.
+            // The last output needs a moment to be sent.
             latch.wait(until: MonotonicTime.now.advanced(milliseconds: 200))
         }
         for context in contexts {

@@ -4,13 +4,13 @@ import HearthModel
 import HearthNetwork
 import HearthTransport
 
-/// Authorities and certificates of the tests, made once in a folder of their own.
+/// The tests' authorities and certificates, created once in a temporary folder.
 package struct Certificates: Sendable {
-    /// Vouches for all of the following.
+    /// The issuer of all of the following.
     package let authority: Files
-    /// Vouches for none of them.
+    /// An authority that issued none of them.
     package let stranger: Files
-    /// For localhost and 127.0.0.1, and for a name that only a proxy knows.
+    /// For localhost and 127.0.0.1, and for a name that only a proxy resolves.
     package let server: Files
     package let otherName: Files
     package let expired: Files
@@ -50,14 +50,14 @@ package struct Certificates: Sendable {
     }
 }
 
-/// One certificate and its key while they are made.
+/// One certificate and its key during creation.
 private final class Certificate {
     private let certificate: OpaquePointer
     private let key: OpaquePointer
 
     /// - Parameters:
-    ///   - names: alternative names as OpenSSL writes them; nil for an authority or a client.
-    ///   - issuer: nil: signs itself, as an authority.
+    ///   - names: alternative names in OpenSSL's format; nil for an authority or a client.
+    ///   - issuer: nil: self-signed, as an authority.
     init(name: String, names: String? = nil, daysLeft: Int = 2, issuer: Certificate?) throws {
         let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil)
         defer { EVP_PKEY_CTX_free(context) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthDatabase
 
-/// A way to no server: what the client does by itself.
+/// A connection without a server, to test the client alone.
 final class NoServer: WireDriver {
     var nowMilliseconds: Int64 { Repository.nowMilliseconds }
     var monotonicMilliseconds: Int64 { Repository.nowMilliseconds }
@@ -30,7 +30,7 @@ final class NoServer: WireDriver {
     func warn(_ message: String) {}
 }
 
-/// An app and a database of its own without a server, whose events come on a queue of its own.
+/// An app and a database without a server, with a queue of their own for events.
 struct ApiBench {
     let app: FirebaseApp
     let database: Database
@@ -46,7 +46,7 @@ struct ApiBench {
         configure(database)
     }
 
-    /// Waits until what was asked for has been done, and what came of it has been told.
+    /// Waits until all requested work is done, and its events are delivered.
     func settle() async {
         for _ in 0..<3 {
             await withCheckedContinuation { continuation in
@@ -59,6 +59,6 @@ struct ApiBench {
     }
 }
 
-/// In an `async` function Swift takes the `async` form of a call that has both; within this the plain one, which waits for
-/// nothing.
+/// In an `async` function Swift selects the `async` form of a call that has both; within this closure the plain one,
+/// which does not wait.
 func plainly(_ body: () -> Void) { body() }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HearthDatabase
 
-/// What database URLs mean.
+/// The parsing of database URLs.
 struct ApiLocationTests {
     private static let cases: [(url: String, host: String, isSecure: Bool, namespace: String, path: TreePath)] = [
         ("https://demo.firebaseio.com", "demo.firebaseio.com", true, "demo", "/"),
@@ -48,7 +48,7 @@ struct ApiLocationTests {
         #expect(throws: Status.self) { _ = try DatabaseLocation(url) }
     }
 
-    @Test func urlsOfPlaces() throws {
+    @Test func urlsOfLocations() throws {
         let location = try DatabaseLocation("https://demo.firebaseio.com")
         #expect(location.url(of: "/") == "https://demo.firebaseio.com/")
         #expect(location.url(of: "a/b c/ä€") == "https://demo.firebaseio.com/a/b%20c/%C3%A4%E2%82%AC")

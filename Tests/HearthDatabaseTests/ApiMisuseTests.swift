@@ -4,8 +4,8 @@ import Testing
 
 @testable import HearthDatabase
 
-/// Calls that break the API's rules end the program, and say why. The checks themselves are tested by their twins, which
-/// throw; here is that the public calls stand on them.
+/// Calls that violate the API's rules end the program with a message. The checks are tested by internal variants that
+/// throw; these tests show that the public calls use them.
 struct ApiMisuseTests {
     private func expect(_ result: ExitTest.Result?, _ message: String) {
         let string = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
@@ -21,7 +21,7 @@ struct ApiMisuseTests {
             }, "setValue got a Date, which can't be stored")
     }
 
-    @Test func notANumber() async {
+    @Test func nanIsInvalid() async {
         expect(
             await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
                 let root = try ApiBench().database.reference()
@@ -94,7 +94,7 @@ struct ApiMisuseTests {
                     }
                 }
                 await bench.settle()
-            }, "MutableData.value got a dictionary with a key that is no text")
+            }, "MutableData.value got a dictionary with a key that is not a string")
     }
 
     @Test func uselessObjects() async {

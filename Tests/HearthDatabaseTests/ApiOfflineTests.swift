@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthDatabase
 
-/// The public API over the engine, without a server: writes show at once, and are never acknowledged.
+/// The public API over the engine, without a server: writes are visible immediately, and never acknowledged.
 struct ApiOfflineTests {
     private let bench: ApiBench
     private let root: DatabaseReference
@@ -71,7 +71,7 @@ struct ApiOfflineTests {
         }
         #expect(bench.database.app === bench.app)
         #expect(await bench.app.delete())
-        await #expect(throws: NSError.self, "it is gone") { try await root.setValue(1) }
+        await #expect(throws: NSError.self, "it is deleted") { try await root.setValue(1) }
         let next = try ApiBench()
         #expect(await next.app.delete())
         #expect(throws: Status.self) { _ = try next.database.checkedRepository() }
@@ -87,7 +87,7 @@ struct ApiOfflineTests {
 
     // MARK: Observing
 
-    @Test func ownWritesShowAtOnce() async {
+    @Test func ownWritesAreVisibleImmediately() async {
         let ref = root.child("list")
         plainly { ref.setValue(["a": 1, "b": 2, "c": 3]) }
         ref.observe(.childAdded, andPreviousSiblingKeyWith: { note("added \($0.key) after \($1 ?? "-")") })
@@ -149,7 +149,7 @@ struct ApiOfflineTests {
         #expect(try await keys(ref.queryLimited(toFirst: 2)) == ["a", "b"])
     }
 
-    @Test func removedObserversHearNothing() async {
+    @Test func removedObserversReceiveNothing() async {
         let ref = root.child("x")
         let other = root.child("x").queryLimited(toLast: 1)
         plainly { ref.setValue(["a": 1]) }
@@ -158,7 +158,7 @@ struct ApiOfflineTests {
         root.child("y").observe(.value) { _ in note("other") }
         #expect(first != 0 && second > first)
         _ = await noted()
-        // Of another query: stays.
+        // An observer of another query stays.
         other.removeObserver(withHandle: first)
         root.child("y").removeObserver(withHandle: first)
         plainly { ref.child("a").setValue(2) }
@@ -166,7 +166,7 @@ struct ApiOfflineTests {
         ref.removeObserver(withHandle: first)
         plainly { ref.child("a").setValue(3) }
         #expect(await noted() == ["second"])
-        // On a reference all queries of the place are meant.
+        // On a reference the call removes the observers of all queries of the location.
         ref.removeObserver(withHandle: second)
         plainly { ref.child("a").setValue(4) }
         #expect(await noted() == [])
@@ -181,7 +181,7 @@ struct ApiOfflineTests {
         #expect(await noted() == [])
     }
 
-    @Test func removingSilencesWhatIsOnItsWay() async {
+    @Test func removingDropsPendingEvents() async {
         let ref = root.child("x")
         plainly { ref.setValue(1) }
         let handle = Locked<DatabaseHandle>(0)
@@ -207,7 +207,7 @@ struct ApiOfflineTests {
         #expect(await noted() == [])
     }
 
-    @Test func callbacksComeOnTheChosenQueue() async {
+    @Test func callbacksRunOnTheChosenQueue() async {
         let key = DispatchSpecificKey<Bool>()
         let queue = DispatchQueue(label: "chosen", attributes: .concurrent)
         queue.setSpecific(key: key, value: true)
@@ -237,7 +237,7 @@ struct ApiOfflineTests {
 
     // MARK: Transactions and failures
 
-    @Test func transactionsShowAtOnce() async {
+    @Test func transactionsAreVisibleImmediately() async {
         let ref = root.child("count")
         plainly { ref.setValue(4) }
         ref.observe(.value) { note("value \($0.value as? Int ?? -1)") }
@@ -279,7 +279,7 @@ struct ApiOfflineTests {
         #expect(snapshot.childSnapshot(forPath: "stars").value as? [String: Bool] == ["bob": true])
     }
 
-    @Test func purging() async {
+    @Test func purgingCancelsWrites() async {
         let ref = root.child("x")
         ref.observe(.value) { note("value \($0.value as? Int ?? -1)") }
         ref.setValue(1) { error, _ in
@@ -293,7 +293,7 @@ struct ApiOfflineTests {
         #expect(Set(notes).isSuperset(of: ["com.firebase 3", "on disconnect 3"]), "\(notes)")
     }
 
-    @Test func emptyUpdatesAreDone() async throws {
+    @Test func emptyUpdatesComplete() async throws {
         try await root.updateChildValues([:])
         try await root.onDisconnectUpdateChildValues([:])
         root.updateChildValues([:]) { error, _ in note("\(error == nil)") }
@@ -334,7 +334,7 @@ struct ApiOfflineTests {
                 $0.persistenceCacheSizeBytes = 2 << 20
             }
         }
-        // The cache belongs to the app's name: both have the same here.
+        // The cache belongs to the app's name, which is the same for both.
         let first = try make()
         plainly { first.database.reference(withPath: "a").setValue(["b": 1]) }
         await first.settle()

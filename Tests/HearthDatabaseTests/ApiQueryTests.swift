@@ -6,7 +6,7 @@ import Testing
 
 private typealias ServerValue = HearthDatabase.ServerValue
 
-/// What queries mean, and which calls don't go together.
+/// The meaning of queries, and calls that cannot be combined.
 struct ApiQueryTests {
     private let plain = QuerySpec()
 
@@ -36,7 +36,7 @@ struct ApiQueryTests {
         #expect(try byKey.bounded(.startingAt, "a", childKey: nil).query.start == bound(nil, .key("a")))
         #expect(try byKey.bounded(.startingAfter, "a", childKey: nil).query.start == bound(nil, .key("a"), false))
         #expect(try byKey.bounded(.endingBefore, "b", childKey: nil).query.end == bound(nil, .key("b"), false))
-        // No key can be so; as a bound it can.
+        // No stored key is valid here; as a bound it is.
         #expect(try byKey.bounded(.endingAt, "a.\u{f8ff}", childKey: nil).query.end == bound(nil, .key("a.\u{f8ff}")))
         let early = try plain.bounded(.startingAt, "a", childKey: nil).ordered(by: .key, "queryOrderedByKey()")
         #expect(early.query.start == bound(nil, .key("a")))
@@ -62,12 +62,12 @@ struct ApiQueryTests {
             ("start is set", { try plain.bounded(.startingAt, 1, childKey: nil).bounded(.equal, 1, childKey: nil) }),
             ("end is set", { try plain.bounded(.endingAt, 1, childKey: nil).bounded(.endingBefore, 1, childKey: nil) }),
             ("start is set", { try plain.bounded(.equal, 1, childKey: nil).bounded(.startingAfter, 1, childKey: nil) }),
-            ("needs a text", { try byKey.bounded(.startingAt, 1, childKey: nil) }),
-            ("needs a text", { try byKey.bounded(.equal, nil, childKey: nil) }),
+            ("needs a string", { try byKey.bounded(.startingAt, 1, childKey: nil) }),
+            ("needs a string", { try byKey.bounded(.equal, nil, childKey: nil) }),
             ("no child key", { try byKey.bounded(.startingAt, "a", childKey: "k") }),
             ("by priority", { try byPriority.bounded(.startingAt, true, childKey: nil) }),
-            ("nil, a text, a number", { try byAge.bounded(.startingAt, ["a": 1], childKey: nil) }),
-            ("nil, a text, a number", { try byAge.bounded(.startingAt, ServerValue.timestamp(), childKey: nil) }),
+            ("nil, a string, a number", { try byAge.bounded(.startingAt, ["a": 1], childKey: nil) }),
+            ("nil, a string, a number", { try byAge.bounded(.startingAt, ServerValue.timestamp(), childKey: nil) }),
             ("can't be stored", { try byAge.bounded(.startingAt, Double.nan, childKey: nil) }),
             ("A key has", { try byAge.bounded(.startingAt, 1, childKey: "a/b") }),
             ("isn't empty", { try plain.ordered(byChild: "/") }),
@@ -76,7 +76,10 @@ struct ApiQueryTests {
             ("queryOrderedByKey", { try plain.ordered(byChild: ".key") }),
             ("queryOrderedByPriority", { try plain.ordered(byChild: ".priority") }),
             ("queryOrderedByValue", { try plain.ordered(byChild: "$value") }),
-            ("needs bounds that are texts", { try plain.bounded(.endingAt, 1, childKey: nil).ordered(by: .key, "x") }),
+            (
+                "needs bounds that are strings",
+                { try plain.bounded(.endingAt, 1, childKey: nil).ordered(by: .key, "x") }
+            ),
         ]
         for (string, body) in cases {
             do {

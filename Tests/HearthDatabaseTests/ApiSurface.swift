@@ -1,7 +1,7 @@
 import HearthDatabase
 
-// Not a test that runs: that it compiles is the test. Every declaration of FirebaseDatabase's Swift API is used once as a
-// program for Apple platforms would, with only the import changed.
+// This file is a test by compiling. It uses every declaration of FirebaseDatabase's Swift API once, as a program for
+// Apple platforms would, with only the import changed.
 
 enum ApiSurface {
     static func database(_ app: FirebaseApp) {
@@ -226,7 +226,7 @@ enum ApiSurface {
         let _: [NSObject] = [TransactionResult(), ServerValue()]
     }
 
-    /// The sample of the reference, as it stands there.
+    /// The sample of the reference, unchanged.
     static func sample() {
         let db = Database.database(url: "http://localhost:9000?ns=demo")
         db.isPersistenceEnabled = true

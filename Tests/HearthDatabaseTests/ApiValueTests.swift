@@ -8,7 +8,7 @@ import Testing
 
 private typealias ServerValue = HearthDatabase.ServerValue
 
-/// Values of users into nodes and back.
+/// Conversion of users' values to nodes and back.
 struct ApiValueTests {
     private func read(_ value: Any?, at path: TreePath = "a") throws -> Node {
         try ValueReader(call: "setValue").node(value, at: path)
@@ -89,7 +89,7 @@ struct ApiValueTests {
         #expect(message(["x": -Double.infinity]).contains("at /a/x"))
         #expect(message(Date()).contains("got a Date, which can't be stored"))
         #expect(message(["x": Data()]).contains("at /a/x."))
-        #expect(message([1: 2]).contains("a key that is no text, 1,"))
+        #expect(message([1: 2]).contains("a key that is not a string, 1,"))
         for key in ["", "a.b", "$", "#", "[", "]", "a/b", "a\u{1}", "\u{7f}", String(repeating: "k", count: 769)] {
             #expect(message([key: 1]).contains("A key has 1 to 768 bytes"), "\(key)")
         }
@@ -99,7 +99,7 @@ struct ApiValueTests {
         #expect(message([".sv": "now"]).contains("a server value that doesn't exist"))
         #expect(message([".sv": ["increment": "1"]]).contains("a server value that doesn't exist"))
         #expect(message(["a": 1, ".priority": true] as [String: Any]).contains("a priority that is neither"))
-        #expect(message(String(repeating: "x", count: 10 << 20 + 1)).contains("a text of more than"))
+        #expect(message(String(repeating: "x", count: 10 << 20 + 1)).contains("a string of more than"))
     }
 
     @Test func depth() throws {
@@ -158,7 +158,7 @@ struct ApiValueTests {
         #expect(ValueWriter.plain(.empty) is NSNull)
     }
 
-    /// The table of rtdb-protocol §1.4.
+    /// When children become an array.
     @Test func arrays() throws {
         func plain(_ json: String) throws -> Any { ValueWriter.plain(try TreeJSON.node(Array(json.utf8))) }
         func strings(_ value: Any) -> [String]? { (value as? [Any])?.map { $0 is NSNull ? "-" : "\($0)" } }

@@ -3,10 +3,10 @@ import Testing
 
 @testable import HearthDatabase
 
-/// Plays socket, clock and tokens for the connection's machine, and notes what happens, in order.
+/// Simulates socket, clock and tokens for the connection's state machine, and records the events in order.
 final class ConnectionBench: WireDriver {
     private(set) var machine: WireConnection!
-    /// What the machine did: `open`, `close`, requests in short, and what the engine was told.
+    /// The recorded events: `open`, `close`, requests in short, and the calls of the engine.
     var log: [String] = []
     var nowMilliseconds: Int64 = 1_000_000
     var monotonicMilliseconds: Int64 = 5_000
@@ -84,7 +84,7 @@ final class ConnectionBench: WireDriver {
 
     // MARK: The test's hand
 
-    /// Runs what is queued.
+    /// Runs the queued jobs.
     func settle() {
         while !queue.isEmpty { queue.removeFirst()() }
     }
@@ -96,10 +96,10 @@ final class ConnectionBench: WireDriver {
         settle()
     }
 
-    /// Answers the newest question for a token.
+    /// Answers the last request for a token.
     func answerToken(_ token: String?) {
         guard let request = tokenRequests.last else {
-            Issue.record("nobody asks for a token")
+            Issue.record("no token is requested")
             return
         }
         tokenRequests = []
@@ -109,7 +109,7 @@ final class ConnectionBench: WireDriver {
 
     func failToken() {
         guard let request = tokenRequests.last else {
-            Issue.record("nobody asks for a token")
+            Issue.record("no token is requested")
             return
         }
         tokenRequests = []
@@ -143,7 +143,7 @@ final class ConnectionBench: WireDriver {
         settle()
     }
 
-    /// From the plan to the greeting.
+    /// From the scheduled attempt to the handshake.
     func connect(token: String? = nil) {
         fire(.reconnect)
         answerToken(token)
@@ -151,7 +151,7 @@ final class ConnectionBench: WireDriver {
         if token != nil { reply("auth") }
     }
 
-    /// What was noted since.
+    /// The events recorded since the last call.
     func took() -> [String] {
         defer { log = [] }
         return log

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HearthDatabase
 
-/// What the server's messages mean, and how requests look.
+/// Parsing of the server's messages, and encoding of requests.
 struct ConnectionMessageTests {
     private func message(_ string: String) throws -> WireMessage { try WireMessage(Array(string.utf8)) }
 

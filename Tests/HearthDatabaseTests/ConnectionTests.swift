@@ -55,7 +55,7 @@ struct ConnectionTests {
             bench.reply("auth", "invalid_token", data: #""no""#)
             #expect(bench.took() == ["warning", "close"])
         }
-        #expect(bench.timers == [.reconnect: 30_000], "after three refusals there is no hurry")
+        #expect(bench.timers == [.reconnect: 30_000], "after three refusals the delay is the longest")
     }
 
     @Test func expiredToken() {
@@ -68,7 +68,7 @@ struct ConnectionTests {
         #expect(bench.isForcing)
     }
 
-    @Test func noTokenToBeHad() {
+    @Test func missingToken() {
         machine.start()
         bench.fire(.reconnect)
         bench.failToken()
@@ -97,7 +97,7 @@ struct ConnectionTests {
         #expect(delays == [0, 1_000, 1_300, 1_690])
         bench.connect()
         bench.lose()
-        #expect(bench.timers[.reconnect] ?? 0 > 1_690, "a connection that breaks at once is none")
+        #expect(bench.timers[.reconnect] ?? 0 > 1_690, "a connection that breaks early does not reset the backoff")
         bench.connect()
         bench.fire(.stable)
         bench.lose()
@@ -127,7 +127,7 @@ struct ConnectionTests {
         bench.lose()
         let failed = bench.took()
         #expect(failed.first == "close" && failed.last == "disconnected")
-        #expect(failed.contains("p3 disconnect"), "it may have been made: only the engine can tell what to do")
+        #expect(failed.contains("p3 disconnect"), "it may have been made: the engine decides what to do")
         #expect(failed.count == 4 && failed[2].hasPrefix("got failure"))
         bench.connect()
         #expect(
@@ -168,7 +168,7 @@ struct ConnectionTests {
     }
 
     @Test(arguments: [true, false])
-    func answersDontWaitForListensThatAreGone(_ isUnlistened: Bool) {
+    func answersDoNotWaitForRemovedListens(_ isUnlistened: Bool) {
         bench.listen("a")
         machine.put(at: "a", Node(1), hash: nil, done: bench.done("put"))
         machine.start()
@@ -185,7 +185,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test func heldAnswersOutliveTheConnection() {
+    @Test func deferredAnswersOutliveTheConnection() {
         bench.listen("a")
         machine.put(at: "a", Node(1), hash: nil, done: bench.done("put"))
         machine.start()
@@ -241,7 +241,7 @@ struct ConnectionTests {
         #expect(!bench.took().contains { $0.hasPrefix("q ") })
     }
 
-    @Test func takenBackBeforeSent() {
+    @Test func removedBeforeSent() {
         bench.listen("a")
         machine.unlisten(at: "a", query: nil, tag: nil)
         let get = machine.get(at: "g", query: nil) { _ in Issue.record("cancelled") }
@@ -254,7 +254,7 @@ struct ConnectionTests {
         #expect(bench.took() == ["open - -", "offset 500", "connected"])
     }
 
-    @Test func listeningAgainFollowsTheTakingBack() {
+    @Test func listeningAgainFollowsTheRemoval() {
         machine.start()
         bench.connect()
         bench.listen("a", filtered(1), tag: 1)
@@ -314,14 +314,14 @@ struct ConnectionTests {
 
     // MARK: Offline and users
 
-    @Test func reasonsDontNest() {
+    @Test func interruptReasonsDoNotNest() {
         machine.start()
         bench.connect()
         _ = bench.took()
         machine.goOffline(reason: "user")
         machine.goOffline(reason: "user")
         machine.goOffline(reason: "other")
-        #expect(bench.took() == ["close"], "the engine hears of it after its call")
+        #expect(bench.took() == ["close"], "the engine is notified after its call")
         bench.settle()
         #expect(bench.took() == ["disconnected"])
         machine.goOnline(reason: "user")
@@ -422,12 +422,12 @@ struct ConnectionTests {
         #expect(bench.timers == [.reconnect: 0])
     }
 
-    // MARK: Keeping alive, purging
+    // MARK: Keeping alive, purgingCancelsWrites
 
     @Test func keepsAlive() {
         machine.start()
         bench.connect()
-        // The clock on the wall may go back as far as it likes.
+        // The wall clock may go back by any amount.
         bench.nowMilliseconds -= 100_000
         bench.monotonicMilliseconds += 40_000
         bench.listen("a")

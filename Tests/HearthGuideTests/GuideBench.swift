@@ -6,9 +6,9 @@ import HearthHost
 import HearthServer
 import Synchronization
 
-/// A server in this process, and what each test has of its own: a project, an app, a folder.
+/// A server in this process, and the own project, app and folder of each test.
 struct GuideBench {
-    /// In memory, on a port that the system chose, for as long as the process lives. The database `guarded` and the
+    /// In memory, on a port that the system chose, for the lifetime of the process. The database `guarded` and the
     /// Realtime Database `locked` have rules; all others are open.
     private static let server = Result {
         var configuration = Server.Configuration()
@@ -30,7 +30,7 @@ struct GuideBench {
     let app: FirebaseApp
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hearth-guide-\(UUID())")
 
-    /// - Parameter project: one of the test's own by default, so that tests share no data.
+    /// - Parameter project: a project of the test by default, so that tests share no data.
     init(project: String = "guide-\(UUID().uuidString.lowercased())") throws {
         port = try Self.server.get().port
         let name = "guide-\(UUID())"
@@ -38,7 +38,7 @@ struct GuideBench {
         app = FirebaseApp.app(name: name)!
     }
 
-    /// A client of the server's whose cache is in memory.
+    /// A client of the server with a cache in memory.
     func firestore(database: String = "(default)") -> Firestore {
         let db = Firestore.firestore(app: app, database: database)
         db.useEmulator(withHost: "127.0.0.1", port: port)
@@ -55,7 +55,7 @@ struct GuideBench {
         if FileManager.default.fileExists(atPath: folder.path) { try FileManager.default.removeItem(at: folder) }
     }
 
-    /// An unsigned token, as servers for local development take.
+    /// An unsigned token, which servers for local development accept.
     static func token(uid: String) -> String {
         func part(_ json: String) -> String {
             Data(json.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing(
@@ -65,7 +65,7 @@ struct GuideBench {
     }
 }
 
-/// What a sample showed, in order.
+/// The output of a sample, in order.
 final class Screen: Sendable {
     private let shown = Mutex<[String]>([])
 
@@ -73,7 +73,7 @@ final class Screen: Sendable {
 
     func show(_ line: String) { shown.withLock { $0.append(line) } }
 
-    /// Waits for a line; the test's time limit bounds it.
+    /// Waits for a line; the test's time limit applies.
     func wait(for line: String) async throws {
         while !lines.contains(line) { try await Task.sleep(for: .milliseconds(5)) }
     }

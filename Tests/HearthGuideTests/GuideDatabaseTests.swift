@@ -91,7 +91,7 @@ import Testing
                 screen.show(online.map { $0 ? "online" : "offline" } ?? "unknown")
             }
             try await screen.wait(for: "online")
-            // Answered after what is to happen on disconnect.
+            // Answered after the onDisconnect operations.
             try await root.child("marker").setValue(true)
             DatabaseLive.network(root.database)
             try await screen.wait(for: "offline")

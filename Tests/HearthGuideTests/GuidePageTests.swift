@@ -1,37 +1,37 @@
 import Testing
 
-/// The guide shows nothing but code that is compiled here, and run by `GuideSampleTests`.
+/// The guide contains only code that is compiled here, and run by `GuideSampleTests`.
 @Suite struct GuidePageTests {
     @Test func everyBlockIsASample() throws {
-        let samples = Set(try GuidePages.samples().map(\.text))
+        let samples = Set(try GuidePages.samples().map(\.code))
         let blocks = try GuidePages.blocks()
         #expect(blocks.count > 30)
-        for block in blocks where !block.text.hasPrefix("// swift-tools-version") {
-            // Apart, so that a failure doesn't show all samples.
-            let isSample = samples.contains(block.text)
+        for block in blocks where !block.code.hasPrefix("// swift-tools-version") {
+            // A separate value, so that a failure does not print all samples.
+            let isSample = samples.contains(block.code)
             #expect(isSample, "docs/guide/\(block.page), line \(block.line), is no sample")
         }
     }
 
     @Test func everySampleIsShown() throws {
-        let blocks = Set(try GuidePages.blocks().map(\.text))
+        let blocks = Set(try GuidePages.blocks().map(\.code))
         let samples = try GuidePages.samples()
         #expect(Set(samples.map(\.name)).count == samples.count)
         for sample in samples {
-            let isShown = blocks.contains(sample.text)
+            let isShown = blocks.contains(sample.code)
             #expect(isShown, "the sample \(sample.name) in \(sample.file) is on no page")
         }
     }
 
-    /// The one block that isn't compiled here names what Package.swift has.
+    /// The one block that is not compiled here contains the names of Package.swift.
     @Test func theManifestNamesTheProduct() throws {
-        let manifests = try GuidePages.blocks().filter { $0.text.hasPrefix("// swift-tools-version") }
+        let manifests = try GuidePages.blocks().filter { $0.code.hasPrefix("// swift-tools-version") }
         #expect(manifests.count == 1)
         let package = try GuidePages.file("Package.swift")
         #expect(package.contains(#"name: "hearth","#))
         #expect(package.contains(#".library(name: "HearthFirestore""#))
         for manifest in manifests {
-            #expect(manifest.text.contains(#".product(name: "HearthFirestore", package: "hearth")"#))
+            #expect(manifest.code.contains(#".product(name: "HearthFirestore", package: "hearth")"#))
         }
     }
 }

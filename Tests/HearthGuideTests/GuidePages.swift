@@ -5,13 +5,13 @@ enum GuidePages {
     struct Block: Sendable {
         var page: String
         var line: Int
-        var text: String
+        var code: String
     }
 
     struct Sample: Sendable {
         var name: String
         var file: String
-        var text: String
+        var code: String
     }
 
     static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -37,33 +37,33 @@ enum GuidePages {
                         blocks.append(block)
                         open = nil
                     } else if line == "```swift" {
-                        open = Block(page: page, line: index + 1, text: "")
+                        open = Block(page: page, line: index + 1, code: "")
                     }
                 } else {
-                    open?.text += line + "\n"
+                    open?.code += line + "\n"
                 }
             }
         }
         return blocks
     }
 
-    /// What stands between `// sample: NAME` and `// end`, without the indentation of the first mark.
+    /// The lines between `// sample: NAME` and `// end`, without the indentation of the first mark.
     static func samples() throws -> [Sample] {
         var samples: [Sample] = []
         for file in try names(in: "Tests/HearthGuideTests/Samples", ending: ".swift") {
             var open: (sample: Sample, indentation: Int)?
             for line in try self.file("Tests/HearthGuideTests/Samples/\(file)").components(separatedBy: "\n") {
-                let text = line.drop { $0 == " " }
-                if text.hasPrefix("// sample: ") {
-                    let name = String(text.dropFirst("// sample: ".count))
-                    open = (Sample(name: name, file: file, text: ""), line.count - text.count)
-                } else if text == "// end" {
+                let trimmed = line.drop { $0 == " " }
+                if trimmed.hasPrefix("// sample: ") {
+                    let name = String(trimmed.dropFirst("// sample: ".count))
+                    open = (Sample(name: name, file: file, code: ""), line.count - trimmed.count)
+                } else if trimmed == "// end" {
                     guard var sample = open?.sample else { continue }
-                    while sample.text.hasSuffix("\n\n") { sample.text.removeLast() }
+                    while sample.code.hasSuffix("\n\n") { sample.code.removeLast() }
                     samples.append(sample)
                     open = nil
                 } else if let indentation = open?.indentation {
-                    open?.sample.text += line.dropFirst(indentation) + "\n"
+                    open?.sample.code += line.dropFirst(indentation) + "\n"
                 }
             }
         }

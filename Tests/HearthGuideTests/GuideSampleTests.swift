@@ -33,7 +33,7 @@ import Testing
 
     // MARK: Connecting
 
-    /// The only test with the default app. Nothing is sent: the sample's port may be anybody's.
+    /// The only test with the default app. No data is sent: any program may use the sample's port.
     @Test func connecting() async throws {
         let db = Connecting.connect()
         #expect(db.settings.host == "127.0.0.1:8080" && !db.settings.isSSLEnabled)
@@ -209,7 +209,7 @@ import Testing
             #expect(title == "Written in the train" && isPending && screen.lines.isEmpty)
             try await Connecting.end(first)
 
-            // The next run of the program, so to say: the write is still there, and goes to the server now.
+            // This client represents the program's next run: the write is still stored, and is sent to the server now.
             let second = bench.firestore()
             Connecting.folder(second, bench.folder)
             let note = try await second.document("notes/train").getDocument(source: .cache)
@@ -243,7 +243,7 @@ import Testing
     // MARK: Bundles
 
     @Test func bundles() async throws {
-        // The project of the server, whose saved bundles have short addresses.
+        // The server's own project, whose saved bundles have short addresses.
         try await withBench(project: "demo-hearth") { bench in
             let db = bench.firestore()
             try await fill(db)

@@ -34,7 +34,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         }
     }
 
-    /// A client that provokes the server into resetting gets around a limit on its own resets.
+    /// A client that provokes the server's resets must not evade the limit on its own resets.
     @Test func provokedResetsCountToo() async throws {
         let limits = limits {
             $0.resetsBurstMax = 20
@@ -61,7 +61,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         }
         try await withServer(limits: limits, grpc: { $0.finish(.ok) }) { server in
             let client = try await connect(server)
-            // Each stream is still open on the client's side when the answer is complete: libcurl's habit.
+            // Each stream is still open on the client's side when the response is complete, as with libcurl.
             for _ in 0..<50 {
                 let finished = Box<Status>()
                 let call = await onClientLoop { () -> GRPCClientCall in
@@ -147,7 +147,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         try await withServer(limits: limits { $0.headMilliseconds = 40 }) { server in
             let connection = try RawConnection(port: server.port)
             connection.send(start)
-            let answer = try await connection.readTextToEnd()
+            let answer = try await connection.readStringToEnd()
             #expect(answer.isEmpty || answer.hasPrefix("HTTP/1.1 408 "))
             #expect(server.statistics.timeouts == 1)
         }
@@ -173,7 +173,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         ) { server in
             let connection = try RawConnection(port: server.port)
             connection.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n012")
-            #expect(try await connection.readTextToEnd().hasPrefix("HTTP/1.1 408 "))
+            #expect(try await connection.readStringToEnd().hasPrefix("HTTP/1.1 408 "))
             #expect(await cancelled.value())
             let client = try await connect(server)
             let failed = Box<Status>()
@@ -277,7 +277,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         }
     }
 
-    @Test func aDeadPeerIsNoticed() async throws {
+    @Test func aDeadPeerIsDetected() async throws {
         let limits = limits {
             $0.pingAfterSilenceMilliseconds = 40
             $0.pingAnswerMilliseconds = 40
@@ -305,7 +305,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         }
     }
 
-    @Test func unfinishedRequestsOfAllPeersHaveABound() async throws {
+    @Test func unfinishedRequestsOfAllPeersAreBounded() async throws {
         let limits = limits { $0.bufferedInputBytesMax = 300_000 }
         try await withServer(limits: limits, grpc: echoService) { server in
             let client = try await connect(server)
@@ -318,8 +318,8 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         }
     }
 
-    @Test("what a cancelled call had sent of a message counts no longer")
-    func cancelledCallsGiveBack() async throws {
+    @Test("a cancelled call's partial message is not counted any more")
+    func cancelledCallsReleaseMemory() async throws {
         let limits = limits { $0.bufferedInputBytesMax = 300_000 }
         try await withServer(limits: limits, grpc: echoService) { server in
             let client = try await connect(server)
@@ -330,7 +330,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
                     let headers = [HTTPHeader("content-type", "application/grpc")]
                     let stream = client.open(method: "POST", path: "/p.S/Unary", headers: headers, hasBody: true)
                     stream.write(part)
-                    // Behind the bytes, which are sent at the end of the turn.
+                    // After the bytes, which are sent at the end of the tick.
                     clientLoop.execute { stream.cancel() }
                 }
             }
@@ -339,10 +339,10 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         }
     }
 
-    @Test("one who sends thousands of messages at once gives way to others between frames")
-    func messagesOfOpenStreamsTakeTurns() async throws {
+    @Test("a client that sends thousands of messages at once yields between frames")
+    func messagesOfOpenStreamsAreSliced() async throws {
         let count = Mutex(0)
-        let inFirstTurn = Box<Int>()
+        let inFirstTick = Box<Int>()
         let isDone = Box<Bool>()
         let counting: @Sendable (GRPCCall) -> Void = { call in
             call.onMessage = { _ in
@@ -350,7 +350,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
                     count += 1
                     return count
                 }
-                if now == 1 { call.loop.execute { inFirstTurn.set(count.withLock { $0 }) } }
+                if now == 1 { call.loop.execute { inFirstTick.set(count.withLock { $0 }) } }
                 if now == 8_000 { isDone.set(true) }
             }
         }
@@ -360,7 +360,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
             let frames = (0..<8).flatMap { _ in RawHTTP2.frame(type: 0, stream: 1, payload: messages) }
             connection.send(RawHTTP2.preface + RawHTTP2.request(stream: 1) + frames)
             #expect(await isDone.value())
-            #expect(await inFirstTurn.value() <= 1_000)
+            #expect(await inFirstTick.value() <= 1_000)
         }
     }
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HearthNetwork
 
-/// What `Host` and `:authority` may be.
+/// Valid and invalid values of `Host` and `:authority`.
 @Suite struct AuthorityTests {
     static let wellFormed = [
         "", "localhost", "localhost:8080", "localhost:", "127.0.0.1:1", "[::1]", "[::1]:8080", "[fe80::1%25eth0]:1",

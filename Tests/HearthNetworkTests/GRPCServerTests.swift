@@ -4,7 +4,7 @@ import HearthNetwork
 import Synchronization
 import Testing
 
-/// Unary echo at /p.S/Unary, bidirectional echo at /p.S/Bidi; the rest is unknown.
+/// Unary echo at /p.S/Unary, bidirectional echo at /p.S/Bidi; other methods are unknown.
 @Sendable func echoService(_ call: GRPCCall) {
     switch call.path {
     case "/p.S/Unary":
@@ -20,7 +20,7 @@ import Testing
 }
 
 @Suite struct GRPCServerTests {
-    @Test func unaryCallsComeBack() async throws {
+    @Test func unaryCallsSucceed() async throws {
         try await withServer(grpc: echoService) { server in
             let client = try await connect(server)
             for count in [0, 1, 10, 1_000, 100_000, 10 << 20] {
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func unaryWantsExactlyOneMessage() async throws {
+    @Test func unaryRequiresExactlyOneMessage() async throws {
         try await withServer(grpc: echoService) { server in
             let client = try await connect(server)
             #expect(await call(client, "/p.S/Unary", messages: []).status.code == .invalidArgument)
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func refusesWhatItCannotDecode() async throws {
+    @Test func rejectsUndecodableMessages() async throws {
         var limits = NetworkLimits()
         limits.messageBytesMax = 10_000
         try await withServer(limits: limits, grpc: echoService) { server in
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("whoever handles a call hears of its end when what comes can't be read")
+    @Test("a call's handler is notified of its end when the input can't be read")
     func brokenInputEndsTheHandlersCall() async throws {
         var limits = NetworkLimits()
         limits.messageBytesMax = 10_000
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test("broken input comes behind the messages before it, and waits for their answers")
+    @Test("broken input is reported after the earlier messages, and waits for their answers")
     func brokenInputWaits() async throws {
         var limits = NetworkLimits()
         limits.messageBytesMax = 10_000
@@ -167,8 +167,8 @@ import Testing
         }
     }
 
-    @Test("what takes long to unpack keeps no other call waiting")
-    func compressedMessagesTakeTurns() async throws {
+    @Test("decompressing a large message does not block other calls")
+    func compressedMessagesAreSliced() async throws {
         let order = Mutex<[Int]>([])
         let noting: @Sendable (GRPCCall) -> Void = { call in
             call.unary { message in
@@ -182,7 +182,7 @@ import Testing
             await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
                 clientLoop.execute {
                     var open = 2
-                    // Both go out at the end of this turn, the large one first.
+                    // Both are sent at the end of this tick, the large one first.
                     for count in [12 << 20, 3] {
                         let call = GRPCClient(client).open(path: "/p.S/Unary", compresses: true)
                         call.onFinish = { status, _ in
@@ -211,7 +211,7 @@ import Testing
         }
     }
 
-    @Test func metadataIsThere() async throws {
+    @Test func metadataIsReceived() async throws {
         let handler: @Sendable (GRPCCall) -> Void = { call in
             #expect(call.firstValue("authorization") == "Bearer owner")
             #expect(call.firstValue("nothing") == nil)
@@ -245,7 +245,7 @@ import Testing
         }
     }
 
-    @Test func aCancelledCallIsToldOnce() async throws {
+    @Test func aCancelledCallIsNotifiedOnce() async throws {
         let began = Box<Bool>()
         let cancelled = Box<Int>()
         let handler: @Sendable (GRPCCall) -> Void = { call in
@@ -293,7 +293,7 @@ import Testing
             }
             #expect(await finished.value() == .ok)
             clientLoop.execute { call.send([1]) }
-            // The connection lives on.
+            // The connection stays open.
             let again = await HearthNetworkTests.call(client, "/a/b", messages: [[1]])
             #expect(again.status == .ok)
         }
@@ -349,7 +349,7 @@ import Testing
                 isBusy = true
                 count += 1
                 call.pauseReading()
-                // As if each message had to be stored first.
+                // Simulates storing each message first.
                 call.loop.execute {
                     isBusy = false
                     call.resumeReading()
@@ -374,7 +374,7 @@ import Testing
             let connection = try RawConnection(port: server.port)
             connection.send(
                 "POST /a/b HTTP/1.1\r\nHost: h\r\nContent-Type: application/grpc\r\nContent-Length: 0\r\n\r\n")
-            #expect(try await connection.readTextToEnd().hasPrefix("HTTP/1.1 505 "))
+            #expect(try await connection.readStringToEnd().hasPrefix("HTTP/1.1 505 "))
         }
     }
 }

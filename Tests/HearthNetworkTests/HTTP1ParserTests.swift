@@ -2,7 +2,7 @@ import Testing
 
 @testable import HearthNetwork
 
-/// What came out of a parser, body pieces joined.
+/// A parser's events, with body pieces joined.
 private struct Parsed: Equatable {
     var heads: [HTTP1Head] = []
     var bodies: [String] = []
@@ -157,7 +157,8 @@ private func parse(_ string: String, pieceBytes: Int = .max, limits: NetworkLimi
         for pieceBytes in [Int.max, 1] {
             #expect(parse(start + "A: \(name)\r\n\r\n", pieceBytes: pieceBytes, limits: limits).failure == 431)
             #expect(parse(start + "A: \(name)", pieceBytes: pieceBytes, limits: limits).failure == 431)
-            // A fault behind the limit is none that the parser would have come to, had the bytes come one by one.
+            // An error after the limit must not be reported, because a parser that reads byte by byte would not reach
+            // it.
             #expect(parse(start + "A: \(name)\n\r\n", pieceBytes: pieceBytes, limits: limits).failure == 431)
             let fields = String(repeating: "A: b\r\n", count: 4)
             #expect(parse(start + fields + "\r\n", pieceBytes: pieceBytes, limits: limits).failure == 431)
@@ -171,7 +172,7 @@ private func parse(_ string: String, pieceBytes: Int = .max, limits: NetworkLimi
         }
     }
 
-    @Test func takesAnAbsoluteTargetApart() throws {
+    @Test func splitsAnAbsoluteTarget() throws {
         let head = try #require(parse("GET http://a.example/x?y HTTP/1.1\r\nHost: b\r\n\r\n").heads.first)
         #expect(head.authority == "a.example")
         #expect(head.target == "/x?y")

@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func answersPipelinedRequestsInOrder() async throws {
-        // The first answers come later than the others would be ready.
+        // The first responses are ready later than the others.
         let handler: @Sendable (HTTPExchange) -> Void = { exchange in
             guard exchange.head.path != "/0" else {
                 exchange.loop.schedule(afterMilliseconds: 20) { echo(exchange) }
@@ -78,11 +78,11 @@ import Testing
         }
     }
 
-    @Test func anAnswerInPlaceOfContinueClosesTheConnection() async throws {
+    @Test func anAnswerInsteadOfContinueClosesTheConnection() async throws {
         try await withServer { server in
             let connection = try RawConnection(port: server.port)
             connection.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
-            let string = try await connection.readTextToEnd()
+            let string = try await connection.readStringToEnd()
             #expect(string.hasPrefix("HTTP/1.1 404 "))
             #expect(string.contains("connection: close"))
         }
@@ -102,7 +102,7 @@ import Testing
             #expect(answer.headers["transfer-encoding"] == "chunked")
             let old = try RawConnection(port: server.port)
             old.send("GET / HTTP/1.0\r\n\r\n")
-            let string = try await old.readTextToEnd()
+            let string = try await old.readStringToEnd()
             #expect(string.hasSuffix("\r\n\r\npart 0;part 1;part 2;"))
             #expect(!string.contains("chunked"))
         }
@@ -129,7 +129,7 @@ import Testing
         try await withServer(http: { _ in Issue.record("must not come through") }) { server in
             let connection = try RawConnection(port: server.port)
             connection.send(string)
-            let answer = try await connection.readTextToEnd()
+            let answer = try await connection.readStringToEnd()
             #expect(answer.hasPrefix("HTTP/1.1 400 "))
             #expect(answer.contains("connection: close"))
             #expect(server.statistics.badRequests == 1)
@@ -142,7 +142,7 @@ import Testing
         try await withServer(limits: limits, http: echo) { server in
             let declared = try RawConnection(port: server.port)
             declared.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n")
-            let refusal = try await declared.readTextToEnd()
+            let refusal = try await declared.readStringToEnd()
             #expect(refusal.hasPrefix("HTTP/1.1 413 "))
             #expect(
                 refusal.contains(#"{"error":{"code":413,"message":"Request payload size exceeds the limit: 10 bytes.""#)
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func theHandlerLearnsThatThePeerLeft() async throws {
+    @Test func theHandlerIsNotifiedOfADisconnect() async throws {
         let began = Box<Bool>()
         let cancelled = Box<Bool>()
         let handler: @Sendable (HTTPExchange) -> Void = { exchange in
@@ -190,7 +190,7 @@ import Testing
         try await withServer(http: { producer.run($0) }) { server in
             let connection = try RawConnection(port: server.port)
             connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-            // Told to wait, with far less than everything produced: the rest is in no buffer.
+            // The producer must wait long before it has produced everything: the rest is in no buffer.
             let written = await producer.firstPause.value()
             #expect(written < 1_500)
             let answer = try await connection.readAnswer()
@@ -224,7 +224,7 @@ import Testing
             connection.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: \(count)\r\n\r\n")
             async let sent: Void = blocking { connection.send([UInt8](repeating: 1, count: count)) }
             let exchange = await paused.value()
-            // Kernel buffers hold some megabytes, the server no more than a read.
+            // Kernel buffers hold some megabytes, the server at most one read.
             #expect(server.statistics.bytesReceived < count / 2)
             exchange.loop.execute { exchange.resumeReading() }
             #expect(await total.value() == count)
@@ -234,7 +234,7 @@ import Testing
     }
 }
 
-/// Writes numbered pieces as long as there is room.
+/// Writes numbered pieces as long as the queue has space.
 final class Producer: @unchecked Sendable {
     // Guarded by the loop of the exchange.
     private var written = 0

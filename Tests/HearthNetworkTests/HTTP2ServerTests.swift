@@ -140,9 +140,9 @@ import Testing
             let client = try await connect(server)
             let answer = try await request(client, "POST", "/", body: [UInt8](repeating: 0, count: 11))
             #expect(answer.status == 413)
-            // Of a body that declares far too much nothing is waited for.
+            // A declared length far above the limit fails immediately.
             let refused: HTTPClientAnswer = try await withCheckedThrowingContinuation { continuation in
-                // In one turn of the loop: the answer may be there in the next.
+                // In one tick of the loop: the response may be sent in the next.
                 clientLoop.execute {
                     let declared = client.open(
                         method: "POST", path: "/", headers: [HTTPHeader("content-length", "1000")], hasBody: true)
@@ -173,7 +173,7 @@ import Testing
             exchange.onCancel = {
                 count += 1
                 cancelled.set(count)
-                // Nothing of this may do anything any more.
+                // None of these calls may have an effect.
                 exchange.respond(status: 200, headers: [], body: [])
                 #expect(!exchange.write([1]))
                 exchange.end()
@@ -209,7 +209,7 @@ import Testing
             #expect(await head.value())
             let written = await producer.firstPause.value()
             #expect(written <= 2 + (100_000 + NetworkLimits().answerHighWaterBytes) / 50_000)
-            // Another stream of the same connection isn't held up by it.
+            // It does not block another stream of the same connection.
             clientLoop.execute { stream.resumeReading() }
             #expect(await received.value() == 400 * 50_000)
         }
@@ -232,7 +232,7 @@ import Testing
         }
         try await withServer(limits: limits, http: handler) { server in
             let client = try await connect(server)
-            // The window is known once a first answer has come with the SETTINGS.
+            // The window is known once a first response has arrived with the SETTINGS.
             let pong = Box<Bool>()
             await onClientLoop {
                 client.onPong = { pong.set(true) }
@@ -255,7 +255,7 @@ import Testing
         }
     }
 
-    @Test func theProtocolIsFoundHoweverTheFirstBytesAreSplit() async throws {
+    @Test func theProtocolIsDetectedForAnySplitOfTheFirstBytes() async throws {
         try await withServer { server in
             let connection = try RawConnection(port: server.port)
             for byte in RawHTTP2.preface + RawHTTP2.request(stream: 1, contentType: "text/plain", flags: 5) {

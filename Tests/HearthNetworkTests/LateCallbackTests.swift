@@ -3,7 +3,7 @@ import HearthNetwork
 import Synchronization
 import Testing
 
-/// A handler may learn too late that nobody waits for it any more: what it wants to be told then must not keep anything.
+/// A handler may notice the end late: callbacks that it sets after the end must not retain anything.
 @Suite struct LateCallbackTests {
     private final class Held: Sendable {}
 
@@ -12,7 +12,7 @@ import Testing
         weak var held: Held?
     }
 
-    @Test(.timeLimit(.minutes(1))) func callbacksOfAnExchangeThatHasEndedAreLetGo() async throws {
+    @Test(.timeLimit(.minutes(1))) func callbacksOfAnEndedExchangeAreReleased() async throws {
         let isOver = Box<Bool>()
         let watched = Watched()
         try await withServer(http: { exchange in
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func callbacksOfACallThatHasEndedAreLetGo() async throws {
+    @Test(.timeLimit(.minutes(1))) func callbacksOfAnEndedCallAreReleased() async throws {
         let isOver = Box<Bool>()
         let watched = Watched()
         try await withServer(grpc: { call in

@@ -33,7 +33,7 @@ import Testing
         #expect(balanced.count == 100)
     }
 
-    @Test func bodyProgressWantsBytesInTime() {
+    @Test func bodyProgressRequiresBytesInTime() {
         var limits = NetworkLimits()
         limits.bodyProgressMilliseconds = 1
         limits.bodyProgressBytesMin = 100
@@ -65,12 +65,12 @@ import Testing
     @Test func heldInputIsCountedInSteps() {
         let budget = MemoryBudget(bytesMax: 100 << 10, clientsBytesMax: 100 << 10, shareBytesMax: 100 << 10)
         let input = HeldInput(budget, address: "192.0.2.1:5", connection: 7)
-        // Requests in one piece cost no lock.
+        // Requests in one piece need no lock.
         #expect(input.take(HeldInput.freeBytes))
         #expect(budget.usedBytes == 0)
         #expect(input.take(30 << 10))
         #expect(budget.usedBytes >= 30 << 10)
-        // No more than is left free for others, but an administrator may have it all.
+        // Clients leave a reserve for others, but an administrator may use all of it.
         #expect(!input.take(40 << 10))
         input.identified(.administrator(connection: 7))
         #expect(input.take(40 << 10))
@@ -79,7 +79,7 @@ import Testing
         #expect(budget.usedBytes == 0)
     }
 
-    @Test func answersThatWaitMakeRoomForWhatElseIsHeld() throws {
+    @Test func waitingAnswersFreeMemoryForOtherUses() throws {
         let pool = MemoryPool(bytesMax: 64 << 20)
         var configuration = ServerConfiguration(host: "127.0.0.1", loopCount: 2)
         configuration.pool = pool
@@ -91,13 +91,13 @@ import Testing
         context.countWaitingAnswers(20 << 20)
         #expect(!context.hasTooManyAnswers && context.answerHighWaterBytes == limits.answerHighWaterBytes)
         #expect(pool.usedBytes >= (20 << 20) - Limits.answersOwnBytes / 2)
-        // An administrator's own, who is refused for nothing that clients hold.
+        // An administrator is not limited by the memory that clients hold.
         let others = MemoryBudget(bytesMax: 1 << 30, shareBytesMax: 1, loan: MemoryLoan(pool, ownBytes: 0))
         let held = others.reservation(for: .administrator(connection: 1))
         while held.grow(by: 1 << 20) {}
         #expect(pool.usedBytes <= pool.bytesMax)
         #expect(context.hasTooManyAnswers && context.answerHighWaterBytes == limits.answerLowWaterBytes)
-        // The own part is always there.
+        // The own part is always available.
         context.countWaitingAnswers(Limits.answersOwnBytes / 2 - (20 << 20))
         #expect(!context.hasTooManyAnswers)
         context.countWaitingAnswers(-context.waitingAnswerBytes)
@@ -105,7 +105,7 @@ import Testing
         #expect(pool.usedBytes == 0)
     }
 
-    @Test(arguments: [1, 20, 1000]) func requestsThatAreOpenHaveABoundAndLeaveRoomForOthers(connections: Int) throws {
+    @Test(arguments: [1, 20, 1000]) func openRequestsAreBoundedAndLeaveMemoryForOthers(connections: Int) throws {
         let pool = MemoryPool(bytesMax: 32 << 20)
         var configuration = ServerConfiguration(host: "127.0.0.1", loopCount: 1)
         configuration.pool = pool
@@ -113,7 +113,7 @@ import Testing
             loop: try EventLoop(index: 97), loopCount: 1, configuration: configuration, tls: nil,
             inputBudget: MemoryBudget(bytesMax: 1 << 20, shareBytesMax: 1 << 20),
             http: ClosureHTTPHandler { _ in }, grpc: ClosureGRPCHandler { _ in })
-        // A request of usual size isn't counted.
+        // A request of usual size is not counted.
         var usual = HeldRequests(context)
         let isUsualHeld = usual.set(HeldRequests.freeBytes)
         #expect(isUsualHeld && context.openRequests.usedBytes == 0)
@@ -127,7 +127,7 @@ import Testing
         #expect(context.openRequests.usedBytes <= Limits.openRequestsOwnBytes + pool.bytesMax)
         let isMoreHeld = usual.set(16 << 10)
         #expect(isMoreHeld)
-        // What is refused changes nothing, and less always works.
+        // A rejected reservation changes nothing, and decreasing always succeeds.
         for number in held.indices {
             let isMuchHeld = held[number].requests.set(held[number].bytes + (32 << 20))
             let isLessHeld = held[number].requests.set(held[number].bytes / 2)
@@ -180,7 +180,7 @@ import Testing
     @Test func timersRunInTheOrderOfTheirTimes() async {
         let order = Mutex([Int]())
         let done = Box<Bool>()
-        // Set within one job, so that the clock can't overtake them.
+        // Set within one job, so that the clock cannot overtake them.
         clientLoop.execute {
             for milliseconds in [30, 10, 20, 0, 40] {
                 clientLoop.schedule(afterMilliseconds: milliseconds) {
@@ -194,7 +194,7 @@ import Testing
         #expect(order.withLock { $0 } == [0, 10, 20, 30, 40])
     }
 
-    @Test func theHeapGivesTimersBackInOrderAndForgetsCancelledOnes() throws {
+    @Test func theHeapReturnsTimersInOrderAndDropsCancelledOnes() throws {
         let loop = try EventLoop()
         var heap = TimerHeap()
         var random = SystemRandomNumberGenerator()

@@ -2,14 +2,14 @@ import CLinux
 import Dispatch
 import Glibc
 
-/// Runs what blocks beside the pool of Swift's tasks, which has a thread a core and no more.
+/// Runs blocking code outside of Swift's cooperative thread pool, which has one thread per core.
 func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(with: Swift.Result { try body() }) }
     }
 }
 
-/// A blocking socket that says exactly what a test wants said. One task at a time uses it.
+/// A blocking socket that sends exactly a test's bytes. One task at a time uses it.
 final class RawConnection: @unchecked Sendable {
     private let descriptor: Int32
     private var buffered: [UInt8] = []
@@ -38,7 +38,7 @@ final class RawConnection: @unchecked Sendable {
 
     func send(_ string: String) { send(Array(string.utf8)) }
 
-    /// A connection that the server has closed swallows the bytes: that is what the tests then look at.
+    /// A connection that the server has closed swallows the bytes: the tests then check the input.
     func send(_ bytes: [UInt8]) {
         var sent = 0
         while sent < bytes.count {
@@ -64,7 +64,7 @@ final class RawConnection: @unchecked Sendable {
     }
 
     func read(_ count: Int) async throws -> [UInt8] { try await blocking { try self.readNow(count) } }
-    /// What has come, or comes next; throws at the end.
+    /// The available or the next input; throws at the end.
     func readSome() async throws -> [UInt8] {
         try await blocking {
             let bytes = self.buffered.isEmpty ? try self.receive() : self.buffered
@@ -74,7 +74,7 @@ final class RawConnection: @unchecked Sendable {
         }
     }
     func readToEnd() async throws -> [UInt8] { try await blocking { try self.readToEndNow() } }
-    func readTextToEnd() async throws -> String { String(decoding: try await readToEnd(), as: UTF8.self) }
+    func readStringToEnd() async throws -> String { String(decoding: try await readToEnd(), as: UTF8.self) }
 
     /// One HTTP/1.1 answer, by its length or in chunks.
     func readAnswer(hasBody: Bool = true) async throws -> Answer {
@@ -135,7 +135,7 @@ final class RawConnection: @unchecked Sendable {
     }
 }
 
-/// Frames of HTTP/2 written by hand, for what no proper client would send.
+/// Handwritten HTTP/2 frames, for input that no correct client would send.
 enum RawHTTP2 {
     static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + frame(type: 4)
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HearthNetwork
 
-/// xorshift64*: small, and a printed seed brings the same run back.
+/// xorshift64*: small, and a printed seed reproduces the run.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -17,7 +17,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// Changes, drops, repeats and inserts bytes here and there.
+/// Changes, drops, repeats and inserts random bytes.
 private func mutated(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
     var bytes = bytes
     for _ in 0..<Int.random(in: 1...6, using: &random) {
@@ -76,15 +76,15 @@ private func mutated(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt
                 _ = try await connection.readToEnd()
                 if round % 50 == 0 { #expect(await call(client, "/p.S/Unary", messages: [[1]]).status == .ok) }
             }
-            // The last ones linger until their peers have closed too.
+            // The last ones linger until their peers have closed, too.
             while server.statistics.connectionsOpen > 1 { await Task.yield() }
             #expect(server.statistics.streamsOpen == 0)
         }
     }
 
-    /// What a parser says must not depend on how the bytes were cut, for nonsense as little as for sense.
+    /// A parser's events must not depend on the pieces, for valid and for invalid input.
     @Test(arguments: [11, 12, 13] as [UInt64])
-    func theParserSaysTheSameHoweverItIsFed(seed: UInt64) {
+    func theParsersEventsDoNotDependOnThePieces(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<2_000 {
             let bytes = mutated(Self.http1, &random)

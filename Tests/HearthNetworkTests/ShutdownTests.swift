@@ -41,8 +41,8 @@ import Testing
         open.forget()
     }
 
-    /// Connections, tables, loops and their buffers: nothing of a stopped server stays.
-    @Test(arguments: [false, true]) func aStoppedServerIsLetGo(hadConnections: Bool) async throws {
+    /// Connections, tables, loops and their buffers: a stopped server leaves nothing in memory.
+    @Test(arguments: [false, true]) func aStoppedServerIsReleased(hadConnections: Bool) async throws {
         weak var loop: EventLoop?
         weak var stopped: NetworkServer?
         do {
@@ -55,14 +55,14 @@ import Testing
             (loop, stopped) = (server.loops.first, server)
             try await stop(server)
         }
-        // What was handed to other tasks may let go a moment later.
+        // Other tasks may release their objects a moment later.
         let deadline = EventLoop.monotonicNanoseconds() + 10_000_000_000
         while loop != nil || stopped != nil, EventLoop.monotonicNanoseconds() < deadline { await Task.yield() }
         #expect(loop == nil)
         #expect(stopped == nil)
     }
 
-    @Test func whatOutlastsTheGraceTimeIsEnded() async throws {
+    @Test func requestsThatExceedTheGracePeriodAreEnded() async throws {
         let cancelled = Box<Bool>()
         let began = Box<Bool>()
         let server = try makeServer(
@@ -81,7 +81,7 @@ import Testing
         let status = await result.status
         #expect(status == .unavailable("the server is shutting down"))
         #expect(await cancelled.value())
-        #expect(try await connection.readTextToEnd().hasPrefix("HTTP/1.1 200"))
+        #expect(try await connection.readStringToEnd().hasPrefix("HTTP/1.1 200"))
     }
 
     @Test func idleConnectionsDoNotDelayIt() async throws {

@@ -79,11 +79,11 @@ private let certificate: TLSConfiguration? = {
         }
     }
 
-    @Test func plaintextIsToldToUseTLS() async throws {
+    @Test func plaintextGetsAHintToUseTLS() async throws {
         try await withServer(tls: certificate) { server in
             let connection = try RawConnection(port: server.port)
             connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-            let string = try await connection.readTextToEnd()
+            let string = try await connection.readStringToEnd()
             #expect(string.hasPrefix("HTTP/1.1 400 "))
             #expect(string.contains("TLS"))
             #expect(server.statistics.connectionsRefused == 1)

@@ -3,7 +3,7 @@ import HearthModel
 import HearthNetwork
 import Synchronization
 
-/// A server whose handlers are closures, stopped when the body is through.
+/// A server whose handlers are closures; it is stopped after the body.
 func withServer<Result: Sendable>(
     limits: NetworkLimits = NetworkLimits(), tls: TLSConfiguration? = nil, compressionThresholdBytes: Int? = nil,
     http: @escaping @Sendable (HTTPExchange) -> Void = { $0.respond(status: 404, headers: [], body: []) },
@@ -60,7 +60,7 @@ final class Box<Value: Sendable>: Sendable {
 
     var current: Value? { state.withLock { $0.value } }
 
-    /// Lets the value go: a call that the handler's own box keeps keeps the server.
+    /// Releases the value: a call that the handler's own box retains would retain the server.
     func forget() { state.withLock { $0.value = nil } }
 
     func value() async -> Value {
@@ -111,7 +111,7 @@ struct CallResult: Sendable {
     var trailers: [HTTPHeader]
 }
 
-/// Sends the messages, half-closes, and gathers what comes.
+/// Sends the messages, half-closes, and collects the responses.
 func call(
     _ client: HTTP2Client, _ path: String, metadata: [HTTPHeader] = [], messages: [[UInt8]],
     timeoutMilliseconds: Int? = nil, compresses: Bool = false

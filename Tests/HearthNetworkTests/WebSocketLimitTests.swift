@@ -5,10 +5,10 @@ import HearthWebSocket
 import Synchronization
 import Testing
 
-/// What a client can make the server keep, and for how long it can keep it waiting.
+/// The limits of the memory and time that a client can use.
 @Suite struct WebSocketLimitTests {
-    /// The client is on a thread of its own: it must answer in time, however busy the other tests are.
-    @Test func silentClientsArePingedAndThenLeft() async throws {
+    /// The client has a thread of its own: it must answer in time, independent of the load of other tests.
+    @Test func silentClientsArePingedAndThenDisconnected() async throws {
         var limits = NetworkLimits()
         limits.webSocketPingMilliseconds = 100
         limits.webSocketSilenceMilliseconds = 1_000
@@ -30,7 +30,7 @@ import Testing
                         head = nil
                     }
                     for event in (try? codec.receive(bytes)) ?? [] where event == .ping([]) {
-                        // Longer than silence may last.
+                        // Longer than the allowed silence.
                         let count = pings.withLock { pings in
                             pings += 1
                             return pings
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func aMessageThatTricklesIsGivenUp() async throws {
+    @Test func aTricklingMessageIsGivenUp() async throws {
         var limits = NetworkLimits()
         limits.bodyProgressMilliseconds = 100
         let ended = Box<WebSocketEnd>()
@@ -54,7 +54,7 @@ import Testing
             let peer = try await WebSocketPeer(server)
             peer.send([0x81])
             while ended.current == nil {
-                // An empty fragment's first byte by and by would keep a stupid clock content.
+                // Single bytes of an empty fragment must not reset the timeout.
                 peer.send([])
                 try await Task.sleep(for: .milliseconds(5))
             }
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// A client that sends and doesn't read: its answers must not pile up, and nothing may be lost.
+    /// A client that sends and does not read: the responses must not accumulate, and no message may be lost.
     @Test func aClientThatDoesNotReadIsNotRead() async throws {
         var limits = NetworkLimits()
         limits.answerHighWaterBytes = 64 * 1024
@@ -109,8 +109,8 @@ import Testing
         }
     }
 
-    /// The other way round: the server has more to say than the client takes.
-    @Test func sendTellsWhenThereIsNoRoom() async throws {
+    /// The opposite: the server sends more than the client reads.
+    @Test func sendReportsAFullQueue() async throws {
         let message = [UInt8](repeating: 65, count: 50_000)
         let refused = Box<Int>()
         let handler: @Sendable (HTTPExchange) -> Void = { exchange in
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func unfinishedMessagesOfAllClientsHaveABound() async throws {
+    @Test func unfinishedMessagesOfAllClientsAreBounded() async throws {
         var limits = NetworkLimits()
         limits.bufferedInputBytesMax = 100_000
         try await withServer(limits: limits, http: echo()) { server in
@@ -176,7 +176,7 @@ import Testing
             #expect(try await second.closeCode() == .tryAgainLater)
             first.send(Array(whole[30_000...]))
             #expect(try await first.next() == .string([UInt8](repeating: 65, count: 35_000)))
-            // What is done counts no more.
+            // Completed messages are not counted.
             let third = try await WebSocketPeer(server)
             third.send(Array(whole))
             #expect(try await third.next() == .string([UInt8](repeating: 65, count: 35_000)))

@@ -1,7 +1,7 @@
 import HearthNetwork
 import HearthWebSocket
 
-/// A client's end over a blocking socket: what it sends is written by hand or by the codec, as the test wants.
+/// A client's end over a blocking socket: its output is handwritten or encoded by the codec.
 final class WebSocketPeer {
     let connection: RawConnection
     let codec: WebSocketConnection
@@ -14,7 +14,7 @@ final class WebSocketPeer {
         "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
     ]
 
-    /// - Parameter behind: bytes that leave together with the request.
+    /// - Parameter behind: bytes that are sent together with the request.
     init(
         _ server: NetworkServer, compresses: Bool = false, more: [String] = [], behind: [UInt8] = []
     ) async throws {
@@ -48,7 +48,7 @@ final class WebSocketPeer {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The close code, with which the connection then ends.
+    /// The close code; the connection ends afterwards.
     func closeCode() async throws -> WebSocketCloseCode? {
         while true {
             guard case .close(let code, _) = try await next() else { continue }

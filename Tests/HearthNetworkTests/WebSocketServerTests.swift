@@ -4,7 +4,7 @@ import HearthWebSocket
 import Synchronization
 import Testing
 
-/// Gives every text back, and tells how it ended.
+/// Echoes text messages, and records the end.
 func echo(
     _ options: WebSocketOptions = WebSocketOptions(), ended: Box<WebSocketEnd> = Box()
 ) -> @Sendable (HTTPExchange) -> Void {
@@ -46,7 +46,7 @@ func echo(
         }
     }
 
-    @Test func anUpgradeMayComeLaterAndBehindAnotherRequest() async throws {
+    @Test func anUpgradeMayComeLaterAndAfterAnotherRequest() async throws {
         let handler: @Sendable (HTTPExchange) -> Void = { exchange in
             guard exchange.head.path == "/echo" else { return exchange.respond(status: 200, headers: [], body: [65]) }
             exchange.loop.schedule(afterMilliseconds: 20) { echo()(exchange) }
@@ -62,7 +62,7 @@ func echo(
         }
     }
 
-    @Test func compressesWhenBothWantTo() async throws {
+    @Test func compressesWhenBothAgree() async throws {
         let string = String(repeating: "hearth ", count: 10_000)
         try await withServer(http: echo(WebSocketOptions(compressionThresholdBytes: 1_000))) { server in
             for compresses in [true, false] {
@@ -82,12 +82,12 @@ func echo(
         }
     }
 
-    @Test func refusesWhatIsNoHandshake() async throws {
+    @Test func rejectsInvalidHandshakes() async throws {
         try await withServer(http: echo()) { server in
             for (drop, status) in [("upgrade", 426), ("sec-websocket-version", 426), ("sec-websocket-key", 400)] {
                 let connection = try RawConnection(port: server.port)
                 let lines = WebSocketPeer.request.filter { !$0.hasPrefix(drop + ":") }
-                // The connection goes on as HTTP.
+                // The connection continues as HTTP.
                 for _ in 0..<2 {
                     connection.send(lines.joined(separator: "\r\n") + "\r\n\r\n")
                     let answer = try await connection.readAnswer()
@@ -104,7 +104,7 @@ func echo(
         }
     }
 
-    @Test func aSubprotocolIsChosenWhenTheClientSpeaksIt() async throws {
+    @Test func aSubprotocolIsChosenWhenTheClientOffersIt() async throws {
         try await withServer(http: echo(WebSocketOptions(subprotocol: "b"))) { server in
             for (offer, chosen) in [("a, b", "b"), ("a", nil)] {
                 let connection = try RawConnection(port: server.port)
@@ -137,7 +137,7 @@ func echo(
         }
     }
 
-    @Test func aLostConnectionIsTold() async throws {
+    @Test func aLostConnectionIsReported() async throws {
         let ended = Box<WebSocketEnd>()
         try await withServer(http: echo(ended: ended)) { server in
             do { _ = try await WebSocketPeer(server) }
@@ -145,7 +145,7 @@ func echo(
         }
     }
 
-    @Test func aHandlerClosesAndHearsOfItOnce() async throws {
+    @Test func aHandlerClosesAndIsNotifiedOnce() async throws {
         let ends = Mutex<[WebSocketEnd]>([])
         let ended = Box<WebSocketEnd>()
         let handler: @Sendable (HTTPExchange) -> Void = { exchange in
@@ -168,14 +168,14 @@ func echo(
             #expect(try await peer.nextText() == "a")
             #expect(try await peer.next() == .close(.policyViolation, reason: "enough"))
             #expect(await ended.value() == .closed)
-            // The client's answer ends it.
+            // The client's answer ends the connection.
             peer.send(peer.codec.close(.policyViolation))
             #expect(try await peer.connection.readToEnd().isEmpty)
         }
         #expect(ends.withLock { $0 } == [.closed])
     }
 
-    @Test func aClientThatIgnoresTheCloseIsLeft() async throws {
+    @Test func aClientThatIgnoresTheCloseIsDisconnected() async throws {
         var limits = NetworkLimits()
         limits.lingerMilliseconds = 50
         let handler: @Sendable (HTTPExchange) -> Void = { $0.upgradeToWebSocket()?.close() }
@@ -186,7 +186,7 @@ func echo(
         }
     }
 
-    @Test func shutdownSaysGoingAway() async throws {
+    @Test func shutdownSendsGoingAway() async throws {
         let ended = Box<WebSocketEnd>()
         try await withServer(http: echo(ended: ended)) { server in
             let peer = try await WebSocketPeer(server)

@@ -9,7 +9,7 @@ import Testing
 @Suite struct BenchTests {
     @Test func workloadsAreFoundByName() throws {
         #expect(try BenchSettings(["get", "commit-1"]).workloads.map(\.name) == ["commit-1", "get"])
-        // What one is compared with comes with it.
+        // A workload includes those that it is compared with.
         #expect(try BenchSettings(["commit-32-many"]).workloads.map(\.name) == ["commit-32", "commit-32-many"])
         #expect(try BenchSettings([]).workloads == Workload.all)
         #expect(throws: ToolFailure.usage("There is no workload \"gte\"; did you mean \"get\"?")) {
@@ -130,7 +130,7 @@ import Testing
         #expect(report.json().contains(#""target":"other","direction":"higherIsBetter","median":5.0,"ratio":4.0"#))
     }
 
-    @Test func whatHasToBeReachedIsATableOfItsOwn() throws {
+    @Test func requirementsAreASeparateTable() throws {
         var report = BenchReport(try BenchSettings(["get", "get-constant", "--runs", "1"]))
         func add(_ workload: String, _ value: Double, to target: String) {
             let figure = Figure(
@@ -147,7 +147,7 @@ import Testing
         #expect(BenchPlot(report).svg().hasSuffix("</svg>\n"))
     }
 
-    @Test func requestsAreWhatTheWorkloadsPromise() throws {
+    @Test func requestsMatchTheWorkloads() throws {
         let requests = BenchRequests()
         var random = SeededRandom(seed: 1)
         let commit = try CommitRequest(protobuf: requests.commit("c", documents: 10, .all, &random))

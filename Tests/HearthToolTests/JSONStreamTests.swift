@@ -21,7 +21,7 @@ import Testing
         try stream.expectEnd()
     }
 
-    @Test func aLargeOneIsLeft() throws {
+    @Test func aLargeValueIsNotConsumed() throws {
         let stream = try stream("{\"a\": [1, 2, 3], \"b\": 4}")
         #expect(try stream.value(sizeBytesMax: 10) == nil)
         var found: [String] = []
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func itIsNotNestedWithoutBound() throws {
+    @Test func nestingIsBounded() throws {
         let stream = try stream(String(repeating: "[", count: 10_000))
         func descend() throws(ToolFailure) {
             try stream.array { () throws(ToolFailure) in try descend() }

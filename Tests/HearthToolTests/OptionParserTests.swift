@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func argumentsThatAreNoOptions() throws {
+    @Test func argumentsThatAreNotOptions() throws {
         let parsed = try ParsedOptions(["a", "--memory", "-", "--", "--b"], options: options, argumentsMax: 3)
         #expect(parsed.arguments == ["a", "-", "--b"])
     }
@@ -52,7 +52,7 @@ import Testing
         #expect(throws: ToolFailure.self) { try parsed.integer("port", 1...10, default: 3) }
     }
 
-    @Test func namesInOtherPlaces() {
+    @Test func namesInOtherSources() {
         #expect(options[1].environmentName == "HEARTH_TLS_CERT")
         #expect(options[1].memberName == "tlsCert")
         #expect(options[0].memberName == "port")

@@ -17,7 +17,7 @@ import Testing
         #expect(try settings() == ServeSettings())
     }
 
-    @Test func anOptionGoesBeforeTheEnvironmentThatBeforeTheFileThatBeforeFirebase() throws {
+    @Test func optionsOverrideTheEnvironmentThenTheFileThenFirebase() throws {
         folder.write("firebase.json", #"{"emulators": {"firestore": {"port": 1, "host": "a"}}}"#)
         #expect(try settings().port == 1)
         folder.write("hearth.json", #"{"port": 2, "project": "from-file"}"#)
@@ -30,7 +30,7 @@ import Testing
         #expect(try settings([], ["HEARTH_PROJECT": "from-environment"]).project == "from-environment")
     }
 
-    @Test func everySettingHasThreePlaces() throws {
+    @Test func everySettingHasThreeSources() throws {
         let values = [
             "host": "::1", "port": "0", "data": "/d", "project": "p", "log-format": "json", "log-level": "debug",
             "log-requests": "true", "require-indexes": "true", "emulator": "false", "loops": "3", "workers": "9",
@@ -56,7 +56,7 @@ import Testing
         expected.tlsKey = "k.pem"
         expected.rules = ["(default)": "r"]
         expected.warnings = [
-            "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are nobody."
+            "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are anonymous."
         ]
         #expect(try settings(values.sorted { $0.key < $1.key }.map { "--\($0.key)=\($0.value)" }) == expected)
         let environment = values.map { (Option($0.key, "X", "").environmentName, $0.value) }
@@ -66,7 +66,7 @@ import Testing
             return "\"\(Option(key, "X", "").memberName)\": \(isBare ? value : "\"\(value)\"")"
         }
         folder.write("hearth.json", "{ // all of them\n" + members.joined(separator: ",\n") + "}")
-        // What a configuration names is relative to it.
+        // Files that a configuration names are relative to it.
         expected.tlsCertificate = "\(folder.path)/c.pem"
         expected.tlsKey = "\(folder.path)/k.pem"
         expected.rules = ["(default)": "\(folder.path)/r"]
@@ -86,7 +86,7 @@ import Testing
         #expect(found.tlsKey == "/k.pem")
         #expect(found.databaseRules == "\(folder.path)/d.json")
         #expect(found.identity.credentials.map(\.name) == ["n"])
-        // Data must not move because a configuration is named by another path.
+        // The data folder must not depend on the path of the configuration.
         #expect(found.dataFolder == "stays")
     }
 
@@ -117,7 +117,7 @@ import Testing
         #expect(throws: ToolFailure.self) { try settings(["--host-port", "99"]) }
     }
 
-    @Test func optionsOfTheEmulatorAreTaken() throws {
+    @Test func optionsOfTheEmulatorAreAccepted() throws {
         let found = try settings(["--project_id=x", "--single_project_mode=true", "--websocket_port", "9150"])
         #expect(found.project == "x")
         #expect(found.warnings.count == 2)
@@ -222,7 +222,7 @@ import Testing
         }
     }
 
-    @Test func misspeltVariablesAreWarnedOf() throws {
+    @Test func misspeltVariablesCauseWarnings() throws {
         #expect(try settings([], ["HEARTH_PROT": "1", "PATH": "x"]).warnings.count == 1)
         // As container platforms make them for a service called hearth.
         #expect(try settings([], ["HEARTH_SERVICE_PORT_HTTP": "1"]).warnings.isEmpty)
@@ -239,7 +239,7 @@ import Testing
         let plain = try settings([])
         #expect(plain.databasePort == 9001 && plain.databaseHost == "0.0.0.0")
         #expect(plain.databaseRules == folder.path + "/d.json")
-        // Others than this machine reach the second address.
+        // Other machines can reach the second address.
         #expect(!plain.isEmulator)
         #expect(try settings(["--emulator"]).warnings.contains { $0.contains("0.0.0.0") })
         let none = try settings(["--database-port", "none"])
@@ -253,7 +253,7 @@ import Testing
         }
     }
 
-    @Test func theStartTextSaysWhatToExport() {
+    @Test func theStartMessageContainsTheExports() {
         var settings = ServeSettings()
         settings.host = "0.0.0.0"
         let string = StartMessage.block(settings, port: 4567, folder: "/data")

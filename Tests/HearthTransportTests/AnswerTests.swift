@@ -3,7 +3,7 @@ import Testing
 
 @testable import HearthTransport
 
-/// The parts that do no I/O.
+/// The parts without I/O.
 @Suite(.timeLimit(.minutes(2))) struct AnswerTests {
     private func answer(_ lines: [String], body: [UInt8] = [], trailers: [String] = []) -> GRPCAnswerReader {
         var reader = GRPCAnswerReader(messageBytesMax: 100)
@@ -71,7 +71,7 @@ import Testing
         #expect(cut.finalStatus(failure: nil).code == .internal)
     }
 
-    @Test func messagesComeFromAnyPieces() throws {
+    @Test func messagesAreReadFromAnyPieces() throws {
         let frames: [UInt8] = [0, 0, 0, 0, 0] + [0, 0, 0, 0, 3, 1, 2, 3] + [0, 0, 0, 0, 1, 4]
         for size in 1...frames.count {
             var reader = answer(head)

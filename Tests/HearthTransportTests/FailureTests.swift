@@ -5,13 +5,13 @@ import HearthTransport
 import Synchronization
 import Testing
 
-/// A server that says what a test wants said, to everyone who connects, once something has come.
+/// A server that sends a fixed response on each connection after the first input.
 final class FakeServer: Sendable {
     let port: Int
     private let listener: Int32
 
     /// - Parameters:
-    ///   - answer: nil: never answers. The connection is closed after it, when it isn't empty.
+    ///   - answer: nil: never answers. The connection is closed after a non-empty answer.
     init(answer: [UInt8]?) throws {
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
@@ -40,7 +40,7 @@ final class FakeServer: Sendable {
             var chunk = [UInt8](repeating: 0, count: 4_096)
             _ = recv(connection, &chunk, chunk.count, 0)
             _ = send(connection, answer, answer.count, Int32(MSG_NOSIGNAL))
-            // What the client still says, so that its bytes don't make a reset of our end.
+            // Read the client's remaining input, so that closing does not cause a reset.
             shutdown(connection, Int32(SHUT_WR))
             var timeout = timeval(tv_sec: 0, tv_usec: 200_000)
             setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
@@ -61,7 +61,7 @@ private func withTransport(_ body: (Transport) async throws -> Void) async throw
     try await blocking { transport.shutDown() }
 }
 
-/// The end of a call and of a stream at the same place.
+/// The results of a call and of a stream to the same server.
 private func ends(_ transport: Transport, port: Int, timeoutMilliseconds: Int? = nil) async -> [Status?] {
     let channel = channel(transport, port: port)
     let call = await failure {
@@ -84,7 +84,7 @@ private final class Counts: Sendable {
         try await stop(server)
         try await withTransport { transport in
             for status in await ends(transport, port: port) { #expect(status?.code == .unavailable) }
-            // All that wait for the same connection fail with it.
+            // All calls that wait for the same connection fail with it.
             let channel = channel(transport, port: port)
             await withTaskGroup(of: Status?.self) { group in
                 for _ in 0..<50 { group.addTask { await failure { try await channel.unary("/a/b", message: []) } } }
@@ -104,7 +104,7 @@ private final class Counts: Sendable {
     }
 
     @Test func aBlackHoleMeetsTheConnectTimeout() async throws {
-        // TLS waits for an answer that never comes: as good as a route that swallows everything.
+        // TLS waits for an answer that never arrives: equivalent to a route that drops all packets.
         let silent = try FakeServer(answer: nil)
         try await withTransport { transport in
             let address = ServerAddress(
@@ -138,7 +138,7 @@ private final class Counts: Sendable {
         }
     }
 
-    @Test func callsGoOnAfterARestart() async throws {
+    @Test func callsContinueAfterARestart() async throws {
         let first = try makeServerToReplace()
         let port = first.port
         try await withTransport { transport in
@@ -159,8 +159,9 @@ private final class Counts: Sendable {
         }
     }
 
-    /// Calls under way when the server says GOAWAY are answered, or fail as unavailable; those after it go to the next.
-    @Test func callsGoOnOverRestartsUnderLoad() async throws {
+    /// Running calls are answered, or fail as unavailable, when the server sends GOAWAY; later calls use the next
+    /// connection.
+    @Test func callsContinueOverRestartsUnderLoad() async throws {
         nonisolated(unsafe) var server = try makeServerToReplace()
         let port = server.port
         try await withTransport { transport in

@@ -4,16 +4,16 @@ import HearthTransport
 import Synchronization
 import Testing
 
-/// A server of HTTP/2 that ends requests on its first connections, when they have come whole, and answers on the others.
+/// An HTTP/2 server that gives up complete requests on its first connections, and answers on the others.
 private final class DepartingServer: Sendable {
     private final class Shared: Sendable {
         let connections = Atomic<Int>(0)
-        /// Streams that were begun.
+        /// The number of started streams.
         let requests = Atomic<Int>(0)
     }
 
     enum Departure {
-        /// Says that it has not looked at any request.
+        /// Reports that it processed no request.
         case goAway
         case reset(code: UInt8)
     }
@@ -38,7 +38,7 @@ private final class DepartingServer: Sendable {
         [0, UInt8(payload.count >> 8), UInt8(payload.count & 255), type, flags, 0, 0, 0, stream] + payload
     }
 
-    /// HPACK: a literal that isn't indexed.
+    /// HPACK: a literal without indexing.
     private static func field(_ name: String, _ value: String) -> [UInt8] {
         [0, UInt8(name.utf8.count)] + Array(name.utf8) + [UInt8(value.utf8.count)] + Array(value.utf8)
     }
@@ -68,7 +68,7 @@ private final class DepartingServer: Sendable {
                         + frame(1, 5, stream, field("grpc-status", "0"))
                     _ = TestSocket.sendAll(connection, answer)
                 case .goAway:
-                    // The last stream that was looked at: none.
+                    // The last processed stream: none.
                     _ = TestSocket.sendAll(connection, frame(7, 0, 0, [0, 0, 0, 0, 0, 0, 0, 0]))
                     shutdown(connection, Int32(SHUT_WR))
                 case .reset(let code):
@@ -99,7 +99,7 @@ private final class DepartingServer: Sendable {
         try await blocking { transport.shutDown() }
     }
 
-    /// REFUSED_STREAM alone says that nothing was done.
+    /// Only REFUSED_STREAM means that the request was not processed.
     @Test(
         arguments: [
             (7, nil), (0, Status.Code.internal), (2, .internal), (8, .cancelled), (11, .resourceExhausted),
@@ -116,7 +116,7 @@ private final class DepartingServer: Sendable {
         try await blocking { transport.shutDown() }
     }
 
-    /// What a stream has sent is not kept: its user begins again.
+    /// A stream's sent messages are not stored: its user begins again.
     @Test func streamsEndAsUnavailable() async throws {
         let server = try DepartingServer(departures: 1)
         let transport = try Transport()

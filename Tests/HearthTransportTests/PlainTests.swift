@@ -18,7 +18,7 @@ final class ByteBox: Sendable {
         return request
     }
 
-    @Test func answersComeWhole() async throws {
+    @Test func answersAreComplete() async throws {
         let http: @Sendable (HTTPExchange) -> Void = { exchange in
             exchange.collectBody(limitBytes: 1 << 20) { body in
                 let string = "\(exchange.head.method) \(exchange.head.target) \((try? body.get().count) ?? -1)"
@@ -42,7 +42,7 @@ final class ByteBox: Sendable {
         }
     }
 
-    @Test func eventsComeAsTheyAreSent() async throws {
+    @Test func eventsArriveAsTheyAreSent() async throws {
         let exchange = Box<HTTPExchange>()
         let cancelled = Box<Bool>()
         let http: @Sendable (HTTPExchange) -> Void = {
@@ -80,7 +80,7 @@ final class ByteBox: Sendable {
         }
     }
 
-    /// Nobody reads from it, so that nobody hears of its end; the thread must not be awoken for it again and again.
+    /// The connection is not read, so its end is not noticed; the thread must not be woken for it repeatedly.
     @Test func aBrokenConnectionThatNobodyReadsCostsNothing() async throws {
         let isGone = Box<Bool>()
         let server = try TestListener { connection in
@@ -103,9 +103,9 @@ final class ByteBox: Sendable {
         connection.send([1])
         try await expectEqual(isGone.value(), true)
         try await Task.sleep(for: .milliseconds(200))
-        let turns = transport.statistics.turns
+        let ticks = transport.statistics.ticks
         try await Task.sleep(for: .milliseconds(500))
-        #expect(transport.statistics.turns - turns <= 5)
+        #expect(transport.statistics.ticks - ticks <= 5)
         #expect(end.current == nil)
         connection.setReceiving(true)
         _ = try await end.value()

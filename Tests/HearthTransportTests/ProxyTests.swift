@@ -5,8 +5,8 @@ import HearthTestCertificates
 import HearthTransport
 import Testing
 
-/// The process's proxies, put into its environment once: hosts of 127.0.0.1 and localhost don't use them, so that
-/// other tests don't notice.
+/// The process's proxies, set in its environment once: hosts of 127.0.0.1 and localhost do not use them, so that other
+/// tests are not affected.
 ///
 /// The environment is replaced as a whole and never freed, because other threads may be reading it.
 private struct EnvironmentProxies: Sendable {
@@ -18,9 +18,9 @@ private struct EnvironmentProxies: Sendable {
     private init() throws {
         plain = try ConnectProxy()
         secure = try ConnectProxy()
-        guard let place = dlsym(nil, "environ") else { throw Status.internalError("no environment") }
+        guard let symbol = dlsym(nil, "environ") else { throw Status.internalError("no environment") }
         let names = ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"]
-        let environment = place.assumingMemoryBound(to: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?.self)
+        let environment = symbol.assumingMemoryBound(to: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?.self)
         var entries: [UnsafeMutablePointer<CChar>?] = []
         var position = environment.pointee
         while let entry = position?.pointee {
@@ -39,7 +39,7 @@ private struct EnvironmentProxies: Sendable {
 }
 
 @Suite(.timeLimit(.minutes(2))) struct ProxyTests {
-    /// A call and a stream, which must both come back.
+    /// A call and a stream, which must both succeed.
     private func expectEchoes(_ transport: Transport, _ address: ServerAddress) async throws {
         let channel = GRPCChannel(transport: transport, address: address)
         try await expectEqual(channel.unary("/p.S/Unary", message: [1]), [1])
@@ -56,7 +56,7 @@ private struct EnvironmentProxies: Sendable {
     @Test func plainCallsAndStreamsGoThroughATunnel() async throws {
         try await withServer { server, transport in
             let proxy = try ConnectProxy()
-            // Only the proxy knows the name.
+            // Only the proxy knows the host name.
             let address = ServerAddress(
                 host: "hearth.example", port: server.port, security: .plaintext, proxy: .url(proxy.url))
             try await expectEchoes(transport, address)
@@ -71,10 +71,10 @@ private struct EnvironmentProxies: Sendable {
                 host: "hearth.example", port: server.port, security: Certificates.shared.trusting,
                 proxy: .url(proxy.url))
             try await expectEchoes(transport, address)
-            // A name that says it is complete.
+            // A fully qualified name.
             address.host = "hearth.example."
             try await expectEchoes(transport, address)
-            // It is the server's certificate that counts.
+            // The server's certificate is verified, not the proxy's.
             address.host = "stranger.example"
             let recorder = StreamRecorder()
             _ = GRPCChannel(transport: transport, address: address).open("/p.S/Bidi", recorder)
@@ -122,7 +122,7 @@ private struct EnvironmentProxies: Sendable {
                     try await expectEchoes(transport, ServerAddress(host: host, port: server.port, security: security))
                 }
                 #expect(used.targets.count == usedBefore)
-                // Said to use none.
+                // Proxies are disabled.
                 let address = ServerAddress(host: "hearth.example", port: server.port, security: security, proxy: .none)
                 let recorder = StreamRecorder()
                 _ = GRPCChannel(transport: transport, address: address).open("/p.S/Bidi", recorder)
@@ -152,7 +152,7 @@ private struct EnvironmentProxies: Sendable {
 
     // MARK: PING
 
-    @Test func aBlackHoleIsNoticed() async throws {
+    @Test func aBlackHoleIsDetected() async throws {
         try await withServer { server, transport in
             for security in [TransportSecurity.plaintext, Certificates.shared.trusting] {
                 let proxy = try ConnectProxy()
@@ -166,7 +166,7 @@ private struct EnvironmentProxies: Sendable {
                 let stream = channel.open("/p.S/Bidi", recorder)
                 stream.send([1])
                 await recorder.wait { $0.messages.count == 1 }
-                // PINGs that are answered, for longer than silence is borne.
+                // PINGs that are answered, for longer than the allowed silence.
                 try await Task.sleep(for: .milliseconds(2_000))
                 #expect(recorder.now.status == nil)
                 proxy.freeze()
@@ -181,7 +181,7 @@ private struct EnvironmentProxies: Sendable {
         }
     }
 
-    /// Then it is the consumer that is silent, not the server.
+    /// Then the consumer is silent, not the server.
     @Test func aPausedStreamIsNoBlackHole() async throws {
         try await withServer(grpc: flood(200)) { server, transport in
             let channel = GRPCChannel(

@@ -67,8 +67,8 @@ import Testing
         }
     }
 
-    /// Servers send their head with the first message only, and that may wait for a request.
-    @Test func aStreamOpensBeforeTheServerSaysAnything() async throws {
+    /// Servers send their head with the first message only, and that may wait for a request message.
+    @Test func aStreamOpensBeforeTheServerResponds() async throws {
         try await withServer { server, transport in
             let recorder = StreamRecorder()
             let stream = channel(transport, port: server.port).open("/p.S/Silent", recorder)
@@ -114,7 +114,7 @@ import Testing
             #expect(transport.statistics.transfers == 0)
             #expect(transport.statistics.sockets == 0)
         }
-        // At once, without a message.
+        // Immediately, without a message.
         try await withServer(grpc: { $0.finish(.notFound("nothing")) }) { server, transport in
             let recorder = StreamRecorder()
             let stream = channel(transport, port: server.port).open("/a/b", recorder)
@@ -155,7 +155,7 @@ import Testing
             stream = opened
             for _ in 0..<100 { opened.send([1]) }
             _ = try await received.value()
-            // Another stream's whole life is time enough for a second event.
+            // Another stream's whole lifetime is enough time for a second event.
             try await expectEqual(channel.collect("/p.S/Split", message: bytes(100)).count, 100)
             #expect(received.current == 1)
             stream = nil
@@ -185,7 +185,7 @@ import Testing
             let stream = channel.open("/a/b", recorder)
             await recorder.wait { $0.messages.count >= 3 }
             stream.pauseReceiving()
-            // Until the server stands still for a while.
+            // Until the server makes no progress for a while.
             var last = -1
             while last != sent.current {
                 last = sent.current ?? 0
@@ -193,7 +193,7 @@ import Testing
             }
             let messages = recorder.now.messages.count
             #expect(last < 2_000, "100 MB of messages can't be in buffers")
-            // Others are not held up.
+            // Other streams are not blocked.
             try await expectEqual(channel.unary("/p.S/Unary", message: [1]), [1])
             #expect(recorder.now.messages.count == messages)
             stream.resumeReceiving()
@@ -276,9 +276,9 @@ import Testing
             stream.send([1])
             await recorder.wait { $0.messages.count == 1 }
             try await Task.sleep(for: .milliseconds(200))
-            let before = transport.statistics.turns
+            let before = transport.statistics.ticks
             try await Task.sleep(for: .seconds(2))
-            #expect(transport.statistics.turns - before <= 5)
+            #expect(transport.statistics.ticks - before <= 5)
             stream.send([2])
             await recorder.wait { $0.messages.count == 2 }
             stream.cancel()

@@ -5,7 +5,7 @@ import HearthTransport
 import Synchronization
 import Testing
 
-/// Runs what blocks beside the pool of Swift's tasks.
+/// Runs blocking code outside of Swift's cooperative thread pool.
 func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(with: Swift.Result { try body() }) }
@@ -37,11 +37,11 @@ func makeServer(
     return server
 }
 
-/// A server on a port that the system gives to nobody by itself, so that another server can follow it there.
+/// A server on a port that the system does not assign automatically, so that another server can use it afterwards.
 func makeServerToReplace() throws -> NetworkServer {
     var failure: (any Error)?
     for _ in 0..<50 {
-        // Linux takes its own choices from 32768 on.
+        // Linux assigns ports from 32768 on.
         do { return try makeServer(port: .random(in: 20_000..<32_000)) } catch { failure = error }
     }
     throw failure ?? Status.unavailable("no port")
@@ -80,8 +80,8 @@ func channel(_ transport: Transport, port: Int, security: TransportSecurity = .p
             host: security == .plaintext ? "127.0.0.1" : "localhost", port: port, security: security, proxy: .none))
 }
 
-/// Unary echo at /p.S/Unary, bidirectional echo at /p.S/Bidi, each byte as a message at /p.S/Split, nothing ever at
-/// /p.S/Silent; the rest is unknown.
+/// Unary echo at /p.S/Unary, bidirectional echo at /p.S/Bidi, each byte as a message at /p.S/Split, no response at
+/// /p.S/Silent; other methods are unknown.
 @Sendable func echoService(_ call: GRPCCall) {
     switch call.path {
     case "/p.S/Unary":
@@ -141,7 +141,7 @@ final class Box<Value: Sendable>: Sendable {
 
     var current: Value? { state.withLock { $0.value } }
 
-    /// Ends with the test's task, so that a time limit is one.
+    /// Ends with the test's task, so that the test's time limit applies.
     func value() async throws -> Value {
         let number = state.withLock { state in
             state.waiterCount += 1
@@ -166,7 +166,7 @@ final class Box<Value: Sendable>: Sendable {
     }
 }
 
-/// What came on a stream, gathered, for tests that wait for a part of it.
+/// The recorded events of a stream, for tests that wait for a part of them.
 final class StreamRecorder: Sendable {
     private struct State {
         var openedCount = 0
@@ -215,7 +215,7 @@ final class StreamRecorder: Sendable {
 
     var now: Snapshot { state.withLock { $0.snapshot } }
 
-    /// Until the condition holds or the test's task is cancelled; what holds then is the test's to see.
+    /// Waits until the condition holds or the test's task is cancelled; the test checks the condition.
     @discardableResult
     func wait(_ condition: @escaping @Sendable (Snapshot) -> Bool) async -> Snapshot {
         let number = state.withLock { state in
@@ -252,7 +252,7 @@ extension GRPCChannel {
 }
 
 extension GRPCChannel {
-    /// A stream that pauses itself when so many messages have come.
+    /// A stream that pauses itself after a number of messages.
     func openPausing(_ recorder: StreamRecorder, at counts: [Int]) -> GRPCStream {
         let opened = Box<GRPCStream>()
         let stream = openStream("/a/b") { event in
@@ -269,7 +269,7 @@ extension GRPCChannel {
 
 private let pattern = (0..<65_521).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8)) }
 
-/// Bytes that differ from place to place.
+/// Bytes without a short period.
 func bytes(_ count: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count)
@@ -288,7 +288,7 @@ func failure<Result>(_ body: () async throws -> Result) async -> Status? {
     }
 }
 
-/// `#expect` cannot carry an error of a type out of its expansion.
+/// `#expect` cannot pass on a typed error.
 func expectEqual<Value: Equatable>(
     _ value: Value, _ expected: Value, sourceLocation: SourceLocation = #_sourceLocation
 ) {

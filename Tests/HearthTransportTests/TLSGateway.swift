@@ -4,23 +4,23 @@ import HearthModel
 import HearthTestCertificates
 import Synchronization
 
-/// A server of TLS that hands what it decrypts to a server without TLS, and notes what the handshake agreed on.
+/// A TLS server that forwards decrypted data to a plaintext server, and records the parameters of the handshake.
 final class TLSGateway: Sendable {
-    /// What it answers to ALPN.
+    /// Its answer to ALPN.
     enum Agreement: Sendable { case http2, http1, nothing }
 
     struct Notes: Sendable {
-        /// As OpenSSL agreed it with the client.
+        /// The agreed protocol, as OpenSSL reports it.
         var agreed: [String] = []
         /// The client's certificate.
         var clients: [String] = []
-        /// By SNI.
+        /// The server name of SNI.
         var serverNames: [String] = []
         var orderlyEnds = 0
     }
 
     private final class Shared: @unchecked Sendable {
-        // Set up before the threads begin; OpenSSL counts its users atomically.
+        // Set before the threads start; OpenSSL's reference count is atomic.
         let context: OpaquePointer
         let notes = Mutex(Notes())
 
@@ -31,7 +31,7 @@ final class TLSGateway: Sendable {
     private let shared: Shared
     private let listener: TestListener
 
-    /// - Parameter clientAuthorityPath: clients must have a certificate that this one vouches for; nil: none is asked.
+    /// - Parameter clientAuthorityPath: the authority of required client certificates; nil: none is required.
     init(
         to port: Int, files: Certificates.Files = Certificates.shared.server, agreement: Agreement = .http2,
         clientAuthorityPath: String? = nil, cutsAfterBytes: Int? = nil
@@ -67,7 +67,7 @@ final class TLSGateway: Sendable {
         let result = SSL_accept(session)
         note(session, shared)
         guard result == 1, let server = TestSocket.connect(port: port) else {
-            // So that the alert arrives, and isn't lost in a reset.
+            // So that the alert arrives, and is not lost in a reset.
             shutdown(client, Int32(SHUT_WR))
             while !TestSocket.receive(client).isEmpty {}
             return
@@ -122,14 +122,14 @@ final class TLSGateway: Sendable {
                 }
                 guard SSL_write(session, bytes, Int32(bytes.count)) == bytes.count else { return }
                 carried += bytes.count
-                // Without a word of TLS.
+                // Closes without a TLS close alert.
                 if let cutsAfterBytes, carried >= cutsAfterBytes { return }
             }
         }
     }
 }
 
-/// Says the protocol, whether it was offered or not.
+/// Selects the protocol, whether it was offered or not.
 private func agree(
     _ name: StaticString, _ selected: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
     _ selectedCount: UnsafeMutablePointer<UInt8>?, _ unused: UnsafeMutableRawPointer?

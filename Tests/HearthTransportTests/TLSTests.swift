@@ -17,7 +17,7 @@ private func address(
     )
 }
 
-/// How a stream that echoes one message ends.
+/// The result of a stream that echoes one message.
 private func echo(_ transport: Transport, _ address: ServerAddress) async -> StreamRecorder.Snapshot {
     let recorder = StreamRecorder()
     let stream = GRPCChannel(transport: transport, address: address).open("/p.S/Bidi", recorder)
@@ -103,7 +103,7 @@ private func expectRefused(
         }
     }
 
-    /// What TLS has decrypted, or could, waits with the consumer.
+    /// Data that TLS has decrypted, or could decrypt, waits for the consumer.
     @Test func aPausedConsumerLosesNothing() async throws {
         try await withServer(tls: certificates.server.server, grpc: flood(400)) { server, transport in
             let recorder = StreamRecorder()
@@ -113,9 +113,9 @@ private func expectRefused(
             for count in pauses {
                 await recorder.wait { $0.messages.count >= count }
                 try await Task.sleep(for: .milliseconds(300))
-                let turns = transport.statistics.turns
+                let ticks = transport.statistics.ticks
                 try await Task.sleep(for: .milliseconds(300))
-                #expect(transport.statistics.turns - turns <= 5)
+                #expect(transport.statistics.ticks - ticks <= 5)
                 #expect(recorder.now.messages.count == count)
                 stream.resumeReceiving()
             }
@@ -132,9 +132,9 @@ private func expectRefused(
             stream.send([1])
             await recorder.wait { $0.messages.count == 1 }
             try await Task.sleep(for: .milliseconds(200))
-            let before = transport.statistics.turns
+            let before = transport.statistics.ticks
             try await Task.sleep(for: .seconds(1))
-            #expect(transport.statistics.turns - before <= 5)
+            #expect(transport.statistics.ticks - before <= 5)
             stream.cancel()
         }
     }
@@ -156,11 +156,11 @@ private func expectRefused(
 
     // MARK: The handshake
 
-    @Test func theServerHearsOfHTTP2AndOfTheName() async throws {
+    @Test func theServerReceivesHTTP2AndTheName() async throws {
         try await withServer { server, transport in
             let gateway = try TLSGateway(to: server.port)
             #expect(await echo(transport, address(gateway.port)).messages == [[7]])
-            // An address is verified, and not told.
+            // An address is verified, and not sent by SNI.
             #expect(await echo(transport, address(gateway.port, host: "127.0.0.1")).messages == [[7]])
             let notes = gateway.notes
             #expect(notes.agreed == ["h2", "h2"])
@@ -191,7 +191,7 @@ private func expectRefused(
         }
     }
 
-    @Test func whatIsCutIsNotComplete() async throws {
+    @Test func aCutConnectionIsNotComplete() async throws {
         let http: @Sendable (HTTPExchange) -> Void = { $0.respond(status: 200, headers: [], body: bytes(200_000)) }
         try await withServer(http: http) { server, transport in
             let gateway = try TLSGateway(to: server.port, agreement: .nothing, cutsAfterBytes: 10_000)
@@ -225,7 +225,7 @@ private func expectRefused(
         }
     }
 
-    @Test func aMissingFileIsThePreconditionThatFails() async throws {
+    @Test func aMissingFileIsAFailedPrecondition() async throws {
         try await withServer(tls: certificates.server.server) { server, transport in
             let options = [
                 TLSOptions(authoritiesPath: "/nowhere/x.pem"),
@@ -242,7 +242,7 @@ private func expectRefused(
 
     @Test func aServerWithoutTLSIsNamed() async throws {
         try await withServer { server, transport in
-            // Hearth knows TLS when it sees it, and answers with an alert.
+            // Hearth detects TLS, and answers with an alert.
             expectRefused(await echo(transport, address(server.port)), "TLS handshake failed")
         }
         for (answer, words) in [
@@ -256,7 +256,7 @@ private func expectRefused(
         }
     }
 
-    /// A server that takes the first message of the handshake and says no more; or only the half of its answer.
+    /// A server that reads the first handshake message and sends nothing, or sends only half of its answer.
     @Test func aHandshakeHasItsTime() async throws {
         let transport = try Transport()
         for answer in [[], [22, 3, 3, 0, 100, 2, 0]] as [[UInt8]] {
@@ -273,7 +273,7 @@ private func expectRefused(
             #expect(time >= .milliseconds(290))
             #expect(transport.statistics.sockets == 0)
         }
-        #expect(transport.statistics.turns < 200)
+        #expect(transport.statistics.ticks < 200)
         try await blocking { transport.shutDown() }
     }
 
@@ -302,7 +302,7 @@ private func expectRefused(
         }
     }
 
-    @Test func clientsWithoutCertificateAreToldSo() async throws {
+    @Test func clientsWithoutCertificateGetAnError() async throws {
         try await withServer { server, transport in
             let gateway = try TLSGateway(to: server.port, clientAuthorityPath: certificates.authority.certificatePath)
             // With TLS 1.3 the server's refusal comes after the client's handshake: the stream may have opened.
@@ -331,7 +331,7 @@ private func expectRefused(
     }
 }
 
-/// What a server says to a request over a raw connection, up to the end.
+/// A server's response to a request over a raw connection, up to the end.
 func rawAnswer(_ transport: Transport, _ address: ServerAddress) async throws -> String {
     let answer = Box<String>()
     let received = ByteBox()

@@ -3,7 +3,7 @@ import Glibc
 import HearthModel
 import Synchronization
 
-/// A listening socket of 127.0.0.1 whose connections get a thread each.
+/// A listening socket of 127.0.0.1 with a thread for each connection.
 final class TestListener: Sendable {
     let port: Int
     private let descriptor: Int32
@@ -34,7 +34,7 @@ final class TestListener: Sendable {
     }
 
     deinit {
-        // The thread that accepts ends with it.
+        // Closing it ends the accepting thread.
         shutdown(descriptor, Int32(SHUT_RDWR))
         close(descriptor)
     }
@@ -85,7 +85,7 @@ enum TestSocket {
         return true
     }
 
-    /// Which of two can be read, or nil when neither can within the time.
+    /// Which of two sockets is readable, or nil when neither is within the time.
     static func waitForEither(_ first: Int32, _ second: Int32, milliseconds: Int32) -> (Bool, Bool)? {
         var waited = [
             pollfd(fd: first, events: Int16(POLLIN), revents: 0), pollfd(fd: second, events: Int16(POLLIN), revents: 0),
@@ -95,7 +95,7 @@ enum TestSocket {
     }
 }
 
-/// A proxy of HTTP's CONNECT. Whatever the name, it leads to 127.0.0.1.
+/// An HTTP CONNECT proxy. Every name leads to 127.0.0.1.
 final class ConnectProxy: Sendable {
     private struct Notes {
         var targets: [String] = []
@@ -103,7 +103,7 @@ final class ConnectProxy: Sendable {
         var isOver = false
     }
 
-    /// Shared with the threads, which must not keep the proxy itself.
+    /// Shared with the threads, which must not retain the proxy.
     private final class Shared: Sendable {
         let notes = Mutex(Notes())
     }
@@ -111,7 +111,7 @@ final class ConnectProxy: Sendable {
     private let shared: Shared
     private let listener: TestListener
 
-    /// - Parameter refusal: the answer to every CONNECT; nil: they are granted.
+    /// - Parameter refusal: the response to every CONNECT; nil: success.
     init(refusal: String? = nil) throws {
         let shared = Shared()
         self.shared = shared
@@ -124,7 +124,7 @@ final class ConnectProxy: Sendable {
     var url: String { "http://127.0.0.1:\(port)" }
     /// `host:port` of every CONNECT.
     var targets: [String] { shared.notes.withLock { $0.targets } }
-    /// Nothing is carried any more, nor closed: a black hole.
+    /// Stops forwarding without closing connections: a black hole.
     func freeze() { shared.notes.withLock { $0.isFrozen = true } }
 
     private static func serve(_ client: Int32, _ shared: Shared, _ refusal: String?) {
@@ -161,7 +161,7 @@ final class ConnectProxy: Sendable {
                 continue
             }
             guard let ready = TestSocket.waitForEither(client, server, milliseconds: 100) else { continue }
-            // Frozen meanwhile: what is there stays there.
+            // Frozen meanwhile: the received data stays here.
             if shared.notes.withLock({ $0.isFrozen }) { continue }
             for (isReady, from, to) in [(ready.0, client, server), (ready.1, server, client)] where isReady {
                 let bytes = TestSocket.receive(from)

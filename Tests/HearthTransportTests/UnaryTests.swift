@@ -4,7 +4,7 @@ import HearthTransport
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct UnaryTests {
-    @Test func callsComeBack() async throws {
+    @Test func callsSucceed() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)
             for count in [0, 1, 10, 1_000, 100_000, 5 << 20] {
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func severalMessagesAreGathered() async throws {
+    @Test func severalMessagesAreCollected() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)
             try await expectEqual(channel.collect("/p.S/Split", message: [1, 2, 3]), [[1], [2], [3]])
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// Also when the server says it before the message has left.
+    /// Also when the server sends the status before the message is complete.
     @Test func refusalsKeepTheirStatus() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func theServerHearsOfTheDeadline() async throws {
+    @Test func theServerReceivesTheDeadline() async throws {
         let timeout = Box<String?>()
         let service: @Sendable (GRPCCall) -> Void = { call in
             timeout.set(call.firstValue("grpc-timeout"))
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    /// What others have on the connection goes on, and the reset leaves nevertheless.
+    /// Other calls on the connection continue, and the reset is sent nevertheless.
     @Test func aCancelledCallSparesItsNeighbours() async throws {
         let began = Box<Bool>()
         let cancelled = Box<Bool>()

@@ -34,7 +34,7 @@ private final class Recorded {
 
     func send(_ string: String) { client.send(string: Array(string.utf8)) }
 
-    /// The next text; nil when it is over before one comes.
+    /// The next text message; nil when the connection ends first.
     func string() async -> String? {
         while let event = await events.next() {
             if case .string(let string) = event { return String(decoding: string, as: UTF8.self) }
@@ -56,7 +56,7 @@ private final class Recorded {
         #expect(end == expected, sourceLocation: sourceLocation)
     }
 
-    /// Of a client that must fail.
+    /// The failure of a client that must fail.
     func failure(sourceLocation: SourceLocation = #_sourceLocation) async -> Status? {
         let end = await end()
         guard case .failed(let status) = end else {
@@ -107,7 +107,7 @@ private func serve(
             let peer = Recorded(
                 transport, port: server.port, security: isSecure ? Certificates.shared.trusting : .plaintext
             ) { $0.compressionThresholdBytes = threshold }
-            // The first ones before there is a connection.
+            // The first messages are sent before there is a connection.
             let strings = ["", "a", "ä€😀", String(repeating: "hearth ", count: 50_000)] + (0..<500).map(String.init)
             for string in strings { peer.send(string) }
             for string in strings { await peer.expect(string) }
@@ -117,7 +117,7 @@ private func serve(
         }
     }
 
-    @Test func requestsCarryWhatIsAsked() async throws {
+    @Test func requestsCarryTheOptions() async throws {
         try await withServer(http: serve()) { server, transport in
             let peer = Recorded(
                 transport, port: server.port, path: "/head?ns=a%20b&v=5", headers: [HTTPField("x-test", "yes")])
@@ -133,7 +133,7 @@ private func serve(
         }
     }
 
-    @Test func theServersEndIsTold() async throws {
+    @Test func theServersEndIsReported() async throws {
         try await withServer(http: serve()) { server, transport in
             let closed = Recorded(transport, port: server.port, path: "/close")
             await closed.expectEnd(.byPeer(.tryAgainLater, reason: "later"))
@@ -153,7 +153,7 @@ private func serve(
         }
     }
 
-    @Test func goodbyeReachesTheServerAfterWhatWasSaid() async throws {
+    @Test func theCloseFrameFollowsQueuedMessages() async throws {
         let ended = Box<WebSocketEnd>()
         try await withServer(http: serve(ended: ended)) { server, transport in
             let peer = Recorded(transport, port: server.port)
@@ -182,7 +182,7 @@ private func serve(
         try await stop(server)
     }
 
-    @Test func aClientThatPausesHoldsTheServerBack() async throws {
+    @Test func aPausingClientHoldsTheServerBack() async throws {
         let isFull = Box<Bool>()
         let http: @Sendable (HTTPExchange) -> Void = { exchange in
             guard let channel = exchange.upgradeToWebSocket() else { return }
@@ -210,7 +210,7 @@ private func serve(
         }
     }
 
-    /// Servers that aren't proper ones: what they answer, and what our client says to it.
+    /// Incorrect servers: their responses, and the client's errors.
     @Test(arguments: [
         ("SSH-2.0-x\r\n\r\n", "isn't HTTP"), ("HTTP/1.1 101 x\r\n\r\n", "switched to something else"),
         ("HTTP/1.1 101 x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n", "doesn't belong"),
@@ -218,15 +218,15 @@ private func serve(
             "HTTP/1.1 101 x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: AAAA\r\n\r\n",
             "doesn't belong"
         ),
-        ("HTTP/1.1 101 x\r\nnonsense\r\n\r\n", "malformed"), ("", "without a word"),
-        (String(repeating: "HTTP/1.1 100 x\r\n\r\n", count: 3), "without a word"),
+        ("HTTP/1.1 101 x\r\nnonsense\r\n\r\n", "malformed"), ("", "without a response"),
+        (String(repeating: "HTTP/1.1 100 x\r\n\r\n", count: 3), "without a response"),
         ("HTTP/1.1 101 x\r\na: " + String(repeating: "x", count: 300_000), "larger than"),
     ])
     func refusesBadHandshakes(_ answer: String, _ words: String) async throws {
         let server = try TestListener { connection in
             _ = TestSocket.receive(connection)
             _ = TestSocket.sendAll(connection, Array(answer.utf8))
-            // Or else a reset could overtake the answer.
+            // Otherwise a reset could overtake the response.
             shutdown(connection, Int32(SHUT_WR))
             while !TestSocket.receive(connection).isEmpty {}
         }
@@ -245,8 +245,8 @@ private func serve(
         try await blocking { transport.shutDown() }
     }
 
-    /// A network that drops everything doesn't say so.
-    @Test func aConnectionThatFallsSilentIsPingedAndGivenUp() async throws {
+    /// A network that drops all packets reports no error.
+    @Test func aSilentConnectionIsPingedAndGivenUp() async throws {
         let pings = Mutex(0)
         let server = try TestListener { connection in
             guard let head = answerHead(to: TestSocket.receive(connection)) else { return }
@@ -260,12 +260,12 @@ private func serve(
         let transport = try Transport()
         let peer = Recorded(transport, port: server.port) { $0.silenceMilliseconds = 50 }
         let status = await peer.failure()
-        #expect(status?.message.contains("nothing was heard") == true)
+        #expect(status?.message.contains("nothing was received") == true)
         try await blocking { transport.shutDown() }
         #expect(pings.withLock { $0 } == 1)
     }
 
-    /// The head and the first frames, in the smallest pieces, behind an interim answer.
+    /// The head and the first frames, in the smallest pieces, after an interim response.
     @Test func anAnswerMayComeByteByByte() async throws {
         let server = try TestListener { connection in
             guard let head = answerHead(to: TestSocket.receive(connection)) else { return }
@@ -274,7 +274,7 @@ private func serve(
             for byte in Array(string.utf8) + codec.send(string: [65]) + codec.ping([1]) + codec.send(string: [66]) {
                 _ = TestSocket.sendAll(connection, [byte])
             }
-            // The pong, masked.
+            // The masked pong.
             var received: [UInt8] = []
             while received.count < 7, case let more = TestSocket.receive(connection), !more.isEmpty { received += more }
             let pong = (try? codec.receive(received)) == [.pong([1])]

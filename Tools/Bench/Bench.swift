@@ -38,9 +38,9 @@ enum Bench {
     private static func run(_ settings: BenchSettings) throws(ToolFailure) {
         let housekeeping = BenchHousekeeping(folder: settings.folder)
         defer { housekeeping.end() }
-        // Servers read the configuration of the folder that they are started in; this one has none.
+        // Servers read the configuration of the folder in which they are started; this folder has none.
         chdir(housekeeping.path)
-        // Servers have the bench's limit.
+        // Servers inherit the bench's limit.
         FileLimit.raise()
         var report = BenchReport(settings)
         for target in try BenchTarget.all(settings) { try measure(target, settings, housekeeping, &report) }
@@ -63,13 +63,13 @@ enum Bench {
                     report.add(try session?.run(workload) ?? [], to: target.name)
                 }
             } catch {
-                // A peer that fails is a gap in the table; what is measured must not fail.
+                // A peer that fails leaves a gap in the table; a failure of a measured server ends the run.
                 if !target.isPeer { throw error }
                 Output.error("bench: \(target.name): \(workload.name): \(error.message)")
                 report.addGap(workload.name, target.name, error.message)
-                // One that isn't there won't be there for the next workload either.
+                // A peer that is not installed is missing for the next workload, too.
                 if session == nil { return }
-                // What is left of it, out of memory perhaps, is no measure for the next.
+                // A peer that failed, perhaps out of memory, must not be measured further.
                 session?.stop()
                 session = nil
             }

@@ -1,6 +1,6 @@
-/// What a figure of Hearth's has to reach: a quality goal of the project, not a figure of some machine.
+/// The requirement for a figure of Hearth: a quality goal of the project, independent of the machine.
 struct BenchBar: Sendable {
-    /// What a figure is compared with.
+    /// The base of the comparison.
     struct Base: Sendable {
         /// Nil: the bar's own.
         var workload: String?
@@ -9,13 +9,13 @@ struct BenchBar: Sendable {
     }
 
     enum Kind: Sendable {
-        /// So many times as good as the base, at least; below 1 so much worse may it be.
+        /// At least this many times as good as the base; below 1 it may be worse by this factor.
         case asGood(Double, as: Base)
-        /// So many times the base's value, at most.
+        /// At most this many times the base's value.
         case atMostTimes(Double, Base)
-        /// So much more than the base's value, at most.
+        /// At most this much above the base's value.
         case atMostAbove(Double, Base)
-        /// A limit of the figure's own.
+        /// A limit for the figure itself.
         case limit(Double)
     }
 
@@ -23,7 +23,7 @@ struct BenchBar: Sendable {
     let metric: String
     let kind: Kind
 
-    /// In the workloads' order, a workload's bars together.
+    /// In the order of the workloads; the bars of a workload are adjacent.
     static let all: [BenchBar] = [
         BenchBar(workload: "startup", metric: "first answer", kind: .limit(30)),
         BenchBar(workload: "idle-memory", metric: "resident", kind: .limit(20)),
@@ -88,7 +88,7 @@ struct BenchBar: Sendable {
         BenchBar(workload: workload, metric: "rate", kind: .asGood(factor, as: Base(target: "emulator")))
     }
 
-    /// What a query costs follows its result, not the collection.
+    /// The cost of a query depends on its result, not on the collection.
     private static func sameMedian(_ workload: String, _ base: String) -> BenchBar {
         BenchBar(workload: workload, metric: "p50", kind: .atMostTimes(1.3, Base(workload: base)))
     }
@@ -101,15 +101,15 @@ struct BenchBar: Sendable {
     }
 }
 
-/// A figure of Hearth's beside what it's compared with.
+/// A figure of Hearth and the base that it is compared with.
 struct BenchComparison: Sendable {
     var workload: String
     var metric: String
     /// `emulator`, `commit-32`, `limit`
     var base: String
-    /// How many times better than the base, or than the limit.
+    /// The factor by which it is better than the base, or than the limit.
     var ratio: Double
-    /// What the ratio has to be at least; nil when nothing is asked for.
+    /// The minimum of the ratio; nil without a requirement.
     var bar: Double?
     /// The comparison in its own terms: `2.1x`, `0.58 ms`.
     var value = ""

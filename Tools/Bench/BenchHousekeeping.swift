@@ -3,20 +3,20 @@ import HearthTree
 import Glibc
 import Synchronization
 
-/// What the bench has to put in order however it ends: programs that it started, and their folders.
+/// Cleans up at every end of the bench: started programs and their folders.
 final class BenchHousekeeping: Sendable {
-    /// The processes that run.
+    /// The running processes.
     final class Children: Sendable {
         private struct State {
-            /// What ends them, by number.
+            /// The signal that ends each, by process id.
             var signals: [pid_t: Int32] = [:]
             var isClosed = false
         }
 
         private let state = Mutex(State())
 
-        /// Starts one that is known from its first moment on.
-        /// - Returns: its number; nil when it didn't start, or when the bench is about to end.
+        /// Starts a program that is registered from its start.
+        /// - Returns: its process id; nil when it did not start, or when the bench is ending.
         func insert(endSignal: Int32, _ start: () -> pid_t?) -> pid_t? {
             state.withLock { state in
                 guard !state.isClosed, let id = start() else { return nil }
@@ -27,7 +27,7 @@ final class BenchHousekeeping: Sendable {
 
         func remove(_ id: pid_t) { state.withLock { _ = $0.signals.removeValue(forKey: id) } }
 
-        /// Asks some to end, and kills those that don't.
+        /// Asks programs to end, and kills those that do not.
         func stop(_ ids: [pid_t], withinSeconds seconds: Double) {
             let signals = state.withLock { $0.signals }
             var running = ids.filter { signals[$0] != nil }
@@ -37,7 +37,7 @@ final class BenchHousekeeping: Sendable {
             while !running.isEmpty {
                 running.removeAll { id in
                     var status: Int32 = 0
-                    // Somebody else may have seen its end.
+                    // Another thread may have waited for its end.
                     guard waitpid(id, &status, WNOHANG) != 0 else { return false }
                     remove(id)
                     return true
@@ -50,7 +50,7 @@ final class BenchHousekeeping: Sendable {
             }
         }
 
-        /// Ends all, and lets none begin any more.
+        /// Ends all programs, and prevents further starts.
         func close() {
             let ids = state.withLock { state in
                 state.isClosed = true
@@ -62,10 +62,10 @@ final class BenchHousekeeping: Sendable {
 
     static let children = Children()
 
-    /// A signal has come, and another thread brings the process to its end.
+    /// A signal was received, and another thread is ending the process.
     private let isInterrupted = Atomic(false)
 
-    /// A folder of the bench's own, on the disk that is measured.
+    /// A folder of the bench, on the measured disk.
     let path: String
 
     init(folder: String) {
@@ -76,7 +76,7 @@ final class BenchHousekeeping: Sendable {
             Output.error("hearth: Cannot make a folder in \(folder): \(String(cString: strerror(errno))).")
             exit(ToolFailure.Code.data.rawValue)
         }
-        // Peers run as users of their own.
+        // Some peers run as other users.
         chmod(path, 0o755)
         startSignalThread()
     }
@@ -104,9 +104,9 @@ final class BenchHousekeeping: Sendable {
         Self.remove(path)
     }
 
-    /// Ends in order when a signal comes.
+    /// Ends in an orderly way on a signal.
     private func startSignalThread() {
-        // A terminal that closes, and a reader of the table that doesn't want to see all of it, must not leave servers.
+        // A closed terminal, or a reader that closes the pipe early, must not leave servers running.
         let signals = SignalWaiter(andFor: [SIGHUP, SIGPIPE])
         var thread = pthread_t()
         let box = Unmanaged.passRetained(SignalThread(self, signals)).toOpaque()

@@ -1,8 +1,8 @@
 import HearthHost
 import Glibc
 
-/// The comparisons of a report as a picture: a horizontal bar each, grouped by workload, on a logarithmic scale on which 1
-/// means "as good", with a mark where the bar has to reach to.
+/// The comparisons of a report as a picture: one horizontal bar each, grouped by workload, on a logarithmic scale on
+/// which 1 means "as good", with a mark at the required value.
 struct BenchPlot {
     private let comparisons: [BenchComparison]
     private let title: String
@@ -35,7 +35,7 @@ struct BenchPlot {
 
     // MARK: Scale
 
-    /// Powers of ten around everything that is shown.
+    /// The powers of ten around all shown values.
     private var decades: ClosedRange<Int> {
         let shown = comparisons.flatMap { [$0.ratio, $0.bar ?? 1, 0.2, 5] }.map { log10($0) }
         return Int(floor(shown.min() ?? -1))...Int(ceil(shown.max() ?? 1))
@@ -80,7 +80,7 @@ struct BenchPlot {
             case true?: Colour.met
             case false?: Colour.missed
             }
-        // A bar of no length would not be seen.
+        // A bar of length zero would be invisible.
         let length = max(1.5, abs(end - one))
         var string = Self.string(
             Self.labelEnd - 10, y + 14, "\(comparison.base), \(comparison.metric)", anchor: "end", fill: Colour.faint)
@@ -92,27 +92,27 @@ struct BenchPlot {
 
     private func grid(to bottom: Double) -> String {
         decades.map { decade in
-            let place = x(pow(10, Double(decade)))
+            let decadeX = x(pow(10, Double(decade)))
             let label =
                 decade >= 0
                 ? "1" + String(repeating: "0", count: decade) : "0." + String(repeating: "0", count: -decade - 1) + "1"
-            return Self.line(place, Self.top - 8, place, bottom + 6, decade == 0 ? Colour.faint : Colour.grid)
-                + Self.string(place, bottom + 22, label + "×", anchor: "middle", fill: Colour.faint)
+            return Self.line(decadeX, Self.top - 8, decadeX, bottom + 6, decade == 0 ? Colour.faint : Colour.grid)
+                + Self.string(decadeX, bottom + 22, label + "×", anchor: "middle", fill: Colour.faint)
         }.joined()
     }
 
     private func legend() -> String {
         let entries = [
-            (Colour.met, "reaches its bar"), (Colour.missed, "misses it"), (Colour.plain, "nothing is asked"),
+            (Colour.met, "reaches its bar"), (Colour.missed, "misses it"), (Colour.plain, "no requirement"),
         ]
         var string = ""
-        var place = 12.0
+        var left = 12.0
         for (colour, label) in entries {
-            string += Self.rectangle(place, 46, 14, 12, colour) + Self.string(place + 20, 56, label)
-            place += 130
+            string += Self.rectangle(left, 46, 14, 12, colour) + Self.string(left + 20, 56, label)
+            left += 130
         }
-        return string + Self.mark(place + 4, 43, 18)
-            + Self.string(place + 16, 56, "the bar; right of 1× Hearth is better than what it is compared with")
+        return string + Self.mark(left + 4, 43, 18)
+            + Self.string(left + 16, 56, "the bar; right of 1× Hearth is better than what it is compared with")
     }
 
     // MARK: Elements
@@ -140,7 +140,7 @@ struct BenchPlot {
         rectangle(x - 1.5, y, 3, height, Colour.string)
     }
 
-    /// With one decimal, which is finer than a screen.
+    /// With one decimal, which is finer than a screen's resolution.
     private static func number(_ number: Double) -> String { "\((number * 10).rounded() / 10)" }
 
     private static func escaped(_ string: String) -> String {

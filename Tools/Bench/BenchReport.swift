@@ -14,7 +14,7 @@ struct BenchReport {
         var values: [String: [Double]] = [:]
     }
 
-    /// A workload that a peer could not do.
+    /// A workload that a peer does not support.
     private struct Gap {
         var workload: String
         var target: String
@@ -56,7 +56,7 @@ struct BenchReport {
         return sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
     }
 
-    /// How much better the first target is; nil for itself or where a figure is missing.
+    /// The factor by which the first target is better; nil for itself or where a figure is missing.
     private func ratio(_ row: Row, _ target: String) -> Double? {
         guard let first = targets.first, target != first, let own = row.values[first], let other = row.values[target]
         else { return nil }
@@ -71,8 +71,8 @@ struct BenchReport {
         rows.first { $0.workload == workload && $0.metric == metric }?.values[target].map(Self.median)
     }
 
-    /// What the figures mean: all that Hearth has to reach, as far as it was measured, and how it compares with peers of
-    /// which nothing is asked. In the workloads' order.
+    /// The meaning of the figures: all requirements for Hearth, as far as they were measured, and the comparisons with
+    /// peers without a requirement. In the order of the workloads.
     func comparisons() -> [BenchComparison] {
         guard let hearth = targets.first else { return [] }
         return Workload.all.flatMap { workload -> [BenchComparison] in
@@ -96,9 +96,9 @@ struct BenchReport {
         }
     }
 
-    /// What a peer is compared by; nil: a workload's first figure.
+    /// The figure that peers are compared by; nil: a workload's first figure.
     private static func metric(of target: String) -> String? {
-        target == BenchTarget.redis.name ? Figure.perProcessorSecond : nil
+        target == BenchTarget.redis.name ? Figure.perCPUSecond : nil
     }
 
     private func comparison(_ bar: BenchBar, _ row: Row, _ hearth: String) -> BenchComparison? {
@@ -158,7 +158,7 @@ struct BenchReport {
         return "\(string(median(values))) (\(string(least))..\(string(greatest)))"
     }
 
-    /// Three digits that matter.
+    /// Three significant digits.
     static func string(_ number: Double) -> String {
         if !number.isFinite { return "-" }
         if number >= 100 { return String(Int(number.rounded())) }
@@ -223,7 +223,7 @@ struct BenchReport {
         }
     }
 
-    /// `ratio` and `bar` are in the same terms: the bar is met when the ratio is at least as great.
+    /// `ratio` and `bar` use the same unit: the requirement is met when the ratio is at least as great.
     private func write(_ comparison: BenchComparison, to writer: inout JSONWriter) {
         write(
             [

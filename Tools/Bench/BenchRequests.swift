@@ -17,7 +17,7 @@ struct BenchRequests: Sendable {
     /// Of a document, over REST.
     func path(_ collection: String, _ number: Int) -> String { "/v1/" + name(collection, number) }
 
-    /// - Parameter fields: random numbers of nine bytes, so that every document is of one size.
+    /// - Parameter fields: random numbers of nine bytes, so that all documents have the same size.
     private func document(_ collection: String, _ number: Int, _ fields: [(String, Int64)]) -> DocumentMessage {
         var map = fields.map { MapValue.Field(name: $0.0, value: .integer($0.1)) }
         map.append(.init(name: "payload", value: .string(payload)))
@@ -94,7 +94,7 @@ struct BenchRequests: Sendable {
         return try RunAggregationQueryRequest(json: json).protobuf()
     }
 
-    /// What the answers to `count` say; nil when they say nothing.
+    /// The number in the answers to `count`; nil without one.
     static func counted(_ answers: [[UInt8]]) -> Int? {
         for answer in answers {
             do throws(Status) {

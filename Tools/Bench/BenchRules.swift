@@ -1,4 +1,4 @@
-/// Security rules as applications have them: who may write, and what a document must look like.
+/// Typical security rules of applications: the permitted writers, and the required fields of a document.
 enum BenchRules {
     /// Twenty conditions, all of which hold for the bench's documents.
     static let string: String = {

@@ -2,7 +2,7 @@ import HearthHost
 import HearthToolSupport
 import Glibc
 
-/// What the bench was told.
+/// The settings of the bench.
 struct BenchSettings: Sendable {
     var workloads = Workload.all
     var address: String?

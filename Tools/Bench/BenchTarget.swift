@@ -1,10 +1,10 @@
 import HearthToolSupport
 
-/// Something that is measured.
+/// A program or a library that is measured.
 enum BenchTarget: Sendable {
     /// This program's own server, started for the bench.
     case hearth(isInMemory: Bool)
-    /// A server that somebody else has started.
+    /// A server that was started elsewhere.
     case address(host: String, port: Int)
     /// The bare disk: what one synchronous write costs.
     case disk
@@ -56,13 +56,13 @@ enum BenchTarget: Sendable {
     func serves(_ workload: Workload) -> Bool {
         switch (self, workload.kind) {
         case (.hearth, _): true
-        // These need processes that the bench has started itself.
+        // These need processes that the bench has started.
         case (.address, .startup), (.address, .idleMemory), (.address, .memoryAfterLoad), (.address, .connections),
             (.address, .commit(_, _, .memory)), (.address, .listen(_, .memory)), (.address, .listenIdle),
             (.address, .commitRules), (.address, .rules), (.address, .databaseIdle):
             false
         case (.address, _): true
-        // It has hours of work with collections of which nothing is asked of it, and no network engine of ours.
+        // The emulator would need hours for collections without a requirement, and does not use our network engine.
         case (.emulator, .commitRules), (.emulator, .rules), (.emulator, .listenIdle), (.emulator, .listenHot),
             (.emulator, .listenResume), (.emulator, .databaseWrites), (.emulator, .databaseLatency),
             (.emulator, .databaseFanOut), (.emulator, .databaseIdle),

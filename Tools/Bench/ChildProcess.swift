@@ -5,15 +5,15 @@ import HearthHost
 /// A program that the bench has started.
 final class ChildProcess: Sendable {
     let id: pid_t
-    /// Where its output goes, both streams.
+    /// The file of its output, both streams.
     let logPath: String
 
-    /// How long a program may take to end before it is killed: one that has no memory left may take for ever.
+    /// The time after which a program that does not end is killed: without free memory the end may take forever.
     private static let endSecondsMax = 15.0
 
     /// - Parameters:
-    ///   - words: the program, looked for on the path, and its arguments.
-    ///   - endSignal: what ends it in order, without regard for its clients.
+    ///   - words: the program, searched on the path, and its arguments.
+    ///   - endSignal: the signal that ends it in an orderly way, without waiting for clients.
     init(_ words: [String], logPath: String, endSignal: Int32 = SIGTERM) throws(ToolFailure) {
         self.logPath = logPath
         var actions = posix_spawn_file_actions_t()
@@ -22,7 +22,7 @@ final class ChildProcess: Sendable {
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, logPath, O_WRONLY | O_CREAT | O_APPEND, 0o644)
         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
-        // The bench holds signals back; a program that is to be ended by one must not.
+        // The bench blocks signals; the child must not, because a signal ends it.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -59,7 +59,7 @@ final class ChildProcess: Sendable {
         return status & 0x7F == 0 ? status >> 8 & 0xFF : -(status & 0x7F)
     }
 
-    /// Ends it, one way or the other.
+    /// Ends it, by its signal or by force.
     func stop() { BenchHousekeeping.children.stop([id], withinSeconds: Self.endSecondsMax) }
 
     var log: String {
@@ -70,7 +70,7 @@ final class ChildProcess: Sendable {
 
     var residentBytes: Int { ProcessFigures.residentBytes(process: String(id)) ?? 0 }
 
-    /// User and system time, of all its threads and of the processes that it has started, as nginx starts its workers.
+    /// User and system time of all its threads and of the processes that it has started, such as nginx's workers.
     var processorSeconds: Double { Self.family(id).reduce(0) { $0 + Self.processorSeconds($1) } }
 
     private static func processorSeconds(_ id: pid_t) -> Double {

@@ -19,7 +19,7 @@ final class ConnectionCrowd: Sendable {
     private let request: [UInt8]
     private let state = Mutex(State())
 
-    /// Connections that are being made at a time: fewer than a listening socket lets wait.
+    /// The number of concurrent connection attempts: below the backlog of a listening socket.
     private static let openingMax = 64
 
     /// - Parameter count: how many are opened in all, for the limit of open files.
@@ -82,7 +82,7 @@ final class ConnectionCrowd: Sendable {
         }
     }
 
-    /// A server that closes connections has fewer than it's measured by.
+    /// Each connection that the server closes would falsify the figure.
     private func closed() {
         state.withLock { state in
             if !state.isClosing { state.failure = state.failure ?? "the server closed one" }

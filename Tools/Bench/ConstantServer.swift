@@ -4,8 +4,9 @@ import HearthModel
 import HearthNetwork
 import HearthHost
 
-/// `hearth-bench serve-constant PORT FILE`: gives the file's bytes as the answer of every gRPC call, from the network engine that
-/// `serve` has, without a database, without a look at the request. What `get` comes near to shows what the rest costs.
+/// `hearth-bench serve-constant PORT FILE` sends the file's bytes as the response of every gRPC call. It uses the
+/// network engine of `serve`, without a database, and does not read the request. The difference between its figure and
+/// that of `get` is the cost of the rest.
 enum ConstantServer {
     static let name = "serve-constant"
 
@@ -42,6 +43,6 @@ private struct ConstantHandler: GRPCHandler, HTTPHandler {
         }
     }
 
-    /// Only to be seen to be up.
+    /// Only shows that the server is running.
     func begin(_ exchange: HTTPExchange) { exchange.respond(status: 404, headers: [], body: []) }
 }

@@ -5,9 +5,9 @@ import HearthModel
 import HearthNetwork
 import Synchronization
 
-/// Sockets to a Realtime Database that listen, and what comes to them.
+/// Sockets with listeners to a Realtime Database, and their events.
 ///
-/// `@unchecked Sendable`: what isn't in `state` belongs to the loop.
+/// `@unchecked Sendable`: members outside of `state` belong to the loop.
 final class DatabaseCrowd: @unchecked Sendable {
     private struct State {
         var opening = 0
@@ -30,7 +30,7 @@ final class DatabaseCrowd: @unchecked Sendable {
         loop = try ToolLoop.start()
     }
 
-    /// Opens sockets that listen to a place each, and returns when each has its value.
+    /// Opens sockets that listen to one location each, and returns when each has its value.
     func open(_ count: Int, _ path: @escaping @Sendable (Int) -> String) throws(ToolFailure) {
         let filesMax = FileLimit.raise()
         if count + 200 > filesMax {
@@ -88,8 +88,8 @@ final class DatabaseCrowd: @unchecked Sendable {
 
     // MARK: Loads
 
-    /// Writes one after the other, each when all listeners have heard of the one before.
-    /// - Returns: the time from a write's departure to its event for each listener, and to its answer.
+    /// Writes one value after another, each when all listeners have received the one before.
+    /// - Returns: the time from sending a write to its event for each listener, and to its response.
     func latencies(
         listeners: Int, seconds: Double, warmUp: Double, path: String
     ) throws(ToolFailure) -> (events: LoadResult, writes: LoadResult) {
@@ -112,7 +112,7 @@ final class DatabaseCrowd: @unchecked Sendable {
         return (events.snapshots, events.commits)
     }
 
-    /// Writes a place, some in flight, and counts the events that come.
+    /// Writes a location, several writes in flight, and counts the events.
     func deliveries(seconds: Double, inFlight: Int, path: String) throws(ToolFailure) -> (events: Int, writes: Int) {
         let counters = Counters()
         let deadline = EventLoop.monotonicNanoseconds() + UInt64(seconds * 1e9)

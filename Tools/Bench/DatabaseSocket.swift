@@ -2,14 +2,14 @@ import HearthLoadClient
 import HearthModel
 import HearthNetwork
 
-/// A WebSocket to the Realtime Database, as little of one as a load needs: what it costs must not be what is measured.
+/// A minimal WebSocket to the Realtime Database, so that the client's cost does not falsify the measurement.
 ///
 /// `@unchecked Sendable`: belongs to the loop's thread.
 final class DatabaseSocket: @unchecked Sendable {
     private let client: TCPClient
-    /// Bytes of a frame whose rest is missing.
+    /// Bytes of an incomplete frame.
     private var part: [UInt8] = []
-    /// Until the server has greeted.
+    /// Until the server has sent its handshake.
     private var onReady: ((DatabaseSocket) -> Void)?
     private var hasUpgraded = false
 
@@ -20,7 +20,7 @@ final class DatabaseSocket: @unchecked Sendable {
 
     private init(_ client: TCPClient) { self.client = client }
 
-    /// - Parameter ready: called on the loop when the server has greeted.
+    /// - Parameter ready: called on the loop when the server has sent its handshake.
     static func open(
         host: String, port: Int, namespace: String, on loop: EventLoop,
         failed: @escaping @Sendable (String) -> Void, ready: @escaping @Sendable (DatabaseSocket) -> Void
@@ -32,7 +32,7 @@ final class DatabaseSocket: @unchecked Sendable {
                 let socket = DatabaseSocket(client)
                 socket.onReady = ready
                 socket.onClose = failed
-                // The client is the socket's, and it the client's, until the connection ends.
+                // The client and the socket reference each other until the connection ends.
                 client.onBytes = { bytes in socket.received(bytes) }
                 client.onClose = {
                     socket.onClose?("the server has closed a connection")
@@ -52,7 +52,7 @@ final class DatabaseSocket: @unchecked Sendable {
         client.close()
     }
 
-    /// Sends a text, masked with zeros, which is a mask as good as any between a bench and its server.
+    /// Sends a text message, masked with zeros, which is sufficient between a bench and its server.
     func send(_ string: [UInt8]) { client.send(Self.frame(0x81, string)) }
 
     private static func frame(_ head: UInt8, _ payload: some Collection<UInt8>) -> [UInt8] {
@@ -157,7 +157,7 @@ enum DatabaseMessage {
     private static let reply = Array(#"{"t":"d","d":{"r""#.utf8)
     private static let event = Array(#"{"t":"d","d":{"a""#.utf8)
 
-    /// Looks at no more than the beginning: many thousands come a second.
+    /// Reads only the beginning: many thousands of messages arrive per second.
     static func kind(_ string: UnsafeRawBufferPointer) -> Kind {
         guard string.count > reply.count else { return .other }
         if string.prefix(reply.count).elementsEqual(reply) { return .reply }
@@ -166,7 +166,7 @@ enum DatabaseMessage {
 
     private static let ok = Array(#""s":"ok""#.utf8)
 
-    /// What a reply says went wrong.
+    /// The error of a response.
     static func failure(_ string: UnsafeRawBufferPointer) -> String? {
         let isOK = string.indices.contains { start in
             start + ok.count <= string.count && string[start] == ok[0] && string[start + 1] == ok[1]

@@ -4,7 +4,8 @@ import Glibc
 import HearthModel
 import HearthNetwork
 
-/// The workloads on the Realtime Database. Its trees are an administrator's or open, as on a server for local development.
+/// The workloads on the Realtime Database. Its trees belong to an administrator or are open, as on a server for local
+/// development.
 struct DatabaseWorkloads {
     let instance: FirestoreInstance
     let settings: BenchSettings
@@ -14,8 +15,8 @@ struct DatabaseWorkloads {
     /// Leaves of a node below `/tree`, and its fields, so that no node is large.
     private static let leavesEach = 20
     private static let nodesEach = 100
-    /// What a leaf holds from the first: numbers that grow when they are written again would split most pages of the tree
-    /// while it is measured.
+    /// The initial value of a leaf. Numbers that grow with the next write would split most pages of the tree during the
+    /// measurement.
     private static let numbers = 0..<1_000_000_000
 
     private func figure(_ metric: String, _ unit: String, _ value: Double, _ direction: Figure.Direction) -> Figure {
@@ -62,7 +63,7 @@ struct DatabaseWorkloads {
         result.latenciesMicroseconds.sort()
         var figures = result.figures(name)
         if let before, let after {
-            // The warm-up is in the processor's time, so it has to be in the count.
+            // The CPU time includes the warm-up, so the count must, too.
             let count = result.rate * (result.seconds + min(1, settings.seconds))
             figures.append(figure("server cpu", "µs", (after - before) / count * 1e6, .lowerIsBetter))
         }
@@ -137,7 +138,7 @@ struct DatabaseWorkloads {
         return figures
     }
 
-    /// Sockets of which each listens to a place of its own where nothing happens.
+    /// Sockets that each listen to a location of their own, without changes.
     func idle(connections: Int) throws(ToolFailure) -> [Figure] {
         guard let process = instance.server.process else { return [] }
         let crowd = try DatabaseCrowd(instance.server)
@@ -145,7 +146,7 @@ struct DatabaseWorkloads {
         try crowd.open(16) { "/idle/first\($0)" }
         sleep(1)
         let before = process.residentBytes
-        try crowd.open(connections) { "/idle/place\($0)" }
+        try crowd.open(connections) { "/idle/node\($0)" }
         sleep(1)
         let each = Double(process.residentBytes - before) / 1000 / Double(connections)
         return [figure("resident each", "kB", each, .lowerIsBetter)]
@@ -160,7 +161,7 @@ private final class DatabaseLane: @unchecked Sendable {
     private var random: SeededRandom
     private let streams: Int
     private var count: LoadCount
-    /// When the requests were sent that have no answer yet; answers come in their order.
+    /// The send times of unanswered requests; responses arrive in order.
     private var sentAt: [UInt64] = []
     private var isFinished = false
 

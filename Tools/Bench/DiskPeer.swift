@@ -3,8 +3,8 @@ import Glibc
 
 /// The bare disk: how long one page takes until it is durable.
 ///
-/// The pages of a file that has its length are written again and again, as those of a log are: a file that grows costs its
-/// file system more than twice as much, which would be an easy mark.
+/// The pages of a file of fixed length are overwritten repeatedly, as in a log. A growing file costs its file system
+/// more than twice as much, and would be too easy a comparison.
 struct DiskPeer: BenchSession {
     private let settings: BenchSettings
     private let folder: String

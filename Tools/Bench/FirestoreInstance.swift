@@ -5,7 +5,7 @@ import HearthModel
 import HearthNetwork
 import HearthWire
 
-/// A server of Firestore that answers, and what the bench has put into it.
+/// A running Firestore server, and the data that the bench has written to it.
 final class FirestoreInstance {
     /// A collection of the bench.
     enum Collection: Hashable {
@@ -46,8 +46,8 @@ final class FirestoreInstance {
 
     // MARK: Data
 
-    /// Keeps the automatic indexes away from the payload, which stands for text that nobody queries. A server without the
-    /// admin API, like the emulator, has no indexes to spare.
+    /// Excludes the payload, which represents unqueried data, from the automatic indexes. A server without the admin
+    /// API, such as the emulator, has no automatic indexes to exclude.
     private func exempt(_ collection: String) {
         guard server.host == "127.0.0.1" || server.host == "localhost" else { return }
         let path = "/v1/\(requests.database)/collectionGroups/\(collection)/fields/payload?updateMask=indexConfig"
@@ -55,7 +55,7 @@ final class FirestoreInstance {
     }
 
     /// Fills a collection by BatchWrite unless it is filled.
-    /// - Returns: how long it took; nil when there was nothing to do.
+    /// - Returns: the duration; nil when the collection was filled already.
     @discardableResult
     func fill(_ collection: Collection, documents: Int) throws(ToolFailure) -> Double? {
         if filled.contains(collection) { return nil }
@@ -74,7 +74,7 @@ final class FirestoreInstance {
         return watch.seconds
     }
 
-    /// Has security rules judge clients from now on; the administrator goes on as before.
+    /// Enables security rules for clients; the administrator is not affected.
     func setRules(_ string: String) throws(ToolFailure) {
         var escaped = ""
         for character in string {
@@ -94,13 +94,13 @@ final class FirestoreInstance {
 
     // MARK: Load
 
-    /// Another for each run, so that none repeats what an earlier one has written.
+    /// A new seed for each run, so that no run repeats the writes of an earlier one.
     func nextSeed() -> UInt64 {
         runs += 1
         return settings.seed &* 1000 &+ runs
     }
 
-    /// - Parameter token: whose requests they are.
+    /// - Parameter token: the token of the requests.
     func generator(_ method: String, connections: Int, streams: Int, token: String = "owner") -> LoadGenerator {
         let metadata = [
             HTTPHeader("authorization", "Bearer \(token)"),
@@ -123,14 +123,14 @@ final class FirestoreInstance {
         try Probe.call(generator(method, connections: 1, streams: 1), message)
     }
 
-    /// The same, and what it takes; not the first of its kind, for which much is made that stays.
+    /// The same, with its duration. The first call is excluded, because it creates state that remains.
     func timedCall(_ method: String, _ message: [UInt8]) throws(ToolFailure) -> (answers: [[UInt8]], seconds: Double) {
         _ = try call(method, message)
         let watch = Stopwatch()
         return (try call(method, message), watch.seconds)
     }
 
-    /// - Parameter answerSeconds: what one answer takes on a server that has nothing else to do.
+    /// - Parameter answerSeconds: the duration of one answer on an idle server.
     func measure(
         _ workload: String, _ generator: LoadGenerator, answerSeconds: Double = 0,
         _ message: @escaping LoadGenerator.MessageMaker
@@ -140,15 +140,15 @@ final class FirestoreInstance {
     }
 }
 
-/// Runs a load for the set time, and tells rate, latencies and what the server's processor did for it.
+/// Runs a load for the set time, and reports rate, latencies and the server's CPU time.
 struct LoadMeasurement {
     private let seconds: Double
     private let warmUpSeconds: Double
     private let answerSeconds: Double
 
-    /// What a run is prolonged to for the sake of a slow server, at most.
+    /// The maximum duration of a run that is prolonged for a slow server.
     private static let secondsMax = 60.0
-    /// Answers that a run should see of each of its streams.
+    /// The minimum number of answers on each stream in a run.
     private static let answersMin = 3.0
 
     init(_ settings: BenchSettings, warmUpSeconds: Double = 1, answerSeconds: Double = 0) {
@@ -161,7 +161,7 @@ struct LoadMeasurement {
         _ workload: String, _ generator: LoadGenerator, process: ChildProcess?,
         _ message: @escaping LoadGenerator.MessageMaker
     ) throws(ToolFailure) -> [Figure] {
-        // A server that is busy with all of them gives each stream its answer after so long.
+        // A server that is busy with all streams gives each its answer after this time.
         let round = answerSeconds * Double(generator.connections * generator.streams)
         let seconds = max(seconds, min(round * Self.answersMin, Self.secondsMax))
         let warmUp = max(warmUpSeconds, min(round, Self.secondsMax / Self.answersMin))
@@ -173,7 +173,7 @@ struct LoadMeasurement {
         }
         var figures = result.figures(workload)
         if let before, let after {
-            // The warm-up is in the processor's time, so it has to be in the count.
+            // The CPU time includes the warm-up, so the count must, too.
             let each = (after - before) / (result.rate * (seconds + warmUp))
             figures.append(
                 Figure(
@@ -199,12 +199,13 @@ extension LoadResult {
 }
 
 extension [Figure] {
-    /// With operations per second of the server's processor time: the fair measure beside a server that has one thread.
-    func withOperationsPerProcessorSecond() -> [Figure] {
+    /// Adds operations per second of the server's CPU time: the fair measure for comparison with a single-threaded
+    /// server.
+    func withOperationsPerCPUSecond() -> [Figure] {
         self
             + filter { $0.metric == "server cpu" && $0.value > 0 }.map { cost in
                 Figure(
-                    workload: cost.workload, metric: Figure.perProcessorSecond, unit: "/s", value: 1e6 / cost.value,
+                    workload: cost.workload, metric: Figure.perCPUSecond, unit: "/s", value: 1e6 / cost.value,
                     direction: .higherIsBetter)
             }
     }

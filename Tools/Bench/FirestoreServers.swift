@@ -1,19 +1,19 @@
 import HearthToolSupport
 import Glibc
 
-/// A server of Firestore that the bench talks to.
+/// A Firestore server that the bench uses.
 protocol FirestoreServer {
     /// Starts an instance with no data and waits until it answers.
     func start() throws(ToolFailure) -> RunningServer
     /// Whether `start` makes a new instance each time.
     var canStart: Bool { get }
-    /// The same program without a disk; nil when it has none anyway, or can't.
+    /// The same program without a disk; nil when it has no disk or does not support this.
     var inMemory: (any FirestoreServer)? { get }
-    /// Before a load is measured.
+    /// Called before a load is measured.
     var warmUpSeconds: Double { get }
-    /// How a collection is filled: documents of a BatchWrite, at most 500…
+    /// The method of filling a collection: documents of a BatchWrite, at most 500…
     var batchDocuments: Int { get }
-    /// …and an even number of them at a time.
+    /// …and an even number of concurrent batches.
     var batchesInFlight: Int { get }
 }
 
@@ -25,17 +25,17 @@ extension FirestoreServer {
     var batchesInFlight: Int { 4 }
 }
 
-/// An instance that answers.
+/// A running instance.
 struct RunningServer {
     var host: String
     var port: Int
-    /// Nil for one that was there before.
+    /// Nil for a server that the bench did not start.
     var process: ChildProcess?
     /// From the start of the process to the first answer.
     var startMilliseconds = 0.0
 }
 
-/// Somebody else's.
+/// A server that was started elsewhere.
 struct RemoteServer: FirestoreServer {
     let host: String
     let port: Int
@@ -44,7 +44,7 @@ struct RemoteServer: FirestoreServer {
     func start() throws(ToolFailure) -> RunningServer { RunningServer(host: host, port: port) }
 }
 
-/// This very program.
+/// This program.
 struct HearthProcess: FirestoreServer {
     let isInMemory: Bool
     let housekeeping: BenchHousekeeping
@@ -70,7 +70,7 @@ struct HearthProcess: FirestoreServer {
     }
 }
 
-/// This very program as a server of one answer: see `ConstantServer`.
+/// This program as a server of one constant answer: see `ConstantServer`.
 struct ConstantProcess: FirestoreServer {
     private let message: [UInt8]
     private let housekeeping: BenchHousekeeping
@@ -94,14 +94,14 @@ struct EmulatorProcess: FirestoreServer {
     private static let package = "google-cloud-cli-firestore-emulator"
     private static let mainClass = "com.google.cloud.datastore.emulator.firestore.CloudFirestore"
 
-    /// A virtual machine needs its time to compile what is used.
+    /// A virtual machine needs time to compile the used code.
     let warmUpSeconds = 3.0
 
     private let jar: String
     private let heap: String
     private let housekeeping: BenchHousekeeping
 
-    /// - Parameter heap: of its Java, as `-Xmx` takes it.
+    /// - Parameter heap: the size of its Java heap, in the form of `-Xmx`.
     init(heap: String, _ housekeeping: BenchHousekeeping) throws(ToolFailure) {
         let log = housekeeping.path + "/dpkg.log"
         let list = try ChildProcess.run(["dpkg", "-L", Self.package], logPath: log)

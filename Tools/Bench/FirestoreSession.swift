@@ -9,9 +9,9 @@ final class FirestoreSession: BenchSession {
     private let settings: BenchSettings
     private let source: any FirestoreServer
     private let housekeeping: BenchHousekeeping
-    /// For all workloads that need no server of their own.
+    /// The server of all workloads that need no server of their own.
     private let shared: FirestoreInstance
-    /// A server for workloads that would hinder others or be hindered by them; one at a time.
+    /// A server for workloads that would affect others or be affected by them; one at a time.
     private var own: (purpose: Purpose, instance: FirestoreInstance)?
     private var bulkRuns = 0
 
@@ -41,8 +41,8 @@ final class FirestoreSession: BenchSession {
     func run(_ workload: Workload) throws(ToolFailure) -> [Figure] {
         let name = workload.name
         switch workload.kind {
-        case .commit(let inFlight, let fields, let place): return try commit(name, inFlight, fields, place)
-        case .get: return try get(name, shared).withOperationsPerProcessorSecond()
+        case .commit(let inFlight, let fields, let target): return try commit(name, inFlight, fields, target)
+        case .get: return try get(name, shared).withOperationsPerCPUSecond()
         case .getConstant: return try getConstant(name)
         case .getREST: return try getREST(name)
         case .query(let shape, let size): return try query(name, shape, size)
@@ -55,8 +55,8 @@ final class FirestoreSession: BenchSession {
                 try instance.fill(.bulk(0), documents: settings.large)
             }
         case .connections: return try connections(name)
-        case .listen(let listeners, let place):
-            let instance = place == .memory ? try instance(for: .memory) : shared
+        case .listen(let listeners, let target):
+            let instance = target == .memory ? try instance(for: .memory) : shared
             return try listening(name, instance).latency(listeners: listeners)
         case .commitRules: return try commitRules(name)
         case .rules(let rule): return try RulesSpeed.measure(name, rule, seconds: settings.seconds)
@@ -90,7 +90,7 @@ final class FirestoreSession: BenchSession {
         ListenWorkloads(instance: instance, settings: settings, name: name)
     }
 
-    /// On a server of its own: what it holds is measured.
+    /// On a server of its own, whose memory is measured.
     private func listenIdle(_ name: String) throws(ToolFailure) -> [Figure] {
         let instance = try FirestoreInstance(settings, source)
         defer { instance.stop() }
@@ -105,7 +105,7 @@ final class FirestoreSession: BenchSession {
         }
     }
 
-    /// The server for a purpose; the one before it is ended.
+    /// The server for a purpose; ends the one before it.
     private func instance(for purpose: Purpose) throws(ToolFailure) -> FirestoreInstance {
         if let own, own.purpose == purpose { return own.instance }
         own?.instance.stop()
@@ -114,7 +114,7 @@ final class FirestoreSession: BenchSession {
             switch purpose {
             case .constant: ConstantProcess(try SampleDocument(settings, housekeeping).message, housekeeping)
             case .memory: self.source.inMemory
-            // A second process beside one that others run would not be that server.
+            // A second process beside a server that is used elsewhere would not be that server.
             case .manyDocuments, .hugeCollection, .smallTree, .largeTree: self.source.canStart ? self.source : nil
             }
         guard let source else { return shared }
@@ -126,16 +126,16 @@ final class FirestoreSession: BenchSession {
     // MARK: Commits
 
     private func commit(
-        _ name: String, _ inFlight: Int, _ fields: Workload.CommitFields, _ place: Workload.CommitPlace
+        _ name: String, _ inFlight: Int, _ fields: Workload.CommitFields, _ target: Workload.CommitTarget
     ) throws(ToolFailure) -> [Figure] {
         let instance: FirestoreInstance
-        let collection: FirestoreInstance.Collection = place == .manyDocuments ? .many : .work
-        switch place {
+        let collection: FirestoreInstance.Collection = target == .manyDocuments ? .many : .work
+        switch target {
         case .server: instance = shared
         case .manyDocuments: instance = try self.instance(for: .manyDocuments)
         case .memory: instance = try self.instance(for: .memory)
         }
-        let documents = place == .manyDocuments ? settings.many : settings.documents
+        let documents = target == .manyDocuments ? settings.many : settings.documents
         try instance.fill(collection, documents: documents)
         let connections = min(4, inFlight)
         let generator = instance.generator("Commit", connections: connections, streams: inFlight / connections)
@@ -144,7 +144,7 @@ final class FirestoreSession: BenchSession {
         }
     }
 
-    /// On a server of its own: other workloads are an administrator's.
+    /// On a server of its own: other workloads run as an administrator.
     private func commitRules(_ name: String) throws(ToolFailure) -> [Figure] {
         let instance = try FirestoreInstance(settings, source)
         defer { instance.stop() }
@@ -152,7 +152,7 @@ final class FirestoreSession: BenchSession {
         try instance.fill(.work, documents: documents)
         try instance.setRules(BenchRules.string)
         let generator = instance.generator("Commit", connections: 4, streams: 8, token: BenchRules.token)
-        // A server for local development tells of the first evaluations what everything came to.
+        // A server for local development logs the results of the first evaluations.
         _ = try generator.run(.requests(RulesLimits.coverageDetailedMax + 100)) {
             [requests = instance.requests] _, random in
             requests.commit(FirestoreInstance.Collection.work.name, documents: documents, .all, &random)
@@ -186,7 +186,7 @@ final class FirestoreSession: BenchSession {
         }
         let generator = shared.restGenerator(connections: BenchRequests.restConnections)
         return try shared.measure(name, generator) { number, _ in messages[number % messages.count] }
-            .withOperationsPerProcessorSecond()
+            .withOperationsPerCPUSecond()
     }
 
     /// The server that has a collection, and how many documents are in it.
@@ -208,7 +208,7 @@ final class FirestoreSession: BenchSession {
         let found = answers.count { bytes in
             do throws(Status) { return try RunQueryResponse(protobuf: bytes).document != nil } catch { return false }
         }
-        if found != 100 { throw ToolFailure(.failed, "\(name): the query gave \(found) documents in place of 100.") }
+        if found != 100 { throw ToolFailure(.failed, "\(name): the query gave \(found) documents instead of 100.") }
         let generator = instance.generator("RunQuery", connections: 4, streams: 4)
         return try instance.measure(name, generator, answerSeconds: seconds) { number, _ in
             messages[number % messages.count]
@@ -224,7 +224,7 @@ final class FirestoreSession: BenchSession {
         let (answers, seconds) = try instance.timedCall("RunAggregationQuery", message)
         let counted = BenchRequests.counted(answers)
         if counted != documents {
-            throw ToolFailure(.failed, "\(name): counted \(counted ?? 0) documents in place of \(documents).")
+            throw ToolFailure(.failed, "\(name): counted \(counted ?? 0) documents instead of \(documents).")
         }
         let generator = instance.generator("RunAggregationQuery", connections: 1, streams: 1)
         return try instance.measure(name, generator, answerSeconds: seconds) { _, _ in message }.filter {
@@ -234,7 +234,7 @@ final class FirestoreSession: BenchSession {
 
     // MARK: Servers that have just started
 
-    /// Every run loads a server that is new, where one can be started: a collection beside others loads more slowly.
+    /// Every run loads a new server, where one can be started: a collection beside others loads more slowly.
     private func bulk(_ name: String) throws(ToolFailure) -> [Figure] {
         bulkRuns += 1
         let instance = source.canStart ? try FirestoreInstance(settings, source) : shared
@@ -258,7 +258,7 @@ final class FirestoreSession: BenchSession {
         ]
     }
 
-    /// - Parameter work: what is done before.
+    /// - Parameter work: runs before the measurement.
     private func memory(_ name: String, after work: (FirestoreInstance) throws(ToolFailure) -> Void)
         throws(ToolFailure) -> [Figure]
     {
@@ -278,7 +278,7 @@ final class FirestoreSession: BenchSession {
         let instance = try FirestoreInstance(settings, source)
         defer { instance.stop() }
         guard let process = instance.server.process else { return [] }
-        // The first requests make what is there once: the database, tables, buffers.
+        // The first requests create persistent state: the database, tables, buffers.
         try instance.fill(.work, documents: 1)
         let crowd = try ConnectionCrowd(instance, count: settings.connections)
         defer { crowd.close() }

@@ -6,15 +6,15 @@ import HearthNetwork
 import HearthWire
 import Synchronization
 
-/// Listeners of a server, each a stream with one target, and what comes to them.
+/// Listeners of a server, each a stream with one target, and their events.
 ///
-/// `@unchecked Sendable`: what isn't in `state` belongs to the loop.
+/// `@unchecked Sendable`: members outside of `state` belong to the loop.
 final class ListenCrowd: @unchecked Sendable {
-    /// One message of a stream, as far as it is looked into.
+    /// One message of a stream, as far as it is decoded.
     enum Event {
         /// A document that matches.
         case change
-        /// All that came before is of one moment.
+        /// A consistent snapshot: all earlier changes are complete.
         case boundary
         case other
     }
@@ -35,9 +35,9 @@ final class ListenCrowd: @unchecked Sendable {
     var onEvent: ((Int, Event) -> Void)?
     /// Bytes of all messages.
     private(set) var receivedBytes = 0
-    /// Between a listener's request and its first snapshot, the longest of all.
+    /// The longest time between a listener's request and its first snapshot.
     private(set) var openingSeconds = 0.0
-    /// What the newest boundary gave, to go on from.
+    /// The newest boundary's resume token.
     private(set) var token: [UInt8] = []
 
     private static let openingMax = 64
@@ -111,11 +111,11 @@ final class ListenCrowd: @unchecked Sendable {
         }
     }
 
-    /// Looks at no more of a message than it must: many thousands come a second.
+    /// Decodes only the required parts of a message: many thousands arrive per second.
     private static func event(_ message: [UInt8]) -> Event {
         guard message.count > 2 else { return .other }
         switch message[0] {
-        // document_change; one that matches no target is a removal, but those are of no interest here.
+        // document_change. Without a matching target it is a removal, which is ignored here.
         case 0x1A: return .change
         // target_change: without a type it is NO_CHANGE, and without target ids a boundary.
         case 0x12: return message[2] == 0x22 || message[2] == 0x32 ? .boundary : .other
@@ -157,8 +157,8 @@ final class ListenCrowd: @unchecked Sendable {
 
     // MARK: Loads
 
-    /// Commits one after the other, each when all listeners have seen the one before.
-    /// - Returns: the time from a commit's departure to its snapshot for each listener, and to its answer.
+    /// Commits one after another, each when all listeners have seen the one before.
+    /// - Returns: the time from sending a commit to its snapshot for each listener, and to its response.
     func latencies(
         listeners: Int, seconds: Double, warmUp: Double, path: String, _ commit: @escaping @Sendable (Int) -> [UInt8]
     ) throws(ToolFailure) -> (snapshots: LoadResult, commits: LoadResult) {
@@ -183,7 +183,7 @@ final class ListenCrowd: @unchecked Sendable {
     }
 }
 
-/// Hands a result from the loop to the thread that waits.
+/// Passes a result from the loop to the waiting thread.
 private final class SharedResult<Result: Sendable>: Sendable {
     private let result = Mutex<Result?>(nil)
 
@@ -197,7 +197,8 @@ private final class SharedResult<Result: Sendable>: Sendable {
     }
 }
 
-/// One commit at a time, and when it reached whom. `@unchecked Sendable`: belongs to the loop, but for `isOver`.
+/// One commit at a time, and the time when each listener received it. `@unchecked Sendable`: belongs to the loop,
+/// except `isOver`.
 final class ListenLatencyRun: @unchecked Sendable {
     private let listeners: Int
     private let countFrom: UInt64
@@ -230,7 +231,7 @@ final class ListenLatencyRun: @unchecked Sendable {
         return number
     }
 
-    /// - Returns: whether it is time for the next commit.
+    /// - Returns: whether the next commit may start.
     func answered() -> Bool {
         isAnswered = true
         note(&commits)
@@ -238,7 +239,7 @@ final class ListenLatencyRun: @unchecked Sendable {
     }
 
     func delivered() -> Bool {
-        // A boundary that comes for its own sake is none of ours.
+        // A boundary without a change does not belong to the commit.
         guard missing > 0 else { return false }
         missing -= 1
         note(&snapshots)

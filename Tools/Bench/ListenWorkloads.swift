@@ -5,7 +5,7 @@ import HearthNetwork
 import HearthWire
 import Synchronization
 
-/// The workloads in which somebody listens.
+/// The workloads with listeners.
 struct ListenWorkloads {
     let instance: FirestoreInstance
     let settings: BenchSettings
@@ -20,7 +20,7 @@ struct ListenWorkloads {
 
     // MARK: Latency
 
-    /// One document changes, and all listeners of its collection are told.
+    /// One document changes, and all listeners of its collection are notified.
     func latency(listeners: Int) throws(ToolFailure) -> [Figure] {
         try instance.fill(Self.collection, documents: 1)
         let crowd = try ListenCrowd(instance)
@@ -81,9 +81,9 @@ struct ListenWorkloads {
         var value: Int { count.load(ordering: .relaxed) }
     }
 
-    // MARK: Many that are told nothing
+    // MARK: Many listeners without events
 
-    /// - Parameter commits: measures commits that concern nobody.
+    /// - Parameter commits: measures commits that affect no listener.
     func idle(
         connections: Int, each streams: Int, commits: () throws(ToolFailure) -> Double
     ) throws(ToolFailure) -> [Figure] {
@@ -113,7 +113,7 @@ struct ListenWorkloads {
 
     // MARK: Coming back
 
-    /// A listener of a large collection loads it, ten documents change, and it goes on.
+    /// A listener loads a large collection, ten documents change, and the listener resumes.
     func resume(documents: Int) throws(ToolFailure) -> [Figure] {
         let collection = FirestoreInstance.Collection.queried(.large)
         try instance.fill(collection, documents: documents)
@@ -148,8 +148,8 @@ struct ListenWorkloads {
 
 extension BenchRequests {
     /// - Parameters:
-    ///   - value: only documents whose `f0` is this; nil for all.
-    ///   - token: where to go on.
+    ///   - value: only documents with this `f0`; nil for all.
+    ///   - token: the resume token.
     func listen(
         _ collection: String, equalTo value: Int? = nil, from token: [UInt8]? = nil, expectedCount: Int? = nil
     ) -> [UInt8] {

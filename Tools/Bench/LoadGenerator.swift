@@ -3,13 +3,13 @@ import HearthToolSupport
 import HearthModel
 import HearthNetwork
 
-/// Sends requests, a fixed number in flight: whenever one is answered, the next leaves.
+/// Sends requests with a fixed number in flight: each response triggers the next request.
 struct LoadGenerator: Sendable {
-    /// What is spoken.
+    /// The protocol.
     enum Wire: Sendable {
         /// Unary and streaming calls; a message is a request.
         case grpc(path: String, metadata: [HTTPHeader])
-        /// Requests as they are, one after the other; answers come in their order.
+        /// Requests are sent unchanged, one after another; responses arrive in order.
         case plain(any AnswerFraming.Type)
     }
 
@@ -17,11 +17,11 @@ struct LoadGenerator: Sendable {
     var port: Int
     var wire: Wire
     var connections: Int
-    /// Requests in flight a connection.
+    /// Requests in flight per connection.
     var streams: Int
     var seed: UInt64 = 1
 
-    /// Makes the request with a number. Called on an event loop.
+    /// Creates the request with a number. Called on an event loop.
     typealias MessageMaker = @Sendable (_ number: Int, _ random: inout SeededRandom) -> [UInt8]
 
     func run(_ bound: LoadBound, _ message: @escaping MessageMaker) throws(ToolFailure) -> LoadResult {

@@ -2,15 +2,15 @@ import Glibc
 import HearthNetwork
 import Synchronization
 
-/// When a run of a load is over.
+/// The end of a load's run.
 enum LoadBound: Sendable {
-    /// After a time, of which a first part isn't counted.
+    /// After a time; a first part is not counted.
     case seconds(Double, warmUp: Double)
-    /// When so many requests are answered.
+    /// After a number of responses.
     case requests(Int)
 }
 
-/// What the connections of a run share.
+/// The shared state of a run's connections.
 final class LoadRun: Sendable {
     private struct State {
         var result = LoadResult()
@@ -42,7 +42,7 @@ final class LoadRun: Sendable {
         }
     }
 
-    /// The number of the next request; nil when enough were sent.
+    /// The number of the next request; nil when enough requests were sent.
     func next() -> Int? {
         if isStopped.load(ordering: .relaxed) || EventLoop.monotonicNanoseconds() >= deadline { return nil }
         let number = requests.add(1, ordering: .relaxed).oldValue
@@ -78,13 +78,13 @@ final class LoadRun: Sendable {
     }
 }
 
-/// What a run has shown.
+/// The results of a run.
 struct LoadResult: Sendable {
     var count = 0
     var errors = 0
     var firstError: String?
     var seconds = 0.0
-    /// Sorted when the run is over.
+    /// Sorted at the end of the run.
     var latenciesMicroseconds: [UInt32] = []
 
     var rate: Double { seconds > 0 ? Double(count) / seconds : 0 }
@@ -92,8 +92,8 @@ struct LoadResult: Sendable {
     /// - Parameter share: 0.5 for the median.
     func percentile(_ share: Double) -> Double {
         guard !latenciesMicroseconds.isEmpty else { return 0 }
-        let place = min(latenciesMicroseconds.count - 1, Int(Double(latenciesMicroseconds.count) * share))
-        return Double(latenciesMicroseconds[place])
+        let index = min(latenciesMicroseconds.count - 1, Int(Double(latenciesMicroseconds.count) * share))
+        return Double(latenciesMicroseconds[index])
     }
 
     mutating func add(_ other: LoadResult) {
@@ -104,15 +104,15 @@ struct LoadResult: Sendable {
     }
 }
 
-/// What one connection of a run has seen.
+/// The results of one connection of a run.
 struct LoadCount {
     let run: LoadRun
     private(set) var result = LoadResult()
 
     init(_ run: LoadRun) { self.run = run }
 
-    /// A request that was sent at a time has its answer now.
-    /// - Parameter failure: why it is none.
+    /// Records the response to a request and its send time.
+    /// - Parameter failure: the error of the response.
     mutating func answered(_ failure: String?, sentAt: UInt64) {
         let now = EventLoop.monotonicNanoseconds()
         guard now >= run.countFrom, now <= run.deadline else { return }
@@ -123,7 +123,7 @@ struct LoadCount {
         }
         result.errors += 1
         result.firstError = result.firstError ?? failure
-        // A server that refuses everything would be asked as fast as it can refuse.
+        // A server that rejects everything would be called as fast as it can reject.
         if result.errors > 1000 + result.count { run.fail("Most requests fail: \(failure)") }
     }
 }

@@ -2,8 +2,8 @@ import HearthLoadClient
 import HearthModel
 import HearthNetwork
 
-/// One connection of a run that speaks HTTP/1.1 or Redis' protocol: the same code for Hearth, nginx and Redis, so that
-/// what the client costs is the same for all. `@unchecked Sendable`: belongs to the loop's thread.
+/// One connection of a run that uses HTTP/1.1 or Redis' protocol: the same code for Hearth, nginx and Redis, so that
+/// the client's cost is the same for all. `@unchecked Sendable`: belongs to the loop's thread.
 final class PlainLane: @unchecked Sendable {
     private let client: TCPClient
     private let run: LoadRun
@@ -12,9 +12,9 @@ final class PlainLane: @unchecked Sendable {
     private var random: SeededRandom
     private let streams: Int
     private var count: LoadCount
-    /// When the requests were sent that have no answer yet, in their order.
+    /// The send times of unanswered requests, in order.
     private var sentAt: [UInt64] = []
-    /// What came of an answer whose rest is missing.
+    /// The start of an incomplete response.
     private var part: [UInt8] = []
     private var isFinished = false
 
@@ -73,7 +73,7 @@ final class PlainLane: @unchecked Sendable {
             guard let answer = framing.first(UnsafeRawBufferPointer(rebasing: bytes[start...])) else { return start }
             start += answer.sizeBytes
             guard !sentAt.isEmpty else {
-                run.fail("The server answers what nobody has asked.")
+                run.fail("The server sent an answer without a request.")
                 finish()
                 return bytes.count
             }
@@ -84,15 +84,15 @@ final class PlainLane: @unchecked Sendable {
     }
 }
 
-/// Where an answer ends.
+/// The framing of responses.
 protocol AnswerFraming: Sendable {
-    /// The answer at the beginning of some bytes; nil when it isn't complete.
+    /// The response at the beginning of some bytes; nil when it is incomplete.
     static func first(_ bytes: UnsafeRawBufferPointer) -> FramedAnswer?
 }
 
 struct FramedAnswer: Equatable {
     var sizeBytes: Int
-    /// What it says went wrong.
+    /// The error of the response.
     var failure: String?
 }
 
@@ -109,7 +109,7 @@ enum HTTP1Framing: AnswerFraming {
             if lineStart == 0, line.count > 12, line[9..<12].elementsEqual("204".utf8) { lengthBytes = 0 }
             lineStart = end + 1
             if line.count <= 1 {
-                // Without a length it is chunked; and as nothing follows it, the last chunk is the last that came.
+                // Without a length it is chunked. No response follows it, so the last received chunk is its last.
                 let size = lengthBytes.map { lineStart + $0 } ?? bytes.count
                 if lengthBytes == nil, !bytes.suffix(5).elementsEqual("0\r\n\r\n".utf8) { return nil }
                 return size <= bytes.count ? FramedAnswer(sizeBytes: size, failure: failure) : nil

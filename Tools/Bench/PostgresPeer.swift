@@ -35,12 +35,12 @@ final class PostgresPeer: BenchSession {
         _ = try ChildProcess.run(
             prefix + [programs + "/initdb", "-D", data, "-U", Self.user, "--auth=trust", "-E", "UTF8", "--no-locale"],
             logPath: log)
-        // Durable as it comes; only what hinders any measurement is changed.
+        // Durable by default; only settings that would disturb any measurement are changed.
         let words = [
             programs + "/postgres", "-D", data, "-p", String(port), "-k", folder, "-c", "listen_addresses=",
             "-c", "synchronous_commit=on", "-c", "max_wal_size=4GB", "-c", "shared_buffers=256MB",
         ]
-        // Not by runuser, which would take the signal that is meant for the server.
+        // Not by runuser, which would intercept the server's signal.
         server = try ChildProcess(
             getuid() == 0 ? ["setpriv", "--reuid", Self.user, "--regid", Self.user, "--clear-groups"] + words : words,
             // A fast shutdown; the usual signal waits for clients.
@@ -103,7 +103,7 @@ final class PostgresPeer: BenchSession {
         for field in 0..<5 { string += "\\set v\(field) random(1, 100000000000000000)\n" }
         let members = (0..<5).map { "'f\($0)', :v\($0)::bigint" }.joined(separator: ", ")
         let rows = (0..<5).map { "(:id, \($0), :v\($0))" }.joined(separator: ", ")
-        // One statement: one trip over the socket and one commit.
+        // One statement: one round trip over the socket and one commit.
         return string
             + "WITH document AS (INSERT INTO documents VALUES (:id, jsonb_build_object(\(members), 'payload', "
             + "repeat('0123456789abcdef', 25))) ON CONFLICT (id) DO UPDATE SET data = excluded.data) "
@@ -128,7 +128,7 @@ final class PostgresPeer: BenchSession {
         else { throw ToolFailure(.failed, "pgbench said nothing of a rate.") }
         return [
             Figure(workload: workload.name, metric: "rate", unit: "/s", value: rate, direction: .higherIsBetter),
-            // An average, as pgbench gives no median.
+            // An average, because pgbench reports no median.
             Figure(workload: workload.name, metric: "p50", unit: "ms", value: latency, direction: .lowerIsBetter),
         ]
     }

@@ -2,7 +2,7 @@ import Glibc
 import HearthModel
 import Synchronization
 
-/// What a call has brought so far, between the loop and the thread that waits for it.
+/// The partial result of a call, shared by the loop and the waiting thread.
 final class ProbeState: Sendable {
     private struct State {
         var messages: [[UInt8]] = []

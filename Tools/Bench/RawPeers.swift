@@ -2,7 +2,7 @@ import HearthToolSupport
 import Glibc
 import HearthModel
 
-/// nginx, where it is installed: a file of as many bytes as Hearth's REST answer has, for the same requests from the same
+/// nginx, where it is installed: a file of the size of Hearth's REST response, for the same requests from the same
 /// client.
 final class NginxPeer: BenchSession {
     private let settings: BenchSettings
@@ -23,10 +23,9 @@ final class NginxPeer: BenchSession {
             folder: folder)
     }
 
-    /// As a careful administrator would have it: a worker a core, nothing logged, open files remembered, and connections
-    /// that last.
+    /// A carefully tuned configuration: one worker per core, no log, cached open files, and persistent connections.
     private static func configuration(_ folder: String, _ port: Int) -> String {
-        let places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder)/\($0);" }
+        let folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder)/\($0);" }
         return """
             daemon off;
             worker_processes auto;
@@ -39,7 +38,7 @@ final class NginxPeer: BenchSession {
                 tcp_nopush on;
                 keepalive_requests 1000000000;
                 open_file_cache max=1000 inactive=1h;
-                \(places.joined(separator: " "))
+                \(folders.joined(separator: " "))
                 server {
                     listen 127.0.0.1:\(port);
                     root \(folder)/root;
@@ -49,7 +48,7 @@ final class NginxPeer: BenchSession {
             """
     }
 
-    /// Its place is often not on the path of those who aren't root.
+    /// Often not on the path of non-root users.
     private static func program() throws(ToolFailure) -> String {
         for path in ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"] where access(path, X_OK) == 0 {
             return path
@@ -65,16 +64,17 @@ final class NginxPeer: BenchSession {
             host: "127.0.0.1", port: port, wire: .plain(HTTP1Framing.self),
             connections: BenchRequests.restConnections, streams: 1, seed: settings.seed)
         return try LoadMeasurement(settings).run(workload.name, generator, process: server.process) { _, _ in message }
-            .withOperationsPerProcessorSecond()
+            .withOperationsPerCPUSecond()
     }
 }
 
-/// Redis, where it is installed: GET of a value as long as the message of GetDocument's answer, among as many keys as there
-/// are documents.
+/// Redis, where it is installed: GET of a value of the size of GetDocument's response message, with one key for each
+/// document.
 ///
-/// Eight connections with sixteen requests in flight each, as `get` has them: pipelining is to Redis what streams are to
-/// HTTP/2. The next request of a connection leaves when an answer comes, so neither side waits for whole batches. As Redis
-/// has one thread for all of them and Hearth one a core, operations per second of the server's processor time are compared.
+/// Eight connections with sixteen requests in flight each, as for `get`: pipelining is Redis' equivalent of HTTP/2's
+/// streams. The next request of a connection is sent when a response arrives, so neither side waits for whole batches.
+/// Redis has one thread for all of them and Hearth one per core, so operations per second of the server's CPU time are
+/// compared.
 final class RedisPeer: BenchSession {
     private let settings: BenchSettings
     private let port: Int
@@ -127,7 +127,7 @@ final class RedisPeer: BenchSession {
         }
         return try LoadMeasurement(settings).run(workload.name, generator, process: server) { number, _ in
             messages[number % messages.count]
-        }.withOperationsPerProcessorSecond()
+        }.withOperationsPerCPUSecond()
     }
 
     private func publish(_ name: String, _ listeners: Int) throws(ToolFailure) -> [Figure] {

@@ -5,9 +5,9 @@ import HearthModel
 import HearthNetwork
 import Synchronization
 
-/// Subscribers of a channel of Redis, and one who publishes: what a message takes that nothing keeps.
+/// Subscribers of a Redis channel, and one publisher: the latency of a message that is not stored.
 ///
-/// `@unchecked Sendable`: what isn't in `state` belongs to the loop.
+/// `@unchecked Sendable`: members outside of `state` belong to the loop.
 final class RedisListeners: @unchecked Sendable {
     private struct State {
         var ready = 0
@@ -30,7 +30,7 @@ final class RedisListeners: @unchecked Sendable {
         loop.stopAndJoin()
     }
 
-    /// - Parameter publish: the command that publishes a message, which comes as so many bytes.
+    /// - Parameter publish: the command that publishes a message, which subscribers receive as this many bytes.
     func latencies(
         listeners: Int, subscribe: [UInt8], subscribedBytes: Int, publish: [UInt8], messageBytes: Int, seconds: Double,
         warmUp: Double

@@ -3,12 +3,12 @@ import Glibc
 import HearthModel
 import HearthRules
 
-/// How long rules take to judge a write, within this process.
+/// The time that rules take to evaluate a write, within this process.
 struct RulesSpeed {
     enum Rule: Sendable {
         /// Compares the caller with a field of the stored document.
         case owner
-        /// Twenty conditions on what is written.
+        /// Twenty conditions on the written document.
         case validator
     }
 
@@ -55,7 +55,7 @@ struct RulesSpeed {
             """
     }
 
-    /// Nothing is stored beside the document that is written.
+    /// No other document is stored.
     private final class NoDocuments: DocumentReader {
         func document(_ path: ResourcePath, isAfter: Bool) throws(Status) -> RulesDocument? { nil }
     }
@@ -69,7 +69,7 @@ struct RulesSpeed {
         let written = RulesDocument(path: path, fields: Self.written)
         var fastest = Double.infinity
         let end = processorSeconds() + seconds
-        // The fastest of short stretches: the others were disturbed.
+        // The fastest of several short intervals: the others were disturbed.
         repeat {
             let count = 5000
             let start = processorSeconds()
@@ -77,7 +77,7 @@ struct RulesSpeed {
                 let request = RulesRequest(
                     method: .update, path: path, auth: auth, time: time, resource: stored, newResource: written)
                 guard ruleset.decide(request, reader, RulesAccess(total: 10)).isAllowed else {
-                    throw ToolFailure(.unavailable, "The rules of \(name) deny what they are to allow.")
+                    throw ToolFailure(.unavailable, "The rules of \(name) deny a write that they must allow.")
                 }
             }
             fastest = min(fastest, (processorSeconds() - start) / Double(count))

@@ -2,15 +2,15 @@ import HearthToolSupport
 import Glibc
 import HearthModel
 
-/// A document of the `get` workload as Hearth answers it: what the peers that know no documents give out, so that they
-/// move as many bytes.
+/// A document of the `get` workload in Hearth's response. Peers without documents send it, so that they transfer as
+/// many bytes.
 struct SampleDocument {
     /// The answer of GetDocument.
     var message: [UInt8]
     /// The answer of a GET over REST.
     var string: [UInt8]
 
-    /// Asks a server of its own, in memory, for the time of the question.
+    /// Requests it from a temporary server in memory.
     init(_ settings: BenchSettings, _ housekeeping: BenchHousekeeping) throws(ToolFailure) {
         let server = try FirestoreInstance(settings, HearthProcess(isInMemory: true, housekeeping))
         defer { server.stop() }

@@ -2,7 +2,8 @@ import HearthToolSupport
 import Glibc
 
 enum FreePort {
-    /// A port that nobody listens on. Somebody may take it before it is used; the bench then fails and says so.
+    /// A port that is not in use. Another program may take it before the bench uses it; then the bench fails with a
+    /// message.
     static func find() throws(ToolFailure) -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
@@ -30,7 +31,7 @@ enum Loopback {
         return address
     }
 
-    /// A connected socket; nil when nobody listens.
+    /// A connected socket; nil when no server listens.
     static func connect(port: Int) -> Int32? {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { return nil }
@@ -61,7 +62,7 @@ enum Loopback {
             let count = recv(descriptor, &chunk, chunk.count, 0)
             if count < 0, errno == EINTR { continue }
             if count > 0 { answer += chunk[..<count] }
-            // Not every server closes the connection, although it was asked to.
+            // Some servers do not close the connection, although the request asks for it.
             if count <= 0 || isComplete(answer) {
                 return answer.isEmpty ? nil : String(decoding: answer, as: UTF8.self)
             }
@@ -92,7 +93,7 @@ enum ServerStart {
         let start = Stopwatch()
         let process = try ChildProcess(words, logPath: folder + "/log")
         try wait(for: process, words[0]) {
-            // Any answer will do; that the document isn't there is one.
+            // Any response is sufficient, including one that the document does not exist.
             let path = "/v1/projects/bench/databases/(default)/documents/c/d"
             return Loopback.request(port: port, "GET", path)?.hasPrefix("HTTP/1.1 ") ?? false
         }
@@ -100,7 +101,7 @@ enum ServerStart {
             host: "127.0.0.1", port: port, process: process, startMilliseconds: start.seconds * 1000)
     }
 
-    /// Asks until the answer is yes; ends the program when that takes too long.
+    /// Polls a condition until it holds; fails when that takes too long.
     static func wait(for process: ChildProcess, _ name: String, _ isUp: () -> Bool) throws(ToolFailure) {
         let start = Stopwatch()
         while !isUp() {

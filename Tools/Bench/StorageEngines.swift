@@ -26,9 +26,9 @@ struct HearthStore: StorageEngine {
     }
 }
 
-/// SQLite by its C interface, as its documentation advises for durable writes: a log, `synchronous = FULL`, statements that
-/// are prepared once. The tables, the size of pages and of the cache are those of Hearth's store; checkpoints and the way
-/// to the disk are SQLite's own.
+/// SQLite by its C interface, as its documentation recommends for durable writes: a log, `synchronous = FULL`, prepared
+/// statements. The tables, the page size and the cache size are those of Hearth's store; checkpoints and disk access
+/// are SQLite's own.
 final class PlainSQLite: StorageEngine, RowWriter {
     private var handle: OpaquePointer?
     private var puts: [Keyspace: OpaquePointer] = [:]
@@ -38,7 +38,7 @@ final class PlainSQLite: StorageEngine, RowWriter {
 
     init(folder: String) throws(Status) {
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
-        // Not what may be the process's default by now, which is Hearth's own layer.
+        // Not the process's default, which may be Hearth's own layer.
         try check(sqlite3_open_v2(folder + "/plain.sqlite", &handle, flags, "unix-excl"))
         try execute(
             """

@@ -3,7 +3,7 @@ import Glibc
 import HearthModel
 import HearthEngine
 
-/// What keeps rows in durable transactions.
+/// An engine that stores rows in durable transactions.
 protocol StorageEngine {
     /// - Parameter folder: an empty one.
     init(folder: String) throws(Status)
@@ -17,8 +17,8 @@ protocol RowWriter {
     func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status)
 }
 
-/// Storage alone: the rows of the commit workloads, written in durable transactions of as many commits as are in flight.
-/// No network, no queue, no checks: the bound that Hearth can come near to.
+/// Storage alone: the rows of the commit workloads, written in durable transactions of as many commits as are in
+/// flight. Without network, queue and checks: the upper bound for Hearth.
 final class StoragePeer<Engine: StorageEngine>: BenchSession {
     private let settings: BenchSettings
     private let housekeeping: BenchHousekeeping

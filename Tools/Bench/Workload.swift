@@ -5,7 +5,7 @@ import HearthToolSupport
 struct Workload: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         /// Durable commits of one document.
-        case commit(inFlight: Int, fields: CommitFields, on: CommitPlace)
+        case commit(inFlight: Int, fields: CommitFields, on: CommitTarget)
         case get
         case getConstant
         case getREST
@@ -17,10 +17,10 @@ struct Workload: Sendable, Equatable {
         case memoryAfterLoad
         case connections
         /// From a commit to the snapshots of so many listeners.
-        case listen(listeners: Int, on: CommitPlace)
-        /// Commits of a client, which rules judge.
+        case listen(listeners: Int, on: CommitTarget)
+        /// Commits of a client that rules evaluate.
         case commitRules
-        /// One judgement, without a server.
+        /// One evaluation of rules, without a server.
         case rules(RulesSpeed.Rule)
         case listenHot
         case listenIdle
@@ -42,12 +42,12 @@ struct Workload: Sendable, Equatable {
         case one
     }
 
-    /// Where commits go.
-    enum CommitPlace: Sendable {
+    /// The target of commits.
+    enum CommitTarget: Sendable {
         case server
-        /// A collection of so many documents that neither they nor their entries are all in a cache.
+        /// A collection with more documents and index entries than any cache holds.
         case manyDocuments
-        /// A server that keeps everything in memory, as Google's emulator does.
+        /// A server that stores everything in memory, as Google's emulator does.
         case memory
     }
 
@@ -66,12 +66,12 @@ struct Workload: Sendable, Equatable {
     let name: String
     let summary: String
     let kind: Kind
-    /// The workload that this one is compared with; who names this one gets that one too.
+    /// The workload that this one is compared with; selecting this one selects that one, too.
     var base: String?
 
     static func == (lhs: Workload, rhs: Workload) -> Bool { lhs.name == rhs.name }
 
-    /// In the order in which they run: what needs a server or a collection of its own is done in one go.
+    /// In the order of the run: workloads that share a server or a collection are adjacent.
     static let all: [Workload] = [
         Workload(name: "startup", summary: "From the start of the process to the first answer.", kind: .startup),
         Workload(
@@ -129,7 +129,7 @@ struct Workload: Sendable, Equatable {
             name: "query-equal-huge", summary: "Equality on an indexed field, 100 documents of the huge collection.",
             kind: .query(.equality, .huge), base: "query-equal-small"),
         Workload(
-            name: "commit-32-rules", summary: "commit-32 by a client of whom rules with twenty conditions decide.",
+            name: "commit-32-rules", summary: "commit-32 by a client under rules with twenty conditions.",
             kind: .commitRules, base: "commit-32"),
         Workload(
             name: "rules-owner", summary: "A rule that compares the caller with a field, in this process.",
@@ -137,7 +137,7 @@ struct Workload: Sendable, Equatable {
         Workload(
             name: "rules-validator", summary: "A rule of twenty conditions, in this process.", kind: .rules(.validator)),
         Workload(
-            name: "listen-1", summary: "From a commit's departure to the snapshot of one listener; Redis: PUBLISH.",
+            name: "listen-1", summary: "From sending a commit to the snapshot of one listener; Redis: PUBLISH.",
             kind: .listen(listeners: 1, on: .server)),
         Workload(
             name: "listen-100", summary: "The same for each of a hundred listeners.",
@@ -159,14 +159,14 @@ struct Workload: Sendable, Equatable {
             name: "listen-resume", summary: "A listener of the large collection comes back after ten changes.",
             kind: .listenResume),
         Workload(
-            name: "database-1", summary: "From the departure of a write over WebSocket to the event of one listener.",
+            name: "database-1", summary: "From sending a write over WebSocket to the event of one listener.",
             kind: .databaseLatency),
         Workload(
             name: "database-32",
             summary: "Realtime Database: writes of one leaf over four WebSockets, 32 in flight, in a small tree.",
             kind: .databaseWrites(inFlight: 32, in: .small), base: "commit-32-one"),
         Workload(
-            name: "database-fan-out", summary: "Events that reach 1,000 sockets that listen to one place.",
+            name: "database-fan-out", summary: "Events that reach 1,000 sockets that listen to one location.",
             kind: .databaseFanOut),
         Workload(
             name: "database-idle", summary: "Resident memory that an idle WebSocket with a listener costs.",
@@ -177,8 +177,8 @@ struct Workload: Sendable, Equatable {
         Workload(name: "count-huge", summary: "count() over the huge collection.", kind: .count(.huge)),
     ]
 
-    /// - Parameter names: what was asked for; `database` is all whose names begin with `database-`.
-    /// - Returns: these and what they are compared with, in the order in which they run.
+    /// - Parameter names: the selected workloads; `database` selects all whose names begin with `database-`.
+    /// - Returns: these and the workloads that they are compared with, in the order of the run.
     static func chosen(_ names: [String]) throws(ToolFailure) -> [Workload] {
         var wanted: Set<String> = []
         for name in names {
@@ -204,7 +204,7 @@ struct Figure: Sendable {
         case lowerIsBetter
     }
 
-    static let perProcessorSecond = "per server cpu second"
+    static let perCPUSecond = "per server cpu second"
 
     var workload: String
     /// `rate`, `p50`, …

@@ -1,4 +1,4 @@
 import HearthToolSupport
 
-// Closures written in this file are bound to the main actor and trap on other threads, so only a function is named here.
+// Closures in this file are bound to the main actor and trap on other threads, so the file only names a function.
 ToolProcess.run(named: "hearth-bench", Bench.run)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the command line says.
+/// The options of the command line.
 struct BenchOptions {
     static let measures = ["write", "index", "start", "bundle", "idle"]
     var measures: [String] = []

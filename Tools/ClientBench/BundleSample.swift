@@ -1,6 +1,6 @@
 import Foundation
 
-/// Bundles as text, made without the library that is measured.
+/// Bundles as strings, made without the measured library.
 enum BundleSample {
     /// - Parameter count: documents of some 500 bytes in the collection `items`, 1,000 of each `shard` for 100,000.
     static func bytes(count: Int, name: String = "bench") -> Data {

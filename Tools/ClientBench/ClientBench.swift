@@ -1,7 +1,7 @@
 import Foundation
 import HearthFirestore
 
-/// Runs the measures that were asked for, each with clients and cache folders of its own, and prints their figures.
+/// Runs the selected measures, each with its own clients and cache folders, and prints the figures.
 struct ClientBench {
     let options: BenchOptions
 
@@ -21,7 +21,7 @@ struct ClientBench {
 
     // MARK: Measures
 
-    /// From a local write to the snapshot of a listener that shows it.
+    /// From a local write to the snapshot of a listener that contains it.
     private func write() async throws {
         try await withFolder { folder in
             let database = try await client(folder, isOnline: false)
@@ -54,7 +54,7 @@ struct ClientBench {
                   {"fieldPath": "shard", "order": "ASCENDING"}]}]}
                 """)
             let query = database.collection("items").whereField("shard", isEqualTo: 7)
-            // The index is filled in the background, some documents at a time; meanwhile it serves the rest of a query.
+            // The index is filled in the background, some documents at a time; meanwhile it serves a part of a query.
             var times: [Double] = []
             let began = now()
             var whole: Double?
@@ -114,7 +114,7 @@ struct ClientBench {
         }
     }
 
-    /// Resident memory of a client with ten listeners that have nothing to do.
+    /// Resident memory of a client with ten idle listeners.
     private func idle() async throws {
         try await withFolder { folder in
             let database = try await client(folder, isOnline: true)
@@ -137,7 +137,7 @@ struct ClientBench {
     // MARK: Clients
 
     private func client(_ folder: String, isOnline: Bool, cacheBytes: Int = 1_000_000_000) async throws -> Firestore {
-        // One app: caches are named by it, and a client that starts again has to find its own.
+        // One app: its name is the cache's name, and a restarted client must find its cache.
         if FirebaseApp.app(name: "bench") == nil {
             FirebaseApp.configure(name: "bench", options: FirebaseOptions(projectID: "demo-bench"))
         }
@@ -168,7 +168,7 @@ struct ClientBench {
 
     // MARK: Figures
 
-    /// Figures are read as they come: nothing is buffered.
+    /// Figures are read immediately: the output is not buffered.
     private func say(_ string: String) { FileHandle.standardOutput.write(Data((string + "\n").utf8)) }
 
     private func now() -> Double { ProcessInfo.processInfo.systemUptime }
@@ -192,7 +192,7 @@ struct ClientBench {
     }
 }
 
-/// Says what came in place of what was expected.
+/// Describes an unexpected result.
 private func complain(_ count: Int?, _ error: (any Error)?) {
     let string = error?.localizedDescription ?? "a snapshot of \(count ?? 0) documents"
     FileHandle.standardError.write(Data("hearth-client-bench: unexpected: \(string)\n".utf8))

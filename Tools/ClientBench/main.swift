@@ -1,7 +1,8 @@
 import Foundation
 import HearthFirestore
 
-// hearth-client-bench: what the Swift client costs, through its public API. Everything but `idle` runs without a server.
+// hearth-client-bench: measures the Swift client through its public API. All measures except `idle` run without a
+// server.
 //
 //   hearth-client-bench [measure …] [--server HOST:PORT] [--folder FOLDER]
 //

@@ -1,7 +1,7 @@
 import HearthNetwork
 import HearthModel
 
-/// gRPC calls over an `HTTP2Client`. On the loop's thread, like its connection.
+/// gRPC calls over an `HTTP2Client`. Used on the loop's thread, like its connection.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
 package final class GRPCClient: @unchecked Sendable {
@@ -9,7 +9,7 @@ package final class GRPCClient: @unchecked Sendable {
 
     package init(_ connection: HTTP2Client) { self.connection = connection }
 
-    /// What is the same in many calls: made once, sent often.
+    /// The common part of many calls: created once, sent often.
     package struct Request: Sendable {
         fileprivate let fields: HTTP2Fields
         fileprivate let compresses: Bool
@@ -17,7 +17,7 @@ package final class GRPCClient: @unchecked Sendable {
 
     /// - Parameters:
     ///   - path: `/package.Service/Method`.
-    ///   - timeoutMilliseconds: sent as `grpc-timeout`; the server keeps it.
+    ///   - timeoutMilliseconds: sent as `grpc-timeout`; the server enforces it.
     ///   - compresses: request messages are sent gzipped.
     package func request(
         path: String, metadata: [HTTPHeader] = [], timeoutMilliseconds: Int? = nil, compresses: Bool = false
@@ -54,7 +54,7 @@ package final class GRPCClient: @unchecked Sendable {
                 path: path, metadata: metadata, timeoutMilliseconds: timeoutMilliseconds, compresses: compresses))
     }
 
-    /// One message there, one back.
+    /// A call with one request message and one response message.
     package func unary(
         _ request: Request, message: [UInt8], _ done: @escaping (Result<[UInt8], Status>) -> Void
     ) {
@@ -70,7 +70,7 @@ package final class GRPCClient: @unchecked Sendable {
         call.halfClose()
     }
 
-    /// One message there, one back; the parameters are those of `request`.
+    /// A call with one request message and one response message; the parameters are those of `request`.
     package func unary(
         path: String, metadata: [HTTPHeader] = [], message: [UInt8], timeoutMilliseconds: Int? = nil,
         _ done: @escaping (Result<[UInt8], Status>) -> Void
@@ -85,7 +85,7 @@ package final class GRPCClient: @unchecked Sendable {
 /// `@unchecked Sendable`: guarded by the loop's thread.
 package final class GRPCClientCall: @unchecked Sendable {
     package var onMessage: (([UInt8]) -> Void)?
-    /// The end, once: the server's status and what came beside it, or why there is none.
+    /// The end, called once: the server's status and trailers, or the failure.
     package var onFinish: ((Status, _ trailers: [HTTPHeader]) -> Void)?
     package var onHead: (([HTTPHeader]) -> Void)?
     package var onWritable: (() -> Void)? {
@@ -99,7 +99,7 @@ package final class GRPCClientCall: @unchecked Sendable {
     private var deframer: GRPCDeframer
     private var headers = HeaderBlock()
     private var isFinished = false
-    /// As `onFinish`, for those who don't look at the trailers.
+    /// As `onFinish`, without the trailers.
     var onStatus: ((Status) -> Void)?
 
     init(stream: HTTP2ClientStream, compresses: Bool, limits: NetworkLimits) {
@@ -113,7 +113,7 @@ package final class GRPCClientCall: @unchecked Sendable {
         stream.onFailure = { [self] status in finish(status, HeaderBlock()) }
     }
 
-    /// False: wait for `onWritable`; it is sent in any case.
+    /// False: wait for `onWritable`; the message is sent in any case.
     @discardableResult
     package func send(_ message: [UInt8]) -> Bool {
         if compresses, let compressed = Gzip.compress(message) {
@@ -122,10 +122,10 @@ package final class GRPCClientCall: @unchecked Sendable {
         return stream.queue(message, prefix: GRPCPrefix(isCompressed: false, messageBytes: message.count))
     }
 
-    /// No more messages from us.
+    /// Ends the request messages.
     package func halfClose() { stream.end() }
 
-    /// Resets the stream. No callback comes afterwards.
+    /// Resets the stream. No callback runs afterwards.
     package func cancel() {
         isFinished = true
         onMessage = nil
@@ -195,9 +195,10 @@ package final class GRPCClientCall: @unchecked Sendable {
         if let onFinish { onFinish(status, trailers.headers) }
     }
 
-    /// For answers that no gRPC server wrote. Source: gRPC, HTTP to gRPC Status Code Mapping.
+    /// For responses that are not from a gRPC server. Source: "HTTP to gRPC Status Code Mapping" in the gRPC
+    /// documentation.
     private static func status(ofHTTP status: Int) -> Status {
-        let message = "HTTP status \(status) in place of a gRPC answer"
+        let message = "HTTP status \(status) instead of a gRPC response"
         switch status {
         case 400: return .internalError(message)
         case 401: return Status(.unauthenticated, message)

@@ -2,22 +2,22 @@ import HearthNetwork
 import CNghttp2
 import HearthModel
 
-/// A client's HTTP/2 connection: many requests at once over one socket. For tests, for the load generator, and for
-/// whatever of the server has to call out.
+/// A client's HTTP/2 connection: many concurrent requests over one socket. For tests, the load generator, and the
+/// server's outgoing calls.
 ///
-/// All methods but `connect` are called on `loop`'s thread, and callbacks come on it.
+/// All methods except `connect` are called on `loop`'s thread, and callbacks run on it.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
 package final class HTTP2Client: @unchecked Sendable {
     package struct Configuration: Sendable {
         package var host: String
         package var port: Int
-        /// TLS with a certificate that is checked against `host`.
+        /// TLS with a certificate that is verified for `host`.
         package var isSecure = false
         /// A PEM file of trusted certificates; nil: the system's.
         package var trustedCertificatesPath: String?
         package var connectTimeoutMilliseconds = 10_000
-        /// What the server may send of one answer before we have consumed it.
+        /// The bytes of one response that the server may send before the client has consumed them.
         package var streamWindowBytes = 1024 * 1024
         package var connectionWindowBytes = 16 * 1024 * 1024
         package var limits = NetworkLimits()
@@ -30,9 +30,9 @@ package final class HTTP2Client: @unchecked Sendable {
 
     package let loop: EventLoop
     package let configuration: Configuration
-    /// The connection is gone. Open requests have failed before.
+    /// The connection is closed. Open requests have failed before.
     package var onClose: (() -> Void)?
-    /// The server takes no new requests; the open ones go on.
+    /// The server accepts no new requests; the open ones continue.
     package var onGoAway: ((_ code: UInt32) -> Void)?
     /// A PING was answered.
     package var onPong: (() -> Void)?
@@ -100,7 +100,7 @@ package final class HTTP2Client: @unchecked Sendable {
         guard nghttp2_option_new(&options) == 0 else { return fail(.unavailable("no memory")) }
         defer { nghttp2_option_del(options) }
         nghttp2_option_set_no_auto_window_update(options, 1)
-        // A server that allows more is believed at once; its SETTINGS follow soon.
+        // Use the server's higher limit immediately; its SETTINGS follow soon.
         nghttp2_option_set_peer_max_concurrent_streams(options, 100)
         let settings = [
             http2_setting(Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), 0),
@@ -150,7 +150,7 @@ package final class HTTP2Client: @unchecked Sendable {
             return nghttp2_submit_request(session, nil, pointer, count, &provider, nil)
         }
         guard id > 0, !isClosed else {
-            loop.execute { stream.failed(.unavailable("the connection takes no more requests")) }
+            loop.execute { stream.failed(.unavailable("the connection accepts no more requests")) }
             return stream
         }
         stream.id = id
@@ -159,7 +159,7 @@ package final class HTTP2Client: @unchecked Sendable {
         return stream
     }
 
-    /// A whole request and its whole answer.
+    /// A whole request and its whole response.
     package func request(
         method: String, path: String, headers: [HTTPHeader] = [], body: [UInt8] = [],
         _ done: @escaping (Result<HTTPClientAnswer, Status>) -> Void
@@ -180,7 +180,7 @@ package final class HTTP2Client: @unchecked Sendable {
         channel?.flushLater()
     }
 
-    /// Closes at once; open requests fail with UNAVAILABLE.
+    /// Closes immediately; open requests fail with UNAVAILABLE.
     package func close() {
         if let channel { channel.close() } else { channelClosed() }
     }
@@ -198,7 +198,7 @@ package final class HTTP2Client: @unchecked Sendable {
     }
 
     func receivedField(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
-        // A server that sends more than this gets no further; the stream then fails for want of a status.
+        // Larger heads of a server are dropped; the stream then fails without a status.
         guard fields.sizeBytes <= configuration.limits.headBytesMax else { return }
         fields.append(name: name, value: value)
     }
@@ -265,7 +265,7 @@ extension HTTP2Client: ChannelDriver {
         guard !waitingStreams.isEmpty else { return }
         let waiting = waitingStreams
         waitingStreams = []
-        for stream in waiting where !stream.hasRoomAgain() { waitingStreams.append(stream) }
+        for stream in waiting where !stream.hasCapacityAgain() { waitingStreams.append(stream) }
     }
 
     package func channelClosed() {
@@ -289,7 +289,7 @@ extension HTTP2Client: ChannelDriver {
     }
 }
 
-/// nghttp2 asks for the next bytes of a request.
+/// nghttp2 requests the next bytes of a request.
 private func readClientOutput(
     _ session: OpaquePointer?, _ id: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ length: Int,
     _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,

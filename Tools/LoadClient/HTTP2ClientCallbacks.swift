@@ -1,8 +1,8 @@
 import CNghttp2
 
-/// The C side of `HTTP2Client`, made once; see `HTTP2Callbacks`.
+/// The C side of `HTTP2Client`, created once; see `HTTP2Callbacks`.
 struct HTTP2ClientCallbacks: @unchecked Sendable {
-    // `@unchecked Sendable`: immutable after its making; nghttp2 copies it into each session.
+    // `@unchecked Sendable`: immutable after creation; nghttp2 copies it into each session.
     let table: OpaquePointer?
 
     static let shared = HTTP2ClientCallbacks()

@@ -2,7 +2,7 @@ import HearthNetwork
 import CNghttp2
 import HearthModel
 
-/// An answer that was gathered whole.
+/// A response that was collected.
 package struct HTTPClientAnswer: Sendable {
     package var status: Int
     package var headers: [HTTPHeader]
@@ -10,26 +10,26 @@ package struct HTTPClientAnswer: Sendable {
     package var trailers: [HTTPHeader]
 }
 
-/// One request of an `HTTP2Client` and its answer. On the loop's thread, like its client.
+/// One request of an `HTTP2Client` and its response. Used on the loop's thread, like its client.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
 package final class HTTP2ClientStream: @unchecked Sendable {
     package var onHead: ((_ status: Int, _ headers: [HTTPHeader]) -> Void)?
-    /// Bytes of the answer's body, valid during the call.
+    /// Bytes of the response's body, valid during the call.
     package var onBody: ((UnsafeRawBufferPointer) -> Void)?
-    /// The answer is complete.
+    /// The response is complete.
     package var onEnd: ((_ trailers: [HTTPHeader]) -> Void)?
     /// Reset by the server, or the connection broke. Either this or `onEnd`, once.
     package var onFailure: ((Status) -> Void)?
-    /// After a `write` that returned false: there is room again.
+    /// Called after a `write` that returned false, when the queue has space again.
     package var onWritable: (() -> Void)?
 
-    /// As `onHead` and `onEnd`, without a string being made. For `GRPCClientCall`.
+    /// As `onHead` and `onEnd`, without creating a string. For `GRPCClientCall`.
     var onRawHead: ((_ status: Int, HeaderBlock) -> Void)?
     var onRawEnd: ((_ trailers: HeaderBlock) -> Void)?
 
     var id: Int32 = -1
-    /// HTTP/2's code of the reset that ended the stream, when one did.
+    /// The HTTP/2 error code of the reset that ended the stream; nil without a reset.
     package private(set) var resetCode: UInt32?
     private var client: HTTP2Client?
     private var trailers = HeaderBlock()
@@ -44,12 +44,12 @@ package final class HTTP2ClientStream: @unchecked Sendable {
 
     init(client: HTTP2Client) { self.client = client }
 
-    /// Over, one way or the other.
+    /// Completed or failed.
     package var isFinished: Bool { client == nil }
 
     // MARK: Request
 
-    /// False: wait for `onWritable`; the bytes are taken in any case.
+    /// False: wait for `onWritable`; the bytes are accepted in any case.
     @discardableResult
     package func write(_ bytes: [UInt8]) -> Bool { queue(bytes, prefix: nil) }
 
@@ -72,7 +72,7 @@ package final class HTTP2ClientStream: @unchecked Sendable {
         wake(client)
     }
 
-    /// RST_STREAM CANCEL. No callback comes afterwards.
+    /// RST_STREAM CANCEL. No callback runs afterwards.
     package func cancel() {
         guard let client else { return }
         forget()
@@ -81,7 +81,7 @@ package final class HTTP2ClientStream: @unchecked Sendable {
         client.flushLater()
     }
 
-    /// Bytes that come are still delivered, but the server gets no more window for them.
+    /// Received bytes are still delivered, but the server gets no more window for them.
     package func pauseReading() { isReadingPaused = true }
 
     package func resumeReading() {
@@ -92,7 +92,7 @@ package final class HTTP2ClientStream: @unchecked Sendable {
         client.flushLater()
     }
 
-    /// Gathers the whole answer.
+    /// Collects the whole response.
     package func collect(_ done: @escaping (Result<HTTPClientAnswer, Status>) -> Void) {
         var answer = HTTPClientAnswer(status: 0, headers: [], body: [], trailers: [])
         onHead = { status, headers in
@@ -126,8 +126,8 @@ package final class HTTP2ClientStream: @unchecked Sendable {
         return count
     }
 
-    /// True when nobody has to wait any more.
-    func hasRoomAgain() -> Bool {
+    /// True when the producer may continue.
+    func hasCapacityAgain() -> Bool {
         guard let client else { return true }
         guard output.count <= client.configuration.limits.answerLowWaterBytes else { return false }
         isAwaitingCapacity = false
@@ -142,7 +142,7 @@ package final class HTTP2ClientStream: @unchecked Sendable {
             trailers = block
             return
         }
-        // 1xx: the real head is still to come.
+        // 1xx: the final head follows.
         guard let status = block.firstValue(":status").flatMap({ Int($0) }), status >= 200 else { return }
         hasHead = true
         onRawHead?(status, block)

@@ -1,17 +1,17 @@
 import HearthNetwork
 import HearthModel
 
-/// A client's connection that knows no protocol: bytes out, bytes in. For the load generator, which speaks HTTP/1.1 and
-/// Redis' protocol over it.
+/// A client's connection without a protocol: it sends and receives bytes. For the load generator, which uses HTTP/1.1
+/// and Redis' protocol over it.
 ///
-/// All methods but `connect` are called on `loop`'s thread, and callbacks come on it.
+/// All methods except `connect` are called on `loop`'s thread, and callbacks run on it.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
 package final class TCPClient: @unchecked Sendable {
     package let loop: EventLoop
-    /// Bytes that came; they are valid during the call only.
+    /// Received bytes; they are valid during the call only.
     package var onBytes: ((UnsafeRawBufferPointer) -> Void)?
-    /// The connection is gone, whoever closed it.
+    /// The connection is closed, by either side.
     package var onClose: (() -> Void)?
     package private(set) var isClosed = false
 
@@ -51,7 +51,7 @@ package final class TCPClient: @unchecked Sendable {
         return false
     }
 
-    /// All that is sent in one turn of the loop leaves with one system call.
+    /// All bytes sent in one tick of the loop use one system call.
     package func send(_ bytes: [UInt8]) {
         guard let channel else { return }
         output += bytes

@@ -1,10 +1,10 @@
 import Glibc
 
-/// How many files, sockets among them, a process may have open.
+/// The number of open files, including sockets, that a process may have.
 package enum FileLimit {
-    /// Lets this process, and those that it starts from now on, have as many as the system allows them.
+    /// Raises the limit of this process, and of the processes that it starts, to the system's maximum.
     ///
-    /// Shells give 1,024, for the sake of programs that use select(); a server with that bound refuses its 1,000th client.
+    /// Shells set 1,024, for programs that use select(); a server with that limit would reject its 1,000th client.
     /// - Returns: the limit.
     @discardableResult
     package static func raise() -> Int {

@@ -2,14 +2,14 @@ import HearthHost
 
 /// One option of a command.
 package struct Option: Sendable {
-    /// As it is written after the two hyphens.
+    /// The name after the two hyphens.
     package let name: String
-    /// What stands for its value in the help text; nil for an option without one.
+    /// The placeholder of its value in the help; nil for an option without one.
     let value: String?
     let help: String
-    /// Other spellings, those of Google's emulator among them.
+    /// Other spellings, including those of Google's emulator.
     var aliases: [String] = []
-    /// Whether it may be given several times: then hearth.json may have a list.
+    /// Whether it may be repeated: then hearth.json may have a list.
     package var isRepeated = false
 
     package init(
@@ -38,17 +38,17 @@ package struct Option: Sendable {
     }
 }
 
-/// What was given on a command line.
+/// The parsed arguments of a command line.
 package struct ParsedOptions: Sendable {
     /// By the option's proper name. An option without a value has an empty one; `--no-x` has "false".
     package var values: [String: String] = [:]
     /// All values of options that may be repeated, in order; `values` has the last one.
     private var repeated: [(name: String, value: String)] = []
-    /// What is no option, in order.
+    /// Arguments that are not options, in order.
     package var arguments: [String] = []
 
-    /// Reads `--name value`, `--name=value`, `--flag`, `--no-flag`; after `--` nothing is an option.
-    /// - Parameter argumentsMax: how many arguments the command takes that are no options.
+    /// Parses `--name value`, `--name=value`, `--flag`, `--no-flag`; after `--` all arguments are not options.
+    /// - Parameter argumentsMax: the maximum number of arguments that are not options.
     package init(_ words: [String], options: [Option], argumentsMax: Int = 0) throws(ToolFailure) {
         var index = 0
         var isOver = false
@@ -84,7 +84,7 @@ package struct ParsedOptions: Sendable {
     }
 
     private static func find(_ word: String, _ options: [Option]) throws(ToolFailure) -> (Option, isNegated: Bool) {
-        // Underscores are those of Google's emulator.
+        // Google's emulator uses underscores.
         let name = word.drop { $0 == "-" }.split(separator: "_", omittingEmptySubsequences: false).joined(
             separator: "-")
         // A single letter after a single hyphen is an option where it is an alias.
@@ -127,13 +127,13 @@ package struct ParsedOptions: Sendable {
 
     package func string(_ name: String) -> String? { values[name] }
 
-    /// All values of an option that may be given several times.
+    /// All values of an option that may be repeated.
     package func strings(_ name: String) -> [String] { repeated.filter { $0.name == name }.map(\.value) }
 
     package func flag(_ name: String) -> Bool { values[name].map { $0 != "false" } ?? false }
 }
 
-/// Lays out options for help texts.
+/// Formats options for the help.
 package enum OptionHelp {
     package static func string(_ options: [Option]) -> String {
         let heads = options.map { "--\($0.name)" + ($0.value.map { " \($0)" } ?? "") }

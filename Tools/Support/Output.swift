@@ -14,7 +14,7 @@ package enum Output {
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            // There is nowhere to complain to.
+            // The error cannot be reported anywhere.
             if count <= 0 { return }
             bytes = bytes.dropFirst(count)
         }

@@ -2,7 +2,7 @@ import Glibc
 
 /// Files that a tool writes.
 package enum OutputFile {
-    /// Makes the file, or replaces what is in it.
+    /// Creates the file, or replaces its content.
     package static func write(_ bytes: [UInt8], to path: String) throws(ToolFailure) {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
         if descriptor < 0 { throw failure(path) }
@@ -20,7 +20,7 @@ package enum OutputFile {
         try write(Array(string.utf8), to: path)
     }
 
-    /// Makes the folders that a path lies in, where they are missing.
+    /// Creates the missing parent folders of a path.
     package static func makeFolders(of path: String) throws(ToolFailure) {
         for end in path.indices.dropFirst() where path[end] == "/" {
             if mkdir(String(path[..<end]), 0o755) != 0, errno != EEXIST { throw failure(path) }

@@ -1,12 +1,12 @@
 import Glibc
 
-/// Waits for the signals that end a program, on the thread that asks, instead of in a handler, where hardly anything is
-/// allowed.
+/// Waits for the signals that end a program, on the calling thread. A signal handler would be allowed to do hardly
+/// anything.
 package struct SignalWaiter {
     private var signals = sigset_t()
 
-    /// Holds the signals back on this thread and on all that it starts from now on.
-    /// - Parameter more: signals beside SIGTERM and SIGINT. One that is ignored stays so, as nohup wants it.
+    /// Blocks the signals on this thread and on all threads that it starts from now on.
+    /// - Parameter more: signals in addition to SIGTERM and SIGINT. An ignored signal stays ignored, as nohup requires.
     package init(andFor more: [Int32] = []) {
         sigemptyset(&signals)
         for signal in [SIGTERM, SIGINT] + more.filter({ !Self.isIgnored($0) }) { sigaddset(&signals, signal) }
@@ -20,14 +20,14 @@ package struct SignalWaiter {
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
     }
 
-    /// Returns when one of the signals comes.
+    /// Returns when one of the signals is received.
     package func wait() {
         var signals = signals
         var signal: Int32 = 0
         while sigwait(&signals, &signal) != 0 {}
     }
 
-    /// From now on a signal ends the process at once, as if nobody had ever waited.
+    /// From now on a signal ends the process immediately.
     package func exitOnNext() {
         var signals = signals
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)

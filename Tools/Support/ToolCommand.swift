@@ -1,4 +1,4 @@
-/// One command of a program, by its name.
+/// One command of a program.
 package struct ToolCommand: Sendable {
     package let name: String
     /// One line for the list of commands.

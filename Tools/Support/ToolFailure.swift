@@ -1,16 +1,16 @@
-/// Why a command ended without success: one plain sentence and the number that a script sees.
+/// The failure of a command: a message and the exit code.
 package struct ToolFailure: Error, Equatable {
-    /// The numbers are those of sysexits.h, which scripts know.
+    /// The codes are those of sysexits.h.
     package enum Code: Int32 {
-        /// The workload or the check failed; the program itself is well.
+        /// The workload or the check failed; the program itself works.
         case failed = 1
         case usage = 64
-        /// The address is taken, or isn't this machine's; a server can't be reached.
+        /// The address is in use, or does not belong to this machine; a server cannot be reached.
         case unavailable = 69
         case software = 70
-        /// The data folder can't be used.
+        /// The data folder cannot be used.
         case data = 73
-        /// A configuration file or a certificate is wrong.
+        /// A configuration file or a certificate is invalid.
         case configuration = 78
     }
 

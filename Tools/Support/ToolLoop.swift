@@ -2,7 +2,7 @@ import HearthModel
 import HearthNetwork
 
 package enum ToolLoop {
-    /// An event loop that runs. Whoever asks for it ends it.
+    /// A running event loop. The caller stops it.
     package static func start() throws(ToolFailure) -> EventLoop {
         do throws(Status) {
             let loop = try EventLoop()

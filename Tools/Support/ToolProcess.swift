@@ -1,12 +1,12 @@
 import Glibc
 import HearthNetwork
 
-/// What every program of this package does around its work.
+/// The common frame of every program of this package.
 package enum ToolProcess {
     /// Runs `body` with the arguments and ends the process, with the code of its failure.
-    /// - Parameter name: what messages begin with.
+    /// - Parameter name: the prefix of messages.
     package static func run(named name: String, _ body: ([String]) throws(ToolFailure) -> Void) -> Never {
-        // A file that may not become larger is an ordinary error of the write, not the end of the process.
+        // Exceeding the file size limit is an ordinary error of the write, not the end of the process.
         signal(SIGXFSZ, SIG_IGN)
         ProcessMemory.giveBackLargeBlocks()
         do throws(ToolFailure) {
@@ -28,8 +28,8 @@ package enum ToolProcess {
     }
 
     /// The path of another program that is built beside this one.
-    /// - Parameter advice: what to do when there is no such file.
-    /// - Throws: a failure that says where it was expected.
+    /// - Parameter advice: the advice when there is no such program.
+    /// - Throws: a failure that names the expected path.
     package static func sibling(_ name: String, advice: String) throws(ToolFailure) -> String {
         let own = try path()
         let folder = own.lastIndex(of: "/").map { String(own[..<$0]) } ?? ""

@@ -1,7 +1,7 @@
 import Glibc
 import HearthToolSupport
 
-/// `hearth bench`: runs the program `hearth-bench`, which was a command of this one and has this name for one more version.
+/// `hearth bench`: runs the program `hearth-bench`. The command is deprecated and stays for one more version.
 enum BenchCommand {
     static let command = ToolCommand(
         name: "bench", summary: "Measure a server: the same as hearth-bench.",

@@ -59,7 +59,7 @@ enum BundleBuildCommand {
         }
     }
 
-    /// The definition that options say, as JSON.
+    /// The definition of the options, as JSON.
     private static func string(_ parsed: ParsedOptions) throws(Status) -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{\"documents\":[")

@@ -9,18 +9,18 @@ enum BundleCommand {
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     static let options = [
-        Option("definition", "FILE", "What goes into the bundle, as JSON: see docs/reference/bundles.md."),
+        Option("definition", "FILE", "The content of the bundle, as JSON: see docs/reference/bundles.md."),
         Option("name", "ID", "The bundle's id. Default: that of the definition."),
         Option(
             "query", "NAME=QUERY",
             "A named query: a collection's path, *ID for a collection group, or JSON. May be repeated."),
         Option("document", "PATH", "A document by its path. May be repeated."),
-        Option("output", "FILE", aliases: ["o"], "Where the bundle goes; - for standard output, the default. Also -o."),
+        Option("output", "FILE", aliases: ["o"], "The bundle file; - for standard output, the default. Also -o."),
         Option("host", "ADDRESS:PORT", "A running server to read from."),
         Option("tls", nil, "Speak TLS with it."),
-        Option("tls-ca", "FILE", "Trusted certificates (PEM) in place of the system's."),
+        Option("tls-ca", "FILE", "Trusted certificates (PEM) instead of the system's."),
         Option("credential", "FILE", "The secret of an administrator of the server. Default: \"owner\" is sent."),
-        Option("data", "FOLDER", "A data folder that no server uses, in place of a server."),
+        Option("data", "FOLDER", "A data folder that no server uses, instead of a server."),
         Option("project", "ID", "The project. Default: that of the definition, of .firebaserc, or demo-hearth."),
         Option("database", "ID", "The database. Default: that of the definition, or (default)."),
         Option("json", nil, "inspect: print JSON."),

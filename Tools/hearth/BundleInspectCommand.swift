@@ -18,7 +18,7 @@ enum BundleInspectCommand {
             if count < 0 { throw ToolFailure(.data, "Cannot read \(path): \(String(cString: strerror(errno))).") }
             if count == 0 { break }
             inspection.feed(chunk[..<count])
-            // What is behind a broken element means nothing.
+            // Data after a broken element has no meaning.
             if inspection.isBroken { break }
         }
         inspection.finish()
@@ -29,8 +29,8 @@ enum BundleInspectCommand {
     }
 }
 
-/// What a bundle holds, and what is wrong with it. Goes on behind an element that a client would refuse, as long as the
-/// elements can be told apart.
+/// The content of a bundle, and its problems. Continues after an element that a client would reject, as long as the
+/// elements can be separated.
 struct BundleInspection {
     struct Query {
         var name: String
@@ -58,7 +58,7 @@ struct BundleInspection {
     private var framing = BundleFraming()
     private var check = BundleCheck(database: nil)
 
-    /// Problems of which is told.
+    /// The number of reported problems.
     private static let problemsMax = 20
 
     mutating func feed(_ piece: ArraySlice<UInt8>) {
@@ -115,11 +115,11 @@ struct BundleInspection {
         if problems.count < Self.problemsMax { problems.append(problem) }
     }
 
-    /// Bytes behind the metadata, which is what it should say itself.
+    /// The number of bytes after the metadata, which the metadata should contain.
     private var totalBytes: Int64 { sizeBytes - metadataBytes }
 }
 
-// MARK: Text
+// MARK: Output for people
 
 extension BundleInspection {
     /// Documents that are listed for people.
@@ -156,7 +156,7 @@ extension BundleInspection {
         time.map { RFC3339.format(seconds: $0.seconds, nanoseconds: $0.nanos) } ?? "no time"
     }
 
-    /// A name's part behind `documents`.
+    /// The part of a name after `documents`.
     private static func path(_ name: String) -> String {
         let segments = name.split(separator: "/", omittingEmptySubsequences: false)
         return segments.count > 5 ? segments.dropFirst(5).joined(separator: "/") : name

@@ -64,7 +64,7 @@ enum CheckCommand {
                 + (canRepair ? " `hearth check --repair` rebuilds index entries from documents." : ""))
     }
 
-    /// The namespaces of the Realtime Database; there need not be any.
+    /// The namespaces of the Realtime Database; there may be none.
     private static func trees(_ folder: String) throws(Status) -> [DatabaseCheck] {
         guard access(folder, F_OK) == 0 else { return [] }
         var options = SQLiteStoreOptions()
@@ -81,12 +81,12 @@ enum CheckCommand {
     }
 }
 
-/// What was found in one database, and done about it.
+/// The result of one database's check and repair.
 struct DatabaseCheck {
     let name: DatabaseName
     private(set) var report = IntegrityCheck.Report()
     private(set) var repair: IndexRepair.Report?
-    /// In place of the figures, for a database that could not be looked at or has nothing to look at.
+    /// Replaces the figures for a database that cannot be checked or has no data.
     private(set) var remark: String?
 
     var isSound: Bool { report.isSound }
@@ -113,12 +113,12 @@ struct DatabaseCheck {
             defer { database.close() }
             let view = try database.view()
             defer { view.close() }
-            let findings = try TreeIntegrityCheck.run(view, max: IntegrityCheck.problemsMax)
-            report.problems = Array((damage.map { "file: \($0)" } + findings).prefix(IntegrityCheck.problemsMax))
-            report.problemCount = damage.count + findings.count
+            let problems = try TreeIntegrityCheck.run(view, max: IntegrityCheck.problemsMax)
+            report.problems = Array((damage.map { "file: \($0)" } + problems).prefix(IntegrityCheck.problemsMax))
+            report.problemCount = damage.count + problems.count
         } catch {
             remark = error.message
-            // A file whose making was interrupted held nothing yet.
+            // A file whose creation was interrupted has no data.
             if error.code != .notFound { report.problemCount += 1 }
         }
     }
@@ -131,7 +131,7 @@ struct DatabaseCheck {
             try look(at: store, isRepairing: isRepairing)
         } catch {
             remark = error.message
-            // A file whose making was interrupted held nothing yet.
+            // A file whose creation was interrupted has no data.
             if error.code != .notFound { report.problemCount += 1 }
         }
     }
@@ -152,9 +152,9 @@ struct DatabaseCheck {
     }
 }
 
-/// The text for people.
+/// The output for people.
 enum CheckReport {
-    /// Problems of one database that are printed.
+    /// The maximum number of printed problems per database.
     static let problemsMax = 20
 
     static func block(_ checks: [DatabaseCheck], folder: String) -> String {

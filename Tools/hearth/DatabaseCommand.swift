@@ -15,19 +15,19 @@ enum DatabaseCommand {
             "address", "ADDRESS:PORT", aliases: ["host"],
             "The server. Default: FIREBASE_DATABASE_EMULATOR_HOST, else 127.0.0.1:8080."),
         Option("namespace", "NAME", aliases: ["ns", "instance"], "Which database. Default: the server's own."),
-        Option("tls", nil, "Speak TLS with the server."),
-        Option("tls-ca", "FILE", "Trusted certificates (PEM) in place of the system's."),
-        Option("token", "TEXT", "For whom: an ID token or an administrator's secret. Default: \"owner\" is sent."),
+        Option("tls", nil, "Use TLS."),
+        Option("tls-ca", "FILE", "Trusted certificates (PEM) instead of the system's."),
+        Option("token", "TOKEN", "An ID token or an administrator's secret. Default: \"owner\" is sent."),
         Option("credential", "FILE", "A file with the token."),
         Option(
-            "file", "FILE", aliases: ["f"], "Where the data comes from; - for standard input, the default. Also -f."),
-        Option("output", "FILE", aliases: ["o"], "Where data goes; - for standard output, the default. Also -o."),
+            "file", "FILE", aliases: ["f"], "The input file; - for standard input, the default. Also -f."),
+        Option("output", "FILE", aliases: ["o"], "The output file; - for standard output, the default. Also -o."),
         Option("pretty", nil, "get: indented."),
         Option("shallow", nil, "get: the names of the children only."),
         Option("priorities", nil, "get: with priorities, as export writes."),
         Option("order-by", "CHILD", "get: a path in each child, $key, $value or $priority."),
-        Option("start-at", "VALUE", "get: from here on. JSON, or else a text; so the next four."),
-        Option("start-after", "VALUE", "get: from behind here on."),
+        Option("start-at", "VALUE", "get: from here on. JSON or a string, as for the next four."),
+        Option("start-after", "VALUE", "get: from after here."),
         Option("end-at", "VALUE", "get: up to here."),
         Option("end-before", "VALUE", "get: up to before here."),
         Option("equal-to", "VALUE", "get: only these."),
@@ -44,11 +44,11 @@ enum DatabaseCommand {
                hearth database export [PATH] [-o FILE] [options]
                hearth database import [PATH] [-f FILE] [options]
 
-        get     prints what is at a place, or what a query finds there.
-        set     replaces what is at a place; update replaces children, by their names or paths; push adds a child and prints
+        get     prints the data at a location, or the result of a query.
+        set     replaces the data at a location; update replaces children by their paths; push adds a child and prints
                 its name; remove deletes. DATA is JSON; without it, it is read from --file.
-        export  writes all that is at a place, priorities included, however large it is.
-        import  puts such a file in the place of what is there; a large one in several steps.
+        export  writes the data of any size at a location, with priorities.
+        import  replaces the data by such a file; a large one in several steps.
 
             hearth database set scores '{"ann": 7, "bob": 9}'
             hearth database get scores --order-by '$value' --limit-to-last 1
@@ -68,8 +68,8 @@ enum DatabaseCommand {
         let takesData = ["set", "update", "push"].contains(verb)
         if arguments.count > (takesData ? 2 : 1) { throw .usage("Unexpected argument \"\(arguments.last ?? "")\".") }
         let mayBeRoot = verb == "export" || verb == "import"
-        guard let place = arguments.first ?? (mayBeRoot ? "/" : nil) else { throw .usage("The path is missing.") }
-        let path = TreePath(place)
+        guard let argument = arguments.first ?? (mayBeRoot ? "/" : nil) else { throw .usage("The path is missing.") }
+        let path = TreePath(argument)
         let connection = try DatabaseConnection(parsed)
         defer { connection.close() }
         switch verb {
@@ -118,7 +118,7 @@ enum DatabaseCommand {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// A value as it is written on a command line: JSON, or else a text.
+    /// A value on a command line: JSON or a string.
     private static func json(_ string: String) -> String {
         do throws(TreeDataError) {
             _ = try TreeJSON.value(Array(string.utf8))

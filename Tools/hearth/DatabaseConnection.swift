@@ -8,12 +8,12 @@ import HearthTree
 
 /// Requests on a Realtime Database over REST, one after another.
 final class DatabaseConnection {
-    /// The server refused.
+    /// The server's error.
     struct Refusal: Sendable {
         var status: Int
         var message: String
 
-        /// More was asked for than one answer may have.
+        /// The requested data exceeds the limit of one response.
         var isTooLarge: Bool { status == 400 && message.hasPrefix("Data requested exceeds") }
     }
 
@@ -56,8 +56,8 @@ final class DatabaseConnection {
 
     // MARK: Requests
 
-    /// - Returns: the body of the answer.
-    /// - Throws: 1 when the server refuses, 69 when the connection breaks.
+    /// - Returns: the body of the response.
+    /// - Throws: 1 when the server rejects the request, 69 when the connection breaks.
     func request(
         _ method: String, _ path: TreePath, _ parameters: [(String, String)], _ body: [UInt8] = []
     ) throws(ToolFailure) -> [UInt8] {
@@ -72,14 +72,14 @@ final class DatabaseConnection {
         return answer.body
     }
 
-    /// Writes an answer to `output` as it comes.
+    /// Writes a response to `output` as it arrives.
     func download(_ path: TreePath, _ parameters: [(String, String)], to output: FileOutput) throws(ToolFailure) {
         let refusal = try download(path, parameters) { bytes throws(ToolFailure) in try output.write(bytes) }
         if let refusal { throw Self.failure(refusal, path) }
     }
 
-    /// Gives `body` an answer as it comes, on the loop's thread, which reads no more meanwhile.
-    /// - Returns: why the server refuses; nil when it doesn't.
+    /// Passes a response to `body` as it arrives, on the loop's thread, which reads no more meanwhile.
+    /// - Returns: the server's error; nil without one.
     func download(
         _ path: TreePath, _ parameters: [(String, String)],
         _ body: @escaping ([UInt8]) throws(ToolFailure) -> Void
@@ -113,14 +113,14 @@ final class DatabaseConnection {
         return Self.refusal(download.status, download.refused)
     }
 
-    /// `@unchecked Sendable`: the loop's thread has it until the outcome is set, then the one that waits.
+    /// `@unchecked Sendable`: belongs to the loop's thread until the outcome is set, then to the waiting thread.
     private final class Download: @unchecked Sendable {
         var status = 0
         var refused: [UInt8] = []
         var failure: ToolFailure?
     }
 
-    /// `@unchecked Sendable`: the loop's thread calls it while the one that made it waits.
+    /// `@unchecked Sendable`: the loop's thread calls it while its creator waits.
     private final class Job: @unchecked Sendable {
         let body: ([UInt8]) throws(ToolFailure) -> Void
 
@@ -140,13 +140,13 @@ final class DatabaseConnection {
         do throws(TreeDataError) {
             if let string = try TreeJSON.value(body)["error"]?.string { message = string }
         } catch {
-            // Something else than a Realtime Database has answered, in its own words.
+            // A server other than a Realtime Database has responded, in another format.
         }
         return Refusal(status: status, message: message)
     }
 
     static func failure(_ refusal: Refusal, _ path: TreePath) -> ToolFailure {
-        let message = refusal.message.isEmpty ? "without a word" : refusal.message
+        let message = refusal.message.isEmpty ? "no message" : refusal.message
         return ToolFailure(.failed, "\(path): the server refuses (\(refusal.status)): \(message)")
     }
 

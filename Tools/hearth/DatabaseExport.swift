@@ -1,7 +1,7 @@
 import HearthToolSupport
 import HearthTree
 
-/// Writes all that is at a place: in one request, or, where that is more than the server gives at once, child by child.
+/// Writes all data of a location: in one request, or child by child when it exceeds the limit of one response.
 final class DatabaseExport {
     private let connection: DatabaseConnection
     private let output: FileOutput
@@ -39,7 +39,7 @@ final class DatabaseExport {
         try children(path)
     }
 
-    /// A place with so much in it that it has children.
+    /// A location whose data is so large that it must have children.
     private func children(_ path: TreePath) throws(ToolFailure) {
         var separator = UInt8(ascii: "{")
         var last: String?
@@ -56,7 +56,7 @@ final class DatabaseExport {
             try write([separator] + Array("\".priority\":".utf8) + priority)
             separator = UInt8(ascii: ",")
         }
-        // Everything may have gone since.
+        // The data may have been deleted since.
         try write(separator == UInt8(ascii: "{") ? Array("null".utf8) : [UInt8(ascii: "}")])
     }
 
@@ -77,7 +77,7 @@ final class DatabaseExport {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Some neighbouring children: together, or in halves when that is too much.
+    /// Several adjacent children: together, or in halves when that is too much.
     private func window(
         _ path: TreePath, _ names: ArraySlice<String>, _ separator: inout UInt8
     ) throws(ToolFailure) {
@@ -105,7 +105,7 @@ final class DatabaseExport {
         try window(path, names[middle...], &separator)
     }
 
-    /// The members of an object whose text comes in pieces: without its braces, behind those that came before.
+    /// The members of an object whose JSON arrives in pieces: without its braces, after the earlier members.
     private final class Members {
         private(set) var separator: UInt8
         private var isFirst = true
@@ -123,7 +123,7 @@ final class DatabaseExport {
             }
             guard let last = rest.last else { return [] }
             var output: [UInt8] = []
-            // What was held back wasn't the end.
+            // The held byte was not the end.
             if let heldBack { output.append(heldBack) }
             output += rest.dropLast()
             heldBack = last

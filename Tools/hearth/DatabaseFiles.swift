@@ -1,7 +1,7 @@
 import HearthToolSupport
 import Glibc
 
-/// Where the tool writes data: a file, or standard output. Gathers small pieces.
+/// The tool's output: a file, or standard output. Buffers small pieces.
 final class FileOutput {
     private let name: String
     private let descriptor: Int32
@@ -26,7 +26,7 @@ final class FileOutput {
         if waiting.count >= Self.pieceBytes { try flush() }
     }
 
-    /// Writes what is waiting, durably when it is a file.
+    /// Writes the buffer, durably when it is a file.
     func finish() throws(ToolFailure) {
         try flush()
         if descriptor != STDOUT_FILENO, fsync(descriptor) != 0, errno != EINVAL { throw Self.failure("write", name) }
@@ -49,14 +49,14 @@ final class FileOutput {
     }
 }
 
-/// Where the tool reads data: a file, or standard input.
+/// The tool's input: a file, or standard input.
 final class FileInput {
     private let name: String
     private let descriptor: Int32
     private var piece = [UInt8](repeating: 0, count: 256 << 10)
     /// Bytes that were read.
     private(set) var position = 0
-    /// Nil when it can't be known before.
+    /// Nil when it is unknown.
     let sizeBytes: Int?
 
     /// - Parameter path: nil or `-` for standard input.
@@ -95,7 +95,8 @@ final class FileInput {
     }
 }
 
-/// Tells on standard error how far long work is: on a terminal every second on one line, elsewhere a line every ten.
+/// Reports the progress of long work on standard error: on a terminal every second on one line, elsewhere a line every
+/// ten.
 final class ProgressLine {
     private let isTerminal = isatty(STDERR_FILENO) == 1
     private let start = ProgressLine.seconds()
@@ -108,7 +109,7 @@ final class ProgressLine {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// Says so when it is time.
+    /// Reports the progress when it is due.
     func update(_ string: () -> String) {
         let now = Self.seconds()
         guard now - lastSeconds >= (isTerminal ? 1 : 10) else { return }
@@ -117,7 +118,7 @@ final class ProgressLine {
         say(string(), isLast: false)
     }
 
-    /// Says how it ended, when it took long enough to be told of.
+    /// Reports the end, when the work took long enough.
     func finish(_ string: () -> String) {
         if hasWritten { say(string() + " in \(Int(Self.seconds() - start)) s", isLast: true) }
     }

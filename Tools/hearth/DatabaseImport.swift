@@ -2,18 +2,18 @@ import HearthToolSupport
 import HearthModel
 import HearthTree
 
-/// Puts a file of any size in the place of what is there: in one request when it is small, else in batches, each with what
-/// lies at some places of the file.
+/// Replaces the data of a location by a file of any size: in one request when it is small, otherwise in batches, each
+/// with the values of several paths of the file.
 final class DatabaseImport {
-    /// What is sent at once.
+    /// The size of a batch.
     private static let batchBytes = 8 << 20
     private static let batchMembersMax = 20_000
-    /// Values up to this size are not taken apart.
+    /// Values up to this size are not split.
     private static let valueBytesMax = 1 << 20
 
     private let connection: DatabaseConnection
     private let path: TreePath
-    /// Whether children of the place that the file doesn't have stay.
+    /// Whether children of the location that the file does not contain stay.
     private let merges: Bool
     private let string: JSONStream
     private let progress = ProgressLine()
@@ -47,21 +47,21 @@ final class DatabaseImport {
         self.string = string
     }
 
-    /// The value that comes next in the file: whole when it is small, else child by child.
-    private func value(_ place: TreePath) throws(ToolFailure) {
-        let isRoot = place.isRoot
-        if !isRoot, let whole = try string.value(sizeBytesMax: Self.valueBytesMax) { return try add(place, whole) }
-        if merges, place.count == 1 {
-            // A child is replaced, whether it is written at once or in steps.
-            try add(place, Array("null".utf8))
+    /// The next value of the file: whole when it is small, otherwise child by child.
+    private func value(_ path: TreePath) throws(ToolFailure) {
+        let isRoot = path.isRoot
+        if !isRoot, let whole = try string.value(sizeBytesMax: Self.valueBytesMax) { return try add(path, whole) }
+        if merges, path.count == 1 {
+            // A child is replaced, whether it is written in one step or in several.
+            try add(path, Array("null".utf8))
             try send()
         }
         switch try string.peek() {
-        case UInt8(ascii: "{"): try object(place)
+        case UInt8(ascii: "{"): try object(path)
         case UInt8(ascii: "["):
             var index = 0
             try string.array { [self] () throws(ToolFailure) in
-                try value(place.child(TreeKey(index)))
+                try value(path.child(TreeKey(index)))
                 index += 1
             }
         default:
@@ -71,33 +71,33 @@ final class DatabaseImport {
             if isRoot {
                 _ = try connection.request("PUT", path, Self.parameters, whole)
             } else {
-                try add(place, whole)
+                try add(path, whole)
             }
         }
     }
 
-    private func object(_ place: TreePath) throws(ToolFailure) {
-        // A place that isn't there yet can't be given a priority.
+    private func object(_ path: TreePath) throws(ToolFailure) {
+        // A priority cannot be set before the location has data.
         var priority: [UInt8]?
         try string.object { [self] name throws(ToolFailure) in
             switch name {
             case ".priority": priority = try string.value(sizeBytesMax: Self.valueBytesMax)
-            case ".value": try value(place)
-            default: try value(place.child(TreeKey(name)))
+            case ".value": try value(path)
+            default: try value(path.child(TreeKey(name)))
             }
         }
         guard let priority else { return }
         try send()
-        if place.isRoot {
+        if path.isRoot {
             _ = try connection.request("PUT", path.child(.priority), Self.parameters, priority)
         } else {
-            try add(place.child(.priority), priority)
+            try add(path.child(.priority), priority)
         }
     }
 
-    private func add(_ place: TreePath, _ value: [UInt8]) throws(ToolFailure) {
+    private func add(_ path: TreePath, _ value: [UInt8]) throws(ToolFailure) {
         batch.append(batch.isEmpty ? UInt8(ascii: "{") : UInt8(ascii: ","))
-        TreeJSON.appendString(place.string, to: &batch)
+        TreeJSON.appendString(path.string, to: &batch)
         batch.append(UInt8(ascii: ":"))
         batch += value
         memberCount += 1

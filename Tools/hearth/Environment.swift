@@ -1,6 +1,6 @@
 import Glibc
 
-/// The variables that the process was started with.
+/// The environment variables of the process.
 enum Environment {
     static var all: [String: String] {
         var variables: [String: String] = [:]

@@ -1,22 +1,21 @@
 import HearthToolSupport
 import HearthTree
 
-/// Takes a JSON text of any size apart while it is read. Values are given as their text; whether that is right JSON is for
-/// whoever gets it to say.
+/// Splits JSON of any size while it is read. Values are returned as JSON strings; their receiver validates them.
 final class JSONStream {
     private let input: FileInput
-    /// What was read and not taken yet.
+    /// Bytes that were read and not consumed.
     private var buffer: [UInt8] = []
     private var start = 0
     private var isAtEnd = false
     private var depth = 0
 
-    /// Containers within each other; the database has 32 levels.
+    /// The depth of nested containers; the database has 32 levels.
     private static let depthMax = 100
 
     init(_ input: FileInput) { self.input = input }
 
-    /// Bytes that were taken.
+    /// The number of consumed bytes.
     var position: Int { input.position - (buffer.count - start) }
     var sizeBytes: Int? { input.sizeBytes }
 
@@ -39,7 +38,7 @@ final class JSONStream {
         return !isAtEnd
     }
 
-    /// The byte at a distance from the next one; nil behind the end.
+    /// The byte at a distance from the next one; nil after the end.
     private func byte(_ distance: Int) throws(ToolFailure) -> UInt8? {
         while start + distance >= buffer.count {
             guard try fill() else { return nil }
@@ -53,7 +52,7 @@ final class JSONStream {
         return taken
     }
 
-    /// The next byte that is no space.
+    /// The next byte that is not whitespace.
     func peek() throws(ToolFailure) -> UInt8 {
         while let byte = try byte(0) {
             switch byte {
@@ -61,7 +60,7 @@ final class JSONStream {
             default: return byte
             }
         }
-        throw failure("the text ends too early")
+        throw failure("the input ends too early")
     }
 
     private func expect(_ wanted: UInt8) throws(ToolFailure) {
@@ -71,14 +70,14 @@ final class JSONStream {
 
     func expectEnd() throws(ToolFailure) {
         while let byte = try byte(0) {
-            guard [0x20, 0x09, 0x0A, 0x0D].contains(byte) else { throw failure("there is more behind the value") }
+            guard [0x20, 0x09, 0x0A, 0x0D].contains(byte) else { throw failure("there is more after the value") }
             start += 1
         }
     }
 
     // MARK: Values
 
-    /// Takes the next value whole; nil, with nothing taken, when it is larger.
+    /// Consumes the next value; nil, without consuming it, when it is larger.
     func value(sizeBytesMax: Int) throws(ToolFailure) -> [UInt8]? {
         let first = try peek()
         var length = 0
@@ -110,7 +109,7 @@ final class JSONStream {
             length += 1
         }
         let isContainer = first == UInt8(ascii: "{") || first == UInt8(ascii: "[") || first == UInt8(ascii: "\"")
-        if isContainer { throw failure("the text ends too early") }
+        if isContainer { throw failure("the input ends too early") }
         return try scalar(length)
     }
 
@@ -119,8 +118,8 @@ final class JSONStream {
         return take(length)
     }
 
-    /// Takes an object apart.
-    /// - Parameter member: takes the member's value.
+    /// Splits an object.
+    /// - Parameter member: consumes the member's value.
     func object(_ member: (String) throws(ToolFailure) -> Void) throws(ToolFailure) {
         try container(UInt8(ascii: "{"), UInt8(ascii: "}")) { () throws(ToolFailure) in
             guard try peek() == UInt8(ascii: "\""), let string = try value(sizeBytesMax: 16 << 10) else {

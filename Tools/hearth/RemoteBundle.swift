@@ -8,8 +8,8 @@ import HearthHost
 import HearthFirestoreServer
 import HearthWire
 
-/// Reads what goes into a bundle from a running server, over gRPC and in one read-only transaction, so that everything is
-/// of one time.
+/// Reads the content of a bundle from a running server, over gRPC and in one read-only transaction, so that all data
+/// has the same read time.
 struct RemoteBundle {
     private let configuration: HTTP2Client.Configuration
     private let token: String
@@ -56,7 +56,7 @@ struct RemoteBundle {
 }
 
 extension HTTP2Client.Configuration {
-    /// Of a server that an option names, with the options of TLS beside it.
+    /// The client for the server of an option, with the options for TLS.
     init(_ address: String, option: String, _ parsed: ParsedOptions) throws(ToolFailure) {
         guard let colon = address.lastIndex(of: ":"), let port = Int(address[address.index(after: colon)...]),
             (1...65_535).contains(port), colon != address.startIndex
@@ -69,9 +69,10 @@ extension HTTP2Client.Configuration {
     }
 }
 
-/// Gathers a bundle from the answers of a server.
+/// Collects a bundle from the responses of a server.
 ///
-/// `@unchecked Sendable`: the loop's thread has it while a call runs, and the thread that waits for the call otherwise.
+/// `@unchecked Sendable`: belongs to the loop's thread while a call runs, otherwise to the thread that waits for the
+/// call.
 private final class Reading: @unchecked Sendable {
     private(set) var builder: BundleBuildCommand.Builder
     private let calls: Calls
@@ -93,7 +94,7 @@ private final class Reading: @unchecked Sendable {
 
     private func collectDocuments(_ definition: BundleDefinition) throws(Status) {
         if definition.documents.isEmpty { return }
-        // The answers come in any order, but the same bundle has to come out each time.
+        // The responses arrive in any order, but the bundle must be the same each time.
         let found = Found()
         try calls.call(
             "BatchGetDocuments",
@@ -110,7 +111,7 @@ private final class Reading: @unchecked Sendable {
         }
         for name in definition.documents {
             guard let (time, document) = found.documents[name.string] else {
-                throw .internalError("The server said nothing about \(name).")
+                throw .internalError("The server's answer does not contain \(name).")
             }
             if let document {
                 try builder.add(document, readTime: time)
@@ -137,7 +138,7 @@ private final class Reading: @unchecked Sendable {
                 try builder.add(document, readTime: time, query: query.name)
             }
         }
-        guard let readTime = found.readTime else { throw .internalError("The server said no read time.") }
+        guard let readTime = found.readTime else { throw .internalError("The server's answer has no read time.") }
         for document in found.list.reversed() { try builder.add(document, readTime: readTime, query: query.name) }
         try builder.add(
             query: query.name, parent: query.parent, query.message, limitType: query.limitType, readTime: readTime)
@@ -148,11 +149,11 @@ private final class Reading: @unchecked Sendable {
         return time
     }
 
-    /// What one call has brought. `@unchecked Sendable`: as the reading.
+    /// The result of one call. `@unchecked Sendable`: as for the reader.
     private final class Found: @unchecked Sendable {
         var documents: [String: (time: TimestampMessage, document: EncodedDocument?)] = [:]
         var readTime: TimestampMessage?
-        /// Results that come in reverse.
+        /// Results in reverse order.
         var list: [EncodedDocument] = []
     }
 }
@@ -163,7 +164,7 @@ private struct Calls {
     let database: DatabaseName
     let token: String
 
-    /// Waits until a call has ended. `body` gets its messages, on the loop's thread, which reads no more meanwhile.
+    /// Waits for the end of a call. `body` receives its messages on the loop's thread, which reads no more meanwhile.
     func call<Request: WireMessage, Response: WireMessage>(
         _ method: String, _ request: Request, _ body: @escaping @Sendable (Response) throws(Status) -> Void
     ) throws(Status) {
@@ -178,7 +179,7 @@ private struct Calls {
                 do throws(Status) {
                     try body(try Response(protobuf: bytes))
                 } catch {
-                    // Nothing comes after this.
+                    // No callback follows.
                     call.cancel()
                     outcome.set(.failure(error))
                 }

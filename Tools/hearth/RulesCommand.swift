@@ -12,7 +12,7 @@ enum RulesCommand {
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     private static let options = [
-        Option("coverage", "FILE", "Write which expressions the cases reached: text, or a page for FILE.html.")
+        Option("coverage", "FILE", "Write which expressions the cases reached: as lines, or as a page for FILE.html.")
     ]
 
     private static func help() -> String {

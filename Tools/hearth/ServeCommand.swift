@@ -14,10 +14,10 @@ enum ServeCommand {
         })
 
     private static func run(_ settings: ServeSettings) throws(ToolFailure) {
-        // Before any thread is started, so that all of them leave the signals to this one.
+        // Before any thread is started, so that all threads leave the signals to this one.
         let signals = SignalWaiter()
         FileLimit.raise()
-        // Data, rules, journals and spools are for the user that runs the server only.
+        // Only the user that runs the server may read data, rules, journals and temporary files.
         umask(0o077)
         let log = Log(format: settings.logFormat, level: settings.logLevel)
         defer { log.flush() }
@@ -26,7 +26,7 @@ enum ServeCommand {
         announce(settings, port: server.port, databasePort: server.furtherPorts.first, log)
         signals.wait()
         log.info("shutting down", ("graceSeconds", .integer(settings.graceSeconds)))
-        // Whoever signals twice doesn't want to wait.
+        // A second signal ends the server immediately.
         signals.exitOnNext()
         server.shutdown(graceSeconds: Double(settings.graceSeconds))
         log.info("stopped")
@@ -85,7 +85,7 @@ enum ServeCommand {
         return ToolFailure(.unavailable, sentence)
     }
 
-    // MARK: The start-up text
+    // MARK: The start-up message
 
     private static func announce(_ settings: ServeSettings, port: Int, databasePort: Int?, _ log: Log) {
         switch settings.logFormat {
@@ -111,7 +111,7 @@ enum ServeCommand {
     }
 }
 
-/// What a person reads when the server has started.
+/// The message for people when the server has started.
 enum StartMessage {
     /// - Parameter databasePort: of the second address; nil when there is none.
     static func block(_ settings: ServeSettings, port: Int, databasePort: Int? = nil, folder: String?) -> String {
@@ -151,7 +151,7 @@ enum StartMessage {
         }
     }
 
-    /// Wildcards are no address to connect to.
+    /// A client cannot connect to a wildcard address.
     private static func reachable(_ host: String) -> String {
         switch host {
         case "", "*", "0.0.0.0": "127.0.0.1"

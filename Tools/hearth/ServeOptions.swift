@@ -5,11 +5,11 @@ import HearthToolSupport
 import HearthModel
 import HearthServer
 
-/// What `hearth serve` can be told, on the command line, in the environment and in `hearth.json`.
+/// The settings of `hearth serve`: on the command line, in the environment and in `hearth.json`.
 enum ServeOptions {
     static let options: [Option] = [
         Option("host", "ADDRESS", "Address or name to listen on; * for every interface. Default 127.0.0.1."),
-        Option("port", "PORT", "Port; 0 takes a free one, which the start-up text shows. Default 8080."),
+        Option("port", "PORT", "Port; 0 takes a free one, which the start-up message shows. Default 8080."),
         Option("host-port", "ADDRESS:PORT", "Both at once, as Google's emulator takes it."),
         Option("data", "FOLDER", "Folder of the data, made if absent. Default hearth-data."),
         Option("memory", nil, "Keep everything in memory; it is lost at the end."),
@@ -18,7 +18,7 @@ enum ServeOptions {
             "Project of the clients under rules. Default: that of .firebaserc, else demo-hearth. Administrators, and everybody in "
                 + "local development, may use any."
         ),
-        Option("indexes", "FILE", "Index definitions of the default database, in place of those firebase.json names."),
+        Option("indexes", "FILE", "Index definitions of the default database, instead of those firebase.json names."),
         Option(
             "database-port", "PORT",
             "A second port, for clients of the Realtime Database that want one of their own; 0 takes a free one, none leaves "
@@ -26,8 +26,8 @@ enum ServeOptions {
         ),
         Option(
             "database-rules", "FILE",
-            "Rules of the Realtime Database, for every namespace, in place of those firebase.json names."),
-        Option("rules", "FILE", "Security rules of the default database, in place of those firebase.json names."),
+            "Rules of the Realtime Database, for every namespace, instead of those firebase.json names."),
+        Option("rules", "FILE", "Security rules of the default database, instead of those firebase.json names."),
         Option("tls-cert", "FILE", "Certificate chain (PEM). With it the port speaks TLS only."),
         Option("tls-key", "FILE", "Private key of the certificate (PEM)."),
         Option("log-format", "text|json", "Form of the log on standard error. Default text."),
@@ -64,10 +64,10 @@ enum ServeOptions {
             "checkpoint-kib", "N",
             "KiB of a database's write-ahead log from which it is copied into the database. Default 81920."),
         Option("grace", "SECONDS", "How long requests may finish after SIGTERM. Default 5."),
-        Option("config", "FILE", "Configuration to read in place of hearth.json."),
+        Option("config", "FILE", "Configuration to read instead of hearth.json."),
     ]
 
-    /// Options of Google's emulator that mean nothing here, and are taken so that its command lines work.
+    /// Options of Google's emulator without effect, which are accepted so that its command lines work.
     static let ignored: [Option] = [
         Option("websocket-port", "PORT", ""), Option("webchannel-port", "PORT", ""),
         Option("functions-emulator", "ADDRESS", ""),
@@ -93,7 +93,7 @@ enum ServeOptions {
     }
 }
 
-/// A server's settings after all places were asked.
+/// A server's settings from all sources.
 struct ServeSettings: Sendable, Equatable {
     var host = "127.0.0.1"
     var port = 8080
@@ -105,7 +105,7 @@ struct ServeSettings: Sendable, Equatable {
     var project = "demo-hearth"
     /// Index definitions by database id.
     var indexes: [String: IndexConfiguration] = [:]
-    /// Where they came from, for the start-up text.
+    /// The sources, for the start-up message.
     var indexFiles: [String] = []
     var tlsCertificate: String?
     var tlsKey: String?
@@ -117,13 +117,13 @@ struct ServeSettings: Sendable, Equatable {
     var isEmulator = true
     /// Origins of web pages that a server for local development serves besides those at loopback addresses.
     var allowedOrigins: [String] = []
-    /// Whether rules of lists read as in Google's emulator; nil in local development only.
+    /// Whether rules of lists are evaluated as in Google's emulator; nil in local development only.
     var emulatesRulesOfLists: Bool?
     /// Names of such a server.
     var allowedHosts: [String] = []
     /// Files with security rules, by database id.
     var rules: [String: String] = [:]
-    /// The file with rules of the Realtime Database for every namespace that has none of its own.
+    /// The file with rules of the Realtime Database for every namespace without rules of its own.
     var databaseRules: String?
     /// Those by namespace.
     var databaseRulesByName: [String: String] = [:]
@@ -134,19 +134,19 @@ struct ServeSettings: Sendable, Equatable {
     var workers = 4
     var checkpointKiB = 81_920
     var graceSeconds = 5
-    /// Sentences about what was found and is without effect.
+    /// Warnings about settings without effect.
     var warnings: [String] = []
 }
 
-/// One setting's text and where it was found.
+/// One setting's value and its source.
 struct Origin: Sendable {
     var string: String
     /// `--port`, `HEARTH_PORT`, `hearth.json:3:11: port`
-    var place: String
+    var source: String
     var code: ToolFailure.Code
 
     func failure(_ expected: String) -> ToolFailure {
-        ToolFailure(code, "\(place): expected \(expected), found \"\(string)\".")
+        ToolFailure(code, "\(source): expected \(expected), found \"\(string)\".")
     }
 
     func integer(_ range: ClosedRange<Int>) throws(ToolFailure) -> Int {

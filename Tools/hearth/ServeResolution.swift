@@ -3,7 +3,7 @@ import HearthModel
 import HearthHost
 import HearthFirestoreServer
 
-/// Puts a server's settings together from the command line, the environment and the files of the folder.
+/// Combines a server's settings from the command line, the environment and the files of the folder.
 struct ServeResolution {
     private let command: ParsedOptions
     private let environment: [String: String]
@@ -13,8 +13,8 @@ struct ServeResolution {
     private var warnings: [String] = []
 
     /// - Parameters:
-    ///   - folder: where `hearth.json` and the Firebase project lie; empty for the working folder.
-    /// - Throws: 64 for a wrong option, 78 for what is wrong in the environment or a file.
+    ///   - folder: the folder of `hearth.json` and the Firebase project; empty for the working folder.
+    /// - Throws: 64 for an invalid option, 78 for an error in the environment or a file.
     static func settings(
         _ words: [String], environment: [String: String], folder: String = ""
     ) throws(ToolFailure) -> ServeSettings {
@@ -36,8 +36,8 @@ struct ServeResolution {
 
     // MARK: Sources
 
-    /// A name that begins like ours and is none may be a typing error. It may also come from a container platform, which
-    /// makes such names for a service called hearth; so it's worth a warning and no more.
+    /// An unknown name with our prefix may be a typing error. It may also come from a container platform, which creates
+    /// such names for a service called hearth, so it causes only a warning.
     private mutating func checkEnvironment() {
         let known = ServeOptions.options.map(\.environmentName)
         for name in environment.keys.sorted() where name.hasPrefix("HEARTH_") && !known.contains(name) {
@@ -73,7 +73,7 @@ struct ServeResolution {
                 }
                 guard var string = try Self.string(member.value, isList: option.isRepeated) else { continue }
                 if option.isFile, !ownFolder.isEmpty, !string.hasPrefix("/") { string = "\(ownFolder)/\(string)" }
-                file[option.name] = Origin(string: string, place: "\(path): \(member.name)", code: .configuration)
+                file[option.name] = Origin(string: string, source: "\(path): \(member.name)", code: .configuration)
             }
         } catch {
             throw .configuration(error.message)
@@ -83,11 +83,11 @@ struct ServeResolution {
     /// Files that a configuration names are relative to it. Empty for the working folder.
     private static func folder(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "" }
-        // That of /hearth.json is the root, and the slash that follows makes it so.
+        // The folder of /hearth.json is empty, and the following slash makes it the root.
         return slash == path.startIndex ? "/." : String(path[..<slash])
     }
 
-    /// A setting's value as it would be written on the command line.
+    /// A setting's value in the form of the command line.
     private static func string(_ value: ConfigurationValue, isList: Bool) throws(Status) -> String? {
         switch value.content {
         case .null: return nil
@@ -101,10 +101,10 @@ struct ServeResolution {
     }
 
     private func origin(_ name: String) -> Origin? {
-        if let string = command.values[name] { return Origin(string: string, place: "--\(name)", code: .usage) }
+        if let string = command.values[name] { return Origin(string: string, source: "--\(name)", code: .usage) }
         guard let option = ServeOptions.options.first(where: { $0.name == name }) else { return nil }
         if let string = environment[option.environmentName] {
-            return Origin(string: string, place: option.environmentName, code: .configuration)
+            return Origin(string: string, source: option.environmentName, code: .configuration)
         }
         return file[name]
     }
@@ -167,7 +167,7 @@ struct ServeResolution {
             repeated.isEmpty
             ? origin.string.split(separator: ",").map { String($0.drop { $0 == " " }) } : repeated
         for value in values where !isValid(value) {
-            throw Origin(string: value, place: origin.place, code: origin.code).failure(
+            throw Origin(string: value, source: origin.source, code: origin.code).failure(
                 name == "allow-origin" ? "an origin such as https://app.example:3000, or null" : "the name of a host")
         }
         return values
@@ -179,7 +179,7 @@ struct ServeResolution {
         if let both = origin("host-port") {
             guard let colon = both.string.lastIndex(of: ":") else { throw both.failure("ADDRESS:PORT") }
             let port = String(both.string[both.string.index(after: colon)...])
-            settings.port = try Origin(string: port, place: both.place, code: both.code).integer(0...65_535)
+            settings.port = try Origin(string: port, source: both.source, code: both.code).integer(0...65_535)
             settings.host = String(both.string[..<colon])
             if settings.host.hasPrefix("["), settings.host.hasSuffix("]") {
                 settings.host = String(settings.host.dropFirst().dropLast())
@@ -189,7 +189,7 @@ struct ServeResolution {
         if let port = origin("port") { settings.port = try port.integer(0...65_535) }
     }
 
-    /// The Realtime Database's own settings.
+    /// The settings of the Realtime Database.
     private func resolveDatabase(_ files: ProjectFiles, _ settings: inout ServeSettings) throws(ToolFailure) {
         settings.databaseRules = files.realtime.rules
         settings.databaseRulesByName = files.realtime.rulesByName
@@ -202,11 +202,11 @@ struct ServeResolution {
             settings.databasePort = port.string == "none" ? nil : try port.integer(0...65_535)
         }
         settings.databaseHost = origin("host") == nil && origin("host-port") == nil ? files.realtime.host : nil
-        // One that is the first is there already.
+        // The first address is listed already.
         let isSame = settings.databaseHost.map { $0 == settings.host } ?? true
         if isSame, settings.databasePort == settings.port, settings.port != 0 { settings.databasePort = nil }
         if settings.databasePort == nil { settings.databaseHost = nil }
-        // What is for local development only must not be served at the second address either.
+        // Features for local development only must not be available at the second address either.
         if origin("emulator") == nil, let host = settings.databaseHost, !Self.isLoopback(host) {
             settings.isEmulator = false
         }
@@ -248,13 +248,13 @@ struct ServeResolution {
         }
         if !settings.isEmulator, settings.identity.isEmpty {
             settings.warnings.append(
-                "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are nobody."
+                "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are anonymous."
             )
         }
         if settings.isEmulator,
             let host = [settings.host, settings.databaseHost].compactMap({ $0 }).first(where: { !Self.isLoopback($0) })
         {
-            settings.warnings.append("--emulator on \(host): whoever reaches the port may do everything.")
+            settings.warnings.append("--emulator on \(host): every client that reaches the port may do everything.")
         }
     }
 

@@ -10,14 +10,14 @@ enum TokenCommand {
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     private static let options = [
-        Option("uid", "ID", "Who the bearer is: request.auth.uid of security rules."),
-        Option("claim", "NAME=VALUE", "A further claim; VALUE is JSON, or else a text. Several are joined by commas."),
-        Option("ttl", "TIME", "How long the token is good for: 90s, 15m, 1h, 30d. Default 1h."),
+        Option("uid", "ID", "The user's id: request.auth.uid of security rules."),
+        Option("claim", "NAME=VALUE", "A further claim; VALUE is JSON or a string. Several are joined by commas."),
+        Option("ttl", "TIME", "The token's lifetime: 90s, 15m, 1h, 30d. Default 1h."),
         Option("secret", "FILE", "The secret of a key of hearth.json, for HS256."),
-        Option("key", "FILE", "A private key (PEM) of RSA or P-256, whose public key stands in hearth.json."),
-        Option("key-id", "ID", "Its id there."),
-        Option("issuer", "TEXT", "The issuer that stands there. Default hearth."),
-        Option("audience", "TEXT", "For whom the token is."),
+        Option("key", "FILE", "A private key (PEM) of RSA or P-256, whose public key is in hearth.json."),
+        Option("key-id", "ID", "The key's id in hearth.json."),
+        Option("issuer", "STRING", "The issuer in hearth.json. Default hearth."),
+        Option("audience", "STRING", "The audience in hearth.json."),
     ]
 
     private static func help() -> String {

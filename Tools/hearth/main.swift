@@ -1,2 +1,2 @@
-// Closures written in this file are bound to the main actor and trap on other threads, so nothing is written here.
+// Closures in this file are bound to the main actor and trap on other threads, so the file contains no closure.
 Tool.main()

@@ -1,14 +1,14 @@
-/// What an observer of a query is told of.
+/// The kinds of events that an observer of a query receives.
 public enum DataEventType: Int, Sendable {
-    /// A child came into the query's window; also each that is there at the beginning.
+    /// A child entered the query's window. Also raised for each child that exists at the beginning.
     case childAdded = 0
     /// A child left the window.
     case childRemoved = 1
-    /// Something in a child is different.
+    /// The data of a child changed.
     case childChanged = 2
-    /// A child's value on the query's index is different, so that its place may be.
+    /// The value by which a child is ordered changed, so that its position may differ.
     case childMoved = 3
-    /// The whole of the query's data, at the beginning and after each change.
+    /// The whole data of the query, at the beginning and after each change.
     case value = 4
 }
 
@@ -24,5 +24,5 @@ extension DataEventType {
     }
 }
 
-/// Names an observer; never 0, and never used twice in a process.
+/// Identifies an observer; never 0, and never used twice in a process.
 public typealias DatabaseHandle = UInt

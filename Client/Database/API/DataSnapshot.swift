@@ -2,13 +2,13 @@ public import Foundation
 import HearthModel
 import HearthTree
 
-/// The data of a place at one moment. It never changes.
+/// The data of a location at one moment. It never changes.
 public class DataSnapshot: NSObject, @unchecked Sendable {
-    // All of it is constant.
+    // All state is constant.
     let node: Node
     private let path: TreePath
     private let database: Database?
-    /// Orders the children.
+    /// Determines the order of the children.
     private let query: TreeQuery
 
     init(_ node: Node, at path: TreePath, orderedBy query: TreeQuery = TreeQuery(), of database: Database) {
@@ -25,7 +25,7 @@ public class DataSnapshot: NSObject, @unchecked Sendable {
         query = TreeQuery()
     }
 
-    /// Of no use: nothing at no place.
+    /// Creates an empty snapshot without a location. It has no use.
     public override init() {
         node = .empty
         path = .root
@@ -33,16 +33,17 @@ public class DataSnapshot: NSObject, @unchecked Sendable {
         database = nil
     }
 
-    /// Empty at the database's root.
+    /// The last key of the location; empty at the database's root.
     public var key: String { path.last?.string ?? "" }
 
-    /// Texts, `NSNumber` for numbers and booleans, dictionaries, arrays where the keys count from zero, with `NSNull` at
-    /// places without a child; `NSNull` where nothing is.
+    /// Strings, `NSNumber` for numbers and Booleans, dictionaries, arrays where the keys count from zero, with
+    /// `NSNull` at indexes without a child; `NSNull` where there is no data.
     ///
-    /// Two keys that Swift's `String` calls equal, though their bytes differ, are one in a dictionary: `children` has both.
+    /// Swift's `String` treats some keys as equal although their bytes differ. A dictionary has only one of these;
+    /// `children` has all.
     public var value: Any? { ValueWriter.plain(node) }
 
-    /// `NSNull` for none.
+    /// The priority; `NSNull` for none.
     public var priority: Any? { node.priority.map { ValueWriter.any($0) } ?? NSNull() }
 
     public var ref: DatabaseReference {
@@ -52,28 +53,28 @@ public class DataSnapshot: NSObject, @unchecked Sendable {
 
     public var childrenCount: UInt { UInt(node.childCount) }
 
-    /// Of `DataSnapshot`, in the order of the query.
+    /// Enumerates `DataSnapshot` objects in the order of the query.
     public var children: NSEnumerator {
         ListEnumerator(
             query.orderedChildren(of: node).map { DataSnapshot($0.node, at: path.child($0.key), of: database) })
     }
 
-    /// The data below, which may be none.
+    /// The data at a path below, which may be empty.
     public func childSnapshot(forPath path: String) -> DataSnapshot {
-        let below = place(path, "childSnapshot(forPath:)")
+        let below = location(path, "childSnapshot(forPath:)")
         return DataSnapshot(node.node(at: below), at: self.path + below, of: database)
     }
 
-    public func hasChild(_ path: String) -> Bool { !node.node(at: place(path, "hasChild(_:)")).isEmpty }
+    public func hasChild(_ path: String) -> Bool { !node.node(at: location(path, "hasChild(_:)")).isEmpty }
 
     public func hasChildren() -> Bool { node.childCount > 0 }
 
     public func exists() -> Bool { !node.isEmpty }
 
-    /// With priorities: `.value` and `.priority`, and no arrays.
+    /// The value with priorities: dictionaries have `.value` and `.priority`, and there are no arrays.
     public func valueInExportFormat() -> Any? { ValueWriter.export(node) }
 
-    private func place(_ path: String, _ call: String) -> TreePath {
+    private func location(_ path: String, _ call: String) -> TreePath {
         orTrap { () throws(Status) in try Paths.path(path, below: .root, call) }
     }
 

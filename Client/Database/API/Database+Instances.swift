@@ -11,7 +11,7 @@ extension Database {
 
     private static let instances = Locked<[InstanceName: Database]>([:])
 
-    /// The default app's database: at the URL of its options, else the project's default one.
+    /// The default app's database: at the URL of its options, or else the project's default one.
     public class func database() -> Database { database(app: defaultApp()) }
 
     /// - Parameter url: `https://NAMESPACE.firebaseio.com`, `http://localhost:9000?ns=NAMESPACE`, …; without a path.
@@ -23,7 +23,7 @@ extension Database {
         }
     }
 
-    /// The same object for the same app and database, until the app is deleted.
+    /// Returns the same object for the same app and database until the app is deleted.
     public class func database(app: FirebaseApp, url: String) -> Database {
         orTrap { () throws(Status) in try instance(app: app, url: url, makeDriver: SocketDriver.make) }
     }
@@ -72,7 +72,7 @@ extension Database {
         }
     }
 
-    /// Once for the program.
+    /// Read once per process.
     private static let endsWithApp: Void = FirebaseApp.atDeletion { app in
         let removed = instances.with { instances in
             let removed = instances.filter { $0.key.app == ObjectIdentifier(app) }

@@ -5,9 +5,10 @@ import HearthTree
 
 /// A Realtime Database, as one app sees it: the root of all references.
 ///
-/// Everything may be called from any thread. Events and completions run on `callbackQueue`; `async` calls need no queue.
+/// All members may be used from any thread. Events and completions run on `callbackQueue`; `async` calls need no
+/// queue.
 public class Database: NSObject, @unchecked Sendable {
-    // `state` is locked, the rest constant; the weak reference is Swift's own to guard.
+    // `state` is locked, the rest is constant; Swift makes access to the weak reference safe.
     private struct State {
         var location: DatabaseLocation?
         var isPersistenceEnabled = false
@@ -22,7 +23,7 @@ public class Database: NSObject, @unchecked Sendable {
 
     static let defaultCacheSizeBytes: UInt = 10 << 20
     static let cacheSizesBytes: ClosedRange<UInt> = 1 << 20...100 << 20
-    /// The reason for being offline that `goOffline` gives.
+    /// The interrupt reason that `goOffline` sets.
     static let userReason = "user"
 
     public private(set) weak var app: FirebaseApp?
@@ -37,7 +38,7 @@ public class Database: NSObject, @unchecked Sendable {
         state = Locked(State(location: location))
     }
 
-    /// Of no use: a database of no app.
+    /// Creates a database without an app. It has no use.
     public override init() {
         makeDriver = nil
         appName = ""
@@ -46,13 +47,13 @@ public class Database: NSObject, @unchecked Sendable {
 
     // MARK: Configuration
 
-    /// Whether the cache, and writes that the server hasn't answered, are kept on the disk. For before the first use.
+    /// Whether the cache and unacknowledged writes are stored on disk. Set it before the first use.
     public var isPersistenceEnabled: Bool {
         get { state.with { $0.isPersistenceEnabled } }
         set { configure("isPersistenceEnabled") { $0.isPersistenceEnabled = newValue } }
     }
 
-    /// The size above which the cache gives up the data that was not used for longest; 1 MB to 100 MB. For before the first
+    /// The size above which the cache deletes the least recently used data; 1 MB to 100 MB. Set it before the first
     /// use.
     public var persistenceCacheSizeBytes: UInt {
         get { state.with { $0.cacheSizeBytes } }
@@ -68,26 +69,28 @@ public class Database: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Ours: the folder of the caches; nil for `firebase-database` in the user's data folder. For before the first use.
+    /// Not in Firebase's API: the folder of the caches; nil for `firebase-database` in the user's data folder. Set
+    /// it before the first use.
     public var persistenceDirectory: URL? {
         get { state.with { $0.directory } }
         set { configure("persistenceDirectory") { $0.directory = newValue } }
     }
 
-    /// Ours: where tokens come from; `Auth.auth(app:)` by default. For before the first use.
+    /// Not in Firebase's API: the source of tokens; `Auth.auth(app:)` by default. Set it before the first use.
     public var authTokenProvider: (any AuthTokenProvider)? {
         get { state.with { $0.provider } }
         set { configure("authTokenProvider") { $0.provider = newValue } }
     }
 
-    /// Ours: whom to trust, and how to show who we are, when the database's URL is one of `https`. For before the first use.
+    /// Not in Firebase's API: the trusted certificates and the client's certificate for an `https` database URL.
+    /// Set it before the first use.
     public var tls: TLSSettings {
         get { state.with { $0.tls } }
         set { configure("tls") { $0.tls = newValue } }
     }
 
-    /// Runs events and completions, one after another. The main queue by default: a program whose main queue isn't running
-    /// needs another one.
+    /// Runs events and completions, one after another. The default is the main queue; a program that does not run
+    /// its main queue must set another one.
     public var callbackQueue: DispatchQueue {
         get { state.with { $0.callbackQueue } }
         set {
@@ -98,7 +101,7 @@ public class Database: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Uses the server at `host:port`, without TLS. For before the first use.
+    /// Uses the server at `host:port`, without TLS. Call it before the first use.
     public func useEmulator(withHost host: String, port: Int) {
         orTrap { () throws(Status) in try moveToEmulator(host, port) }
     }
@@ -136,7 +139,7 @@ public class Database: NSObject, @unchecked Sendable {
         }
     }
 
-    /// - Parameter url: of this database's host.
+    /// - Parameter url: a URL with this database's host.
     public func reference(fromURL url: String) -> DatabaseReference {
         orTrap { () throws(Status) in DatabaseReference(database: self, path: try path(ofURL: url)) }
     }
@@ -154,15 +157,15 @@ public class Database: NSObject, @unchecked Sendable {
 
     // MARK: Connection
 
-    /// Ends the connection and makes no other until `goOnline`: writes wait, and observers see what is known here.
+    /// Closes the connection and opens no other until `goOnline`. Writes wait, and observers receive local data.
     public func goOffline() { repository.perform { $0.goOffline(reason: Database.userReason) } }
 
     public func goOnline() { repository.perform { $0.goOnline(reason: Database.userReason) } }
 
-    /// Gives up all writes, transactions and writes on disconnect that the server hasn't answered.
+    /// Cancels all writes, transactions and onDisconnect operations that the server did not acknowledge.
     public func purgeOutstandingWrites() { repository.perform { $0.purgeOutstandingWrites() } }
 
-    /// Whether to write details to standard error. Warnings are written always.
+    /// Whether to log details to standard error. Warnings are always logged.
     public class func setLoggingEnabled(_ isEnabled: Bool) { Log.setVerbose(isEnabled) }
 
     public class func sdkVersion() -> String { Database.version }
@@ -171,12 +174,12 @@ public class Database: NSObject, @unchecked Sendable {
 
     // MARK: At work
 
-    /// Starts at the first use.
+    /// Created at the first use.
     var repository: Repository {
         orTrap { () throws(Status) in try checkedRepository() }
     }
 
-    /// nil before the first use.
+    /// The repository; nil before the first use.
     var startedRepository: Repository? { state.with { $0.repository } }
 
     func checkedRepository() throws(Status) -> Repository {
@@ -213,7 +216,7 @@ public class Database: NSObject, @unchecked Sendable {
             provider: AuthShare(state.provider ?? Auth.auth(app: app)))
     }
 
-    /// Ends it with its app.
+    /// Closes the database when its app is deleted.
     func close() async {
         let repository = state.with { state in
             state.isClosed = true

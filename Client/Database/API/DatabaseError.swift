@@ -2,11 +2,11 @@ import Foundation
 import HearthModel
 
 extension WireFailure {
-    /// The domain and the codes of the SDKs for Apple platforms.
+    /// The error domain and codes of the SDKs for Apple platforms.
     static let errorDomain = "com.firebase"
 
     var error: NSError {
-        let (code, text) =
+        let (code, description) =
             switch status {
             case "permission_denied": (1, "Permission Denied")
             case "unavailable": (2, "Service Unavailable")
@@ -16,23 +16,23 @@ extension WireFailure {
         return NSError(
             domain: Self.errorDomain, code: code,
             userInfo: [
-                NSLocalizedDescriptionKey: text,
+                NSLocalizedDescriptionKey: description,
                 NSLocalizedFailureReasonErrorKey: message.isEmpty ? status : message,
             ])
     }
 
-    /// Of `getData`, which has a domain of its own.
-    func readError(of place: String) -> NSError {
+    /// The error of `getData`, which has a domain of its own.
+    func readError(of location: String) -> NSError {
         NSError(
             domain: "com.firebase.core", code: 1,
             userInfo: [
                 NSLocalizedDescriptionKey:
-                    "Unable to get latest value for query at \(place): client offline or refused, "
+                    "Unable to get latest value for query at \(location): client offline or refused, "
                     + "with no active listeners and no matching disk cache entries.",
                 NSLocalizedFailureReasonErrorKey: message.isEmpty ? status : message,
             ])
     }
 
-    /// Why the engine couldn't start.
+    /// The reason why the engine could not start.
     init(_ status: Status) { self.init(status.code.name.lowercased(), status.message) }
 }

@@ -7,14 +7,14 @@ import HearthTree
 extension DatabaseQuery {
     // MARK: Observers
 
-    /// - Parameter block: runs on the database's `callbackQueue` until the observer is removed; letting the reference go
-    ///   doesn't remove it.
+    /// - Parameter block: runs on the database's `callbackQueue` until the observer is removed. Releasing the
+    ///   reference does not remove the observer.
     @discardableResult
     public func observe(
         _ eventType: DataEventType, with block: @escaping (DataSnapshot) -> Void
     ) -> DatabaseHandle { observe(eventType, with: block, withCancel: nil) }
 
-    /// - Parameter cancelBlock: runs once when the server refuses; the observer is gone then.
+    /// - Parameter cancelBlock: runs once when the server rejects the listen; the observer is removed then.
     @discardableResult
     public func observe(
         _ eventType: DataEventType, with block: @escaping (DataSnapshot) -> Void,
@@ -23,7 +23,8 @@ extension DatabaseQuery {
         observe(eventType, andPreviousSiblingKeyWith: { snapshot, _ in block(snapshot) }, withCancel: cancelBlock)
     }
 
-    /// - Parameter block: its second argument is the key of the child in front, nil for the first and for `value`.
+    /// - Parameter block: its second argument is the key of the previous sibling, nil for the first child and for
+    ///   `value`.
     @discardableResult
     public func observe(
         _ eventType: DataEventType, andPreviousSiblingKeyWith block: @escaping (DataSnapshot, String?) -> Void
@@ -56,8 +57,9 @@ extension DatabaseQuery {
         withCancel cancelBlock: ((any Error) -> Void)?
     ) { _ = start(eventType, isSingle: true, block, cancelBlock) }
 
-    /// Waits for the event, however long that takes: see `getData`. Unlike Apple's it throws, and so returns whatever happens.
-    /// - Throws: what the server refuses with; that the app was deleted; `CancellationError`.
+    /// Waits for the event without a timeout; compare `getData`. Unlike Firebase's method it throws, so that it
+    /// always returns.
+    /// - Throws: the server's error; an error when the app is deleted; `CancellationError`.
     nonisolated(nonsending) public func observeSingleEventAndPreviousSiblingKey(
         of eventType: DataEventType
     ) async throws -> (DataSnapshot, String?) {
@@ -69,7 +71,7 @@ extension DatabaseQuery {
         })
     }
 
-    /// Ours. Waits and throws as `observeSingleEventAndPreviousSiblingKey` does.
+    /// Not in Firebase's API. Waits and throws as `observeSingleEventAndPreviousSiblingKey` does.
     nonisolated(nonsending) public func observeSingleEvent(of eventType: DataEventType) async throws -> DataSnapshot {
         try await observeSingleEventAndPreviousSiblingKey(of: eventType).0
     }
@@ -85,10 +87,10 @@ extension DatabaseQuery {
             { failure in cancelBlock?.value(failure.error) })
     }
 
-    /// - Parameter callbacks: `async` calls need no queue of the user's.
+    /// - Parameter callbacks: `async` calls do not use the user's queue.
     @discardableResult
     private func start(
-        _ eventType: DataEventType, isSingle: Bool, callbacks: Repository.CallbackPlace,
+        _ eventType: DataEventType, isSingle: Bool, callbacks: Repository.CallbackTarget,
         _ onEvent: @escaping @Sendable ((DataSnapshot, String?)) -> Void,
         _ onCancel: (@Sendable (WireFailure) -> Void)?
     ) -> DatabaseHandle {
@@ -101,15 +103,17 @@ extension DatabaseQuery {
             }, onCancel: { failure in onCancel?(failure) })
     }
 
-    /// On the query that the observer is of, or on its place's reference. No event comes any more, not even one on its way.
+    /// Removes an observer. Call it on the query that has the observer, or on the reference of its location. No
+    /// further event is delivered, not even a pending one.
     public func removeObserver(withHandle handle: DatabaseHandle) {
         repository.remove(handle, of: spec.query, at: base.path)
     }
 
-    /// Of this query; on a reference of all queries of the place. Those of places below stay.
+    /// Removes the observers of this query; on a reference, of all queries at the location. Observers of locations
+    /// below stay.
     public func removeAllObservers() { repository.removeAll(of: spec.query, at: base.path) }
 
-    /// Keeps the data current without an observer, so that it is there when it is asked for offline.
+    /// Keeps the data current without an observer, so that it is available offline.
     public func keepSynced(_ keepSynced: Bool) {
         let path = base.path
         orTrap { () throws(Status) in
@@ -123,7 +127,8 @@ extension DatabaseQuery {
 
     // MARK: Reading once
 
-    /// Asks the server, unless an observer keeps the data current; when there is no answer, what the cache on the disk has.
+    /// Reads from the server, unless an observer keeps the data current. Without an answer it reads from the cache
+    /// on disk.
     public func getData(completion block: @escaping ((any Error)?, DataSnapshot?) -> Void) {
         let block = Carried(block)
         get { [repository] result in

@@ -3,46 +3,46 @@ import HearthApp
 import HearthModel
 import HearthTree
 
-/// Data at a place, maybe ordered and bounded. It never changes: each call gives another query.
+/// Data at a location, optionally ordered and filtered. A query never changes: each call returns another query.
 public class DatabaseQuery: NSObject, @unchecked Sendable {
-    // All of it is constant.
-    let place: (database: Database, path: TreePath)?
+    // All state is constant.
+    let location: (database: Database, path: TreePath)?
     let spec: QuerySpec
 
     init(database: Database, path: TreePath, spec: QuerySpec = QuerySpec()) {
-        place = (database, path)
+        location = (database, path)
         self.spec = spec
         super.init()
-        // References are the first use of a database: from now on it can't be configured any more.
+        // Creating a reference is the first use of a database: from now on it cannot be configured.
         _ = database.repository
     }
 
-    /// Of no use: a query of no database.
+    /// Creates a query without a database. It has no use.
     public override init() {
-        place = nil
+        location = nil
         spec = QuerySpec()
     }
 
-    /// The place without the filter.
+    /// A reference to the query's location, without order and filter.
     public var ref: DatabaseReference { DatabaseReference(database: base.database, path: base.path) }
 
     var base: (database: Database, path: TreePath) {
         orTrap { () throws(Status) in
-            guard let place else {
+            guard let location else {
                 throw .failedPrecondition("A query or reference that was made by init() can't be used.")
             }
-            return place
+            return location
         }
     }
 
-    /// The place's URL; empty for what was made by `init()`.
+    /// The URL of the location; empty for an object that was made by `init()`.
     public override var description: String {
-        place.map { $0.database.repository.configuration.location.url(of: $0.path) } ?? ""
+        location.map { $0.database.repository.configuration.location.url(of: $0.path) } ?? ""
     }
 
     var repository: Repository { base.database.repository }
 
-    /// Another query of the same place.
+    /// Another query of the same location.
     private func with(_ change: (QuerySpec) throws(Status) -> QuerySpec) -> DatabaseQuery {
         let (database, path) = base
         return orTrap { () throws(Status) in
@@ -83,28 +83,28 @@ public class DatabaseQuery: NSObject, @unchecked Sendable {
         with { (spec) throws(Status) in try spec.bounded(kind, value, childKey: childKey) }
     }
 
-    /// Inclusive.
+    /// The bound is inclusive.
     public func queryStarting(atValue value: Any?) -> DatabaseQuery { bounded(.startingAt, value) }
 
     public func queryStarting(atValue value: Any?, childKey: String?) -> DatabaseQuery {
         bounded(.startingAt, value, childKey)
     }
 
-    /// Exclusive.
+    /// The bound is exclusive.
     public func queryStarting(afterValue value: Any?) -> DatabaseQuery { bounded(.startingAfter, value) }
 
     public func queryStarting(afterValue value: Any?, childKey: String?) -> DatabaseQuery {
         bounded(.startingAfter, value, childKey)
     }
 
-    /// Inclusive.
+    /// The bound is inclusive.
     public func queryEnding(atValue value: Any?) -> DatabaseQuery { bounded(.endingAt, value) }
 
     public func queryEnding(atValue value: Any?, childKey: String?) -> DatabaseQuery {
         bounded(.endingAt, value, childKey)
     }
 
-    /// Exclusive.
+    /// The bound is exclusive.
     public func queryEnding(beforeValue value: Any?) -> DatabaseQuery { bounded(.endingBefore, value) }
 
     public func queryEnding(beforeValue value: Any?, childKey: String?) -> DatabaseQuery {

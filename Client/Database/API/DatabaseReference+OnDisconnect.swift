@@ -2,7 +2,8 @@ import Foundation
 import HearthModel
 import HearthTree
 
-/// Writes that the server makes when it loses this client, for whatever reason. After a reconnect they are to be asked for anew.
+/// Writes that the server makes when the connection to this client ends, for any reason. After a reconnect they
+/// must be requested again.
 extension DatabaseReference {
     public func onDisconnectSetValue(_ value: Any?) {
         run(nil) { (path) throws(Status) in .onDisconnectSet(try Change.set(value, at: path, "onDisconnectSetValue")) }
@@ -85,7 +86,7 @@ extension DatabaseReference {
         }
     }
 
-    /// Takes back what was to happen at the place and below.
+    /// Cancels the onDisconnect operations at the location and below.
     public func cancelDisconnectOperations() {
         run(nil) { (path) throws(Status) in .onDisconnectCancel }
     }

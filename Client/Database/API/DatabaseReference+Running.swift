@@ -5,10 +5,10 @@ import HearthModel
 import HearthTree
 
 extension DatabaseReference {
-    /// A completion of the user's: the error, nil when the server has the write, and the reference.
+    /// The user's completion. Its arguments are the error, nil when the server has the write, and the reference.
     public typealias Completion = (_ error: (any Error)?, _ reference: DatabaseReference) -> Void
 
-    /// Checks a write and runs it; the user's completion comes on his queue.
+    /// Checks a write and runs it; the completion runs on the user's queue.
     func run(_ completion: Completion?, _ change: (TreePath) throws(Status) -> Change) {
         guard let completion else { return run(change) { _ in } }
         let carried = Carried(completion)
@@ -17,7 +17,7 @@ extension DatabaseReference {
         }
     }
 
-    /// The same for `async` calls, which need no queue of the user's.
+    /// The same for `async` calls, which do not use the user's queue.
     nonisolated(nonsending) func running(_ change: (TreePath) throws(Status) -> Change) async throws
         -> DatabaseReference
     {

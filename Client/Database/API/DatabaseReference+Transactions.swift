@@ -5,14 +5,14 @@ import HearthModel
 import HearthTree
 
 extension DatabaseReference {
-    /// The end of a transaction: an error, whether the server has it, and the data.
+    /// The result of a transaction: an error, whether the transaction is committed, and the data.
     public typealias TransactionCompletion = (
         _ error: (any Error)?, _ isCommitted: Bool, _ snapshot: DataSnapshot?
     ) -> Void
 
-    /// Changes data by what it is: the function gets the best known data, which may be none at first, and runs again
-    /// whenever the server's turns out to be other.
-    /// - Parameter block: runs on a queue of the library's, one transaction's after another.
+    /// Changes data depending on its present value. The function receives the best known data, which may be empty
+    /// at first. It runs again whenever the server's data differs.
+    /// - Parameter block: runs on a queue of the library, for one transaction after another.
     public func runTransactionBlock(_ block: @escaping (MutableData) -> TransactionResult) {
         run(block, localEvents: true) { _ in }
     }
@@ -22,7 +22,7 @@ extension DatabaseReference {
         andCompletionBlock completionBlock: @escaping TransactionCompletion
     ) { runTransactionBlock(block, andCompletionBlock: completionBlock, withLocalEvents: true) }
 
-    /// - Parameter localEvents: whether observers hear of what the function wants before the server has it.
+    /// - Parameter localEvents: whether observers receive the function's result before the server has committed it.
     public func runTransactionBlock(
         _ block: @escaping (MutableData) -> TransactionResult,
         andCompletionBlock completionBlock: TransactionCompletion?, withLocalEvents localEvents: Bool
@@ -39,7 +39,7 @@ extension DatabaseReference {
         }
     }
 
-    /// - Returns: whether the server has it, and the data; that the function aborts is no error.
+    /// - Returns: whether the transaction is committed, and the data. An abort by the function is not an error.
     @discardableResult
     nonisolated(nonsending) public func runTransactionBlock(
         _ block: @escaping (MutableData) -> TransactionResult

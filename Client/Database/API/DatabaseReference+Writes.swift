@@ -2,9 +2,10 @@ import Foundation
 import HearthModel
 import HearthTree
 
-/// Writes. Observers hear of them at once; completions when the server has answered, in the order of the writes.
+/// Writes. Observers receive them immediately. Completions run when the server has answered, in the order of the
+/// writes.
 extension DatabaseReference {
-    /// Replaces what is at the place, its priority too; nil and `NSNull` delete.
+    /// Replaces the data at the location, including its priority; nil and `NSNull` delete it.
     public func setValue(_ value: Any?) {
         run(nil) { (path) throws(Status) in .set(try Change.set(value, at: path, "setValue")) }
     }
@@ -35,7 +36,7 @@ extension DatabaseReference {
         }
     }
 
-    /// - Parameter priority: nil, a number or a text.
+    /// - Parameter priority: nil, a number or a string.
     public func setPriority(_ priority: Any?) {
         run(nil) { (path) throws(Status) in .priority(try Change.priority(priority, at: path, "setPriority")) }
     }
@@ -62,8 +63,8 @@ extension DatabaseReference {
         try await running { (path) throws(Status) in .set(try Change.set(nil, at: path, "removeValue")) }
     }
 
-    /// Replaces what is at places below, all or none of them, and leaves the others.
-    /// - Parameter values: by keys or paths, none of which lies in another.
+    /// Replaces the data at several paths below the location, all or none of them, and leaves other data unchanged.
+    /// - Parameter values: the values by key or path. No path may be an ancestor of another.
     public func updateChildValues(_ values: [AnyHashable: Any]) {
         run(nil) { (path) throws(Status) in .update(try Change.update(values, at: path, "updateChildValues")) }
     }

@@ -3,11 +3,11 @@ import HearthApp
 import HearthModel
 import HearthTree
 
-/// A place in a database: what is read, written and observed.
+/// A location in a database, for reading, writing and observing.
 public class DatabaseReference: DatabaseQuery, @unchecked Sendable {
     init(database: Database, path: TreePath) { super.init(database: database, path: path) }
 
-    /// Of no use: a reference of no database.
+    /// Creates a reference without a database. It has no use.
     public override init() { super.init() }
 
     /// - Parameter pathString: a key, or several joined by `/`.
@@ -19,7 +19,7 @@ public class DatabaseReference: DatabaseQuery, @unchecked Sendable {
         }
     }
 
-    /// A new child, whose key stands behind those that were made before. Nothing is written by it.
+    /// Creates a reference to a new child, whose key sorts after the keys made before. It writes nothing.
     public func childByAutoId() -> DatabaseReference {
         let (database, path) = base
         let child = path.child(database.repository.pushID())
@@ -29,7 +29,7 @@ public class DatabaseReference: DatabaseQuery, @unchecked Sendable {
         }
     }
 
-    /// nil at the root.
+    /// The last key of the path; nil at the root.
     public var parent: DatabaseReference? {
         let (database, path) = base
         return path.parent.map { DatabaseReference(database: database, path: $0) }
@@ -37,10 +37,10 @@ public class DatabaseReference: DatabaseQuery, @unchecked Sendable {
 
     public var root: DatabaseReference { DatabaseReference(database: database, path: .root) }
 
-    /// nil at the root.
+    /// The parent location; nil at the root.
     public var key: String? { base.path.last?.string }
 
-    /// Percent-encoded.
+    /// The location's URL, percent-encoded.
     public var url: String { repository.configuration.location.url(of: base.path) }
 
     public var database: Database { base.database }
@@ -48,7 +48,7 @@ public class DatabaseReference: DatabaseQuery, @unchecked Sendable {
     /// The same as `url`.
     public func description() -> String { url }
 
-    /// Ends the connections of all databases that are in use, until `goOnline`.
+    /// Closes the connections of all databases that are in use, until `goOnline`.
     public class func goOffline() {
         for repository in Database.allInUse() { repository.perform { $0.goOffline(reason: Database.userReason) } }
     }

@@ -2,18 +2,18 @@ public import Foundation
 import HearthModel
 import HearthTree
 
-/// Data in a transaction: what the function reads and changes.
+/// The data of a transaction, which the function reads and changes.
 public class MutableData: NSObject {
-    /// The whole of the transaction's data, which children share.
+    /// The whole data of the transaction, shared by its children.
     private final class Whole {
         var node: Node
         init(_ node: Node) { self.node = node }
     }
 
     private let whole: Whole
-    /// Of the transaction.
+    /// The location of the transaction.
     private let base: TreePath
-    /// Below it.
+    /// The path below the location of the transaction.
     private let path: TreePath
 
     init(_ node: Node, at base: TreePath) {
@@ -28,7 +28,7 @@ public class MutableData: NSObject {
         self.path = path
     }
 
-    /// Of no use: data that belongs to no transaction.
+    /// Creates data that belongs to no transaction. It has no use.
     public override init() {
         whole = Whole(.empty)
         base = .root
@@ -37,7 +37,7 @@ public class MutableData: NSObject {
 
     var node: Node { whole.node.node(at: path) }
 
-    /// `NSNull` where nothing is. Setting nil or `NSNull` deletes.
+    /// The value; `NSNull` where there is no data. Setting nil or `NSNull` deletes the data.
     public var value: Any? {
         get { ValueWriter.plain(node) }
         set { orTrap { () throws(Status) in try set(value: newValue) } }
@@ -48,7 +48,7 @@ public class MutableData: NSObject {
         whole.node = whole.node.setting(path, to: node)
     }
 
-    /// `NSNull` for none.
+    /// The priority; `NSNull` for none.
     public var priority: Any? {
         get { node.priority.map { ValueWriter.any($0) } ?? NSNull() }
         set { orTrap { () throws(Status) in try set(priority: newValue) } }
@@ -59,12 +59,12 @@ public class MutableData: NSObject {
         whole.node = whole.node.setting(path, to: node.with(priority: priority))
     }
 
-    /// nil at the database's root.
+    /// The last key of the location; nil at the database's root.
     public var key: String? { (base + path).last?.string }
 
     public var childrenCount: UInt { UInt(node.childCount) }
 
-    /// Of `MutableData`, by priority and then by key.
+    /// Enumerates `MutableData` objects by priority and then by key.
     public var children: NSEnumerator {
         let keys = TreeQuery().orderedChildren(of: node).map(\.key)
         return ListEnumerator(keys.map { MutableData(whole, base: base, path: path.child($0)) })
@@ -78,7 +78,7 @@ public class MutableData: NSObject {
         }
     }
 
-    /// Data below, through which the transaction's data can be changed.
+    /// The data at a path below, through which the transaction's data can be changed.
     public func childData(byAppendingPath path: String) -> MutableData {
         orTrap { () throws(Status) in
             MutableData(whole, base: base, path: try Paths.path(path, below: self.path, "childData(byAppendingPath:)"))

@@ -1,10 +1,10 @@
 public import Foundation
 
-/// Values that the server works out when it applies a write.
+/// Values that the server computes when it applies a write.
 public class ServerValue: NSObject {
-    /// The server's time in milliseconds since 1970; of one write all are one instant.
+    /// The server's time in milliseconds since 1970. All timestamps of one write are equal.
     public class func timestamp() -> [AnyHashable: Any] { [".sv": "timestamp"] }
 
-    /// Adds to the number that is there; becomes the number itself where none is.
+    /// Adds to the existing number; without a number the value is the increment itself.
     public class func increment(_ delta: NSNumber) -> [AnyHashable: Any] { [".sv": ["increment": delta]] }
 }

@@ -1,21 +1,21 @@
 public import Foundation
 import HearthTree
 
-/// What a transaction's function wants.
+/// The result of a transaction's function.
 public class TransactionResult: NSObject {
-    /// nil to abort.
+    /// The data to write; nil to abort.
     let node: Node?
 
     init(node: Node?) { self.node = node }
 
-    /// Of no use: it aborts.
+    /// Creates a result that aborts.
     public override init() { node = nil }
 
-    /// The data as it is at this moment is to be written.
+    /// Commits the data in its present state.
     public class func success(withValue value: MutableData) -> TransactionResult {
         TransactionResult(node: value.node)
     }
 
-    /// Nothing is to be written.
+    /// Aborts the transaction; nothing is written.
     public class func abort() -> TransactionResult { TransactionResult() }
 }

@@ -2,15 +2,15 @@ import Foundation
 public import HearthApp
 
 extension Database {
-    /// Makes of an `Encodable` what `setValue` takes.
+    /// Encodes an `Encodable` to a value that `setValue` takes.
     public typealias Encoder = FirebaseDataEncoder
-    /// Makes a `Decodable` of a snapshot's value.
+    /// Decodes a `Decodable` from a snapshot's value.
     public typealias Decoder = FirebaseDataDecoder
 }
 
 extension DatabaseReference {
     /// - Parameter completion: runs when the server has answered, on the database's `callbackQueue`.
-    /// - Throws: what the encoding throws.
+    /// - Throws: the encoder's error.
     public func setValue<T: Encodable>(
         from value: T, encoder: Database.Encoder = Database.Encoder(),
         completion: (@Sendable ((any Error)?) -> Void)? = nil
@@ -22,7 +22,7 @@ extension DatabaseReference {
 }
 
 extension DataSnapshot {
-    /// Nothing decodes as an `Optional`'s nil.
+    /// An absent value decodes as an `Optional`'s nil.
     public func data<T: Decodable>(as type: T.Type, decoder: Database.Decoder = Database.Decoder()) throws -> T {
         try decoder.decode(type, from: value ?? NSNull())
     }

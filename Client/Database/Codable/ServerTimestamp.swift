@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A property that the server sets to the time of the write, when it is nil; otherwise a date in whole milliseconds.
+/// A property that the server sets to the time of the write if it is nil; otherwise a date in whole milliseconds.
 @propertyWrapper
 public struct ServerTimestamp: Codable, Equatable, Hashable, Sendable {
     public var wrappedValue: Date?

@@ -3,9 +3,9 @@ import HearthApp
 import HearthModel
 import HearthTransport
 
-/// The connection's world: a socket, the clock, timers, tokens, and news of the network.
+/// The I/O of the connection: a socket, the clock, timers, tokens and changes of the network.
 ///
-/// `@unchecked Sendable`: everything belongs to the database's queue, to which whatever comes from elsewhere is brought.
+/// `@unchecked Sendable`: all state belongs to the database's queue. Callbacks from other threads are moved to it.
 final class SocketDriver: WireDriver, @unchecked Sendable {
     private let configuration: Repository.Configuration
     private let queue: DispatchQueue
@@ -38,7 +38,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
         }
         let isFirst = Locked(true)
         configuration.provider.observeUser { [weak self] _ in
-            // The present user is told at once; whom the connection is for it asks itself.
+            // The listener immediately receives the present user; the connection asks for a token itself.
             let isNews = isFirst.with { first in
                 defer { first = false }
                 return !first
@@ -128,7 +128,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
         }
     }
 
-    /// Smaller messages are sent as they are.
+    /// The minimum size of a message that is compressed.
     private static let compressionThresholdBytes = 1 << 10
 
     private func target(lastSession: String?) -> String {
@@ -141,7 +141,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
             ?? ""
     }
 
-    /// - Parameter host: that the server named, with or without port.
+    /// - Parameter host: a host that the server named, with or without port.
     private func address(host: String?) throws(Status) -> ServerAddress {
         var location = configuration.location
         if let host {
@@ -150,7 +150,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
             location.port = named.port ?? (location.isSecure ? nil : 80)
         }
         let bare = location.host.hasPrefix("[") ? String(location.host.dropFirst().dropLast()) : location.host
-        // No proxy reaches what is on this machine.
+        // A proxy cannot reach loopback addresses.
         let isLoopback = bare == "localhost" || bare == "::1" || bare.hasPrefix("127.")
         return ServerAddress(
             host: bare, port: location.port ?? 443,
@@ -159,7 +159,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
     }
 
     private func take(_ event: WebSocketClient.Event, attempt: Int) {
-        // A message before may have ended it.
+        // An earlier message may have closed it.
         guard attempt == self.attempt, socket != nil else { return }
         switch event {
         case .opened, .drained, .binary: break

@@ -12,7 +12,7 @@ extension WireConnection: DatabaseConnection {
     func unlisten(at path: TreePath, query: TreeQuery?, tag: Int?) {
         outbox.unlisten(WireOutbox.ListenKey(path: path, query: query))
         planFlush()
-        // It may have been the last one that answers waited for.
+        // Deferred answers may have waited for this one alone.
         driver.enqueue { [self] in releaseAnswers() }
     }
 
@@ -117,7 +117,7 @@ extension WireConnection: DatabaseConnection {
     }
 
     private func listenDidAnswer(_ number: Int, _ reply: WireReply) throws(TreeDataError) {
-        // One that was taken back meanwhile.
+        // The request was cancelled in the meantime.
         guard let listen = outbox.listens[number] else { return }
         let failure = reply.failure
         if failure == nil {
@@ -139,7 +139,7 @@ extension WireConnection: DatabaseConnection {
             default: ""
             }
         driver.warn(
-            "The query at \(key.path) has no index: the server sends all data of the place, and it is filtered here. Add "
+            "The query at \(key.path) has no index: the server sends all data of the location and the client filters it. Add "
                 + "\".indexOn\": \"\(name)\" at \(key.path) to the rules.")
     }
 
@@ -147,7 +147,8 @@ extension WireConnection: DatabaseConnection {
         for answer in outbox.takeHeldAnswers() { answer() }
     }
 
-    /// The server took listens away; without a query all at the place when none there is without one.
+    /// The server revoked listens. Without a query this means all queries at the location if it has no listen
+    /// without one.
     func revoke(_ path: TreePath, _ query: TreeQuery?) {
         for listen in outbox.listens(at: path, query) {
             outbox.removeListen(listen.number)

@@ -1,23 +1,23 @@
 import HearthTree
 
-/// The connection to the server: what is to be said over it, in which order, and what comes back. A state machine without
-/// I/O; the `WireDriver` has socket, clock and tokens.
+/// The connection to the server: which messages are sent, in which order, and what is received. A state machine
+/// without I/O; the `WireDriver` has socket, clock and tokens.
 ///
-/// All of it belongs to the engine's queue. Whatever the engine asks for is kept (`WireOutbox`) and sent when the connection
-/// is ready for it: after the server's greeting and the answer to the credentials. What has no answer when the connection
-/// breaks is sent again over the next one, but for puts with a hash and single reads, which fail.
+/// All state belongs to the engine's queue. Every request of the engine is stored in the `WireOutbox`. It is sent
+/// when the connection is ready: after the server's handshake and the answer to the credentials. Requests without an
+/// answer when the connection breaks are sent again over the next one. Puts with a hash and single reads fail instead.
 ///
 /// Source: the protocol of the Realtime Database's SDKs.
 final class WireConnection {
     enum Phase: Equatable {
-        /// There is a reason to stay offline.
+        /// There is an interrupt reason.
         case offline
-        /// The next attempt has its time.
+        /// The next attempt is scheduled.
         case waiting
         case fetchingToken
-        /// The socket is being opened, or the server hasn't greeted yet.
+        /// The socket is being opened, or the server did not send its handshake yet.
         case opening
-        /// The server has the credentials before it.
+        /// The credentials are sent and not answered.
         case authenticating
         case ready
     }
@@ -25,53 +25,53 @@ final class WireConnection {
     static let keepAliveMilliseconds: Int64 = 45_000
     static let handshakeMilliseconds = 30_000
     static let stableMilliseconds = 30_000
-    /// After so many refusals of credentials in a row there is no hurry any more.
+    /// After this number of consecutive rejections of the credentials the next attempt uses the longest delay.
     static let refusalsMax = 3
     static let shutdownReason = "server_shutdown"
 
     unowned let driver: any WireDriver
     weak var delegate: (any DatabaseConnectionDelegate)?
-    /// Hears the server's clock minus ours, besides the delegate.
+    /// Receives the difference between the server's clock and the local one, in addition to the delegate.
     var onServerTimeOffset: ((Int64) -> Void)?
 
     private(set) var phase: Phase = .offline
-    /// Why not to connect; engine and connection have their own.
+    /// The interrupt reasons; engine and connection have their own.
     private var interruptReasons: Set<String>
     private var backoff = WireBackoff()
     private var attempt = 0
     private var joiner = WireFrameJoiner()
-    /// Whether the delegate knows of this connection.
+    /// Whether the delegate is notified of this connection.
     private var isAnnounced = false
     private var lastSession: String?
-    /// Where the server wants to be reached; nil for where we were told.
+    /// The host that the server named; nil for the configured one.
     private var host: String?
-    /// By the clock that nobody sets.
+    /// By the monotonic clock.
     private var lastSentMilliseconds: Int64 = 0
 
-    /// Of the user; nil when nobody is signed in.
+    /// The user's token; nil when nobody is signed in.
     private var token: String?
-    /// For whom the server takes us on this connection.
+    /// The token that the server knows on this connection.
     private var notifiedToken: String?
-    /// Numbers the questions for tokens; only the last one's answer counts.
+    /// Numbers the requests for tokens; only the answer to the last one counts.
     private var tokenRequest = 0
     private var mustRefreshToken = false
     private var refusals = 0
-    /// While the user is changing: what is asked for meanwhile goes out in the name of the next.
+    /// Whether the user is changing. Requests made in the meantime are sent as the next user.
     private var isAwaitingToken = false
 
     var nextRequest = 1
-    /// What the answers to come are to: by request number.
+    /// The requests whose answers are expected, by request number.
     var requests: [Int: WireAnswer] = [:]
     var outbox = WireOutbox()
     private var isFlushPlanned = false
 
-    /// - Parameter interruptReasons: it stays offline until `goOnline` has taken all of them back.
+    /// - Parameter interruptReasons: the connection stays offline until `goOnline` has removed all of them.
     init(driver: any WireDriver, interruptReasons: Set<String> = []) {
         self.driver = driver
         self.interruptReasons = interruptReasons
     }
 
-    /// Begins to connect, unless there is a reason not to.
+    /// Begins to connect, unless there is an interrupt reason.
     func start() {
         if interruptReasons.isEmpty { plan() }
     }
@@ -92,14 +92,14 @@ final class WireConnection {
         end(.offline)
     }
 
-    /// The machine's way to the network is another now.
+    /// The machine's network path changed.
     func networkDidChange() {
         backoff.reset()
         interruptReasons.remove(Self.shutdownReason)
         guard interruptReasons.isEmpty else { return }
         switch phase {
         case .offline, .waiting: plan()
-        // Whether it still works shows when it is used; an attempt over the old way isn't waited for.
+        // Use shows whether an existing connection still works. An attempt over the old network path is given up.
         case .opening: reconnect()
         case .fetchingToken, .authenticating, .ready: break
         }
@@ -112,7 +112,7 @@ final class WireConnection {
         driver.schedule(.reconnect, afterMilliseconds: backoff.next(random: driver.random))
     }
 
-    /// Ends what there is, and begins anew as soon as the backoff allows.
+    /// Closes the present connection and begins another one as soon as the backoff allows.
     private func reconnect() {
         end(.waiting)
         plan()
@@ -144,7 +144,7 @@ final class WireConnection {
         driver.open(attempt: attempt, host: host, lastSession: lastSession)
     }
 
-    /// The socket is gone.
+    /// The socket is closed.
     func didClose(attempt: Int, reason: String) {
         guard attempt == self.attempt, isOpen else { return }
         driver.log("Disconnected: \(reason)")
@@ -159,7 +159,7 @@ final class WireConnection {
         }
     }
 
-    /// A host that the server named and that can't be reached is worse than none.
+    /// A host that the server named and that cannot be reached is forgotten.
     private func forgetHost() { host = nil }
 
     private func end(_ next: Phase) {
@@ -184,7 +184,7 @@ final class WireConnection {
     func userDidChange() {
         refusals = 0
         switch phase {
-        // The next attempt asks by itself.
+        // The next attempt requests a token anyway.
         case .offline, .waiting: break
         case .fetchingToken: fetchToken()
         case .opening, .authenticating, .ready:
@@ -198,7 +198,7 @@ final class WireConnection {
         driver.fetchToken(forcingRefresh: mustRefreshToken, request: tokenRequest)
     }
 
-    /// - Parameter result: nil when nobody is signed in; a failure says why there is no token.
+    /// - Parameter result: nil when nobody is signed in; a failure has the reason why there is no token.
     func tokenDidArrive(_ result: Result<String?, WireFailure>, request: Int) {
         guard request == tokenRequest else { return }
         switch (phase, result) {
@@ -221,7 +221,7 @@ final class WireConnection {
         }
     }
 
-    /// Tells the server who we are, unless it knows.
+    /// Sends the credentials, unless the server has them.
     private func authenticate() {
         guard token != notifiedToken else {
             if phase == .authenticating { becomeReady() }
@@ -239,7 +239,7 @@ final class WireConnection {
         if phase == .authenticating { becomeReady() }
     }
 
-    /// The token is refused, or has run out: back with a fresh one.
+    /// The token is rejected or has expired: reconnect with a new one.
     private func credentialDidFail(_ failure: WireFailure) {
         driver.warn("The server doesn't take the token: \(failure.status) \(failure.message)")
         token = nil
@@ -314,7 +314,7 @@ final class WireConnection {
 
     // MARK: Sending
 
-    /// Sends later what is asked for now, so that nothing comes back within the engine's call.
+    /// Sends pending requests later, so that no callback runs within the engine's call.
     func planFlush() {
         guard phase == .ready, !isAwaitingToken, !isFlushPlanned else { return }
         isFlushPlanned = true
@@ -327,7 +327,7 @@ final class WireConnection {
     private func flush() {
         guard phase == .ready, !isAwaitingToken else { return }
         while let item = outbox.next() { send(item) }
-        // All listens that they waited for may have gone.
+        // All listens that deferred answers waited for may be removed.
         releaseAnswers()
     }
 

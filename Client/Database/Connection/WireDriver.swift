@@ -1,35 +1,35 @@
-/// What the connection's state machine wants of the world. Everything that comes of it comes back on the engine's queue, and
-/// never within the call.
+/// The I/O that the connection's state machine needs. All results are delivered on the engine's queue, and never
+/// within the call.
 protocol WireDriver: AnyObject {
-    /// From now on it tells the machine when the user or the way to the network changes, and does what the machine wants.
+    /// Starts to notify the machine of changes of the user and of the network path, and to serve it.
     func start(_ machine: WireConnection)
-    /// Nothing comes any more.
+    /// Stops all callbacks.
     func stop()
 
     /// Milliseconds since 1970.
     var nowMilliseconds: Int64 { get }
-    /// Of a clock that nobody sets.
+    /// By a monotonic clock.
     var monotonicMilliseconds: Int64 { get }
     /// At least 0, below 1.
     var random: Double { get }
 
-    /// Begins to connect; `attempt` comes back with all that comes of it. Another connection is closed by then.
+    /// Begins to connect; all callbacks of this connection carry `attempt`. Any other connection is closed by then.
     /// - Parameters:
-    ///   - host: to use instead of the configured one, with or without port.
-    ///   - lastSession: of the connection before.
+    ///   - host: overrides the configured one, with or without port.
+    ///   - lastSession: the session of the connection before.
     func open(attempt: Int, host: String?, lastSession: String?)
-    /// One text frame to the connection that was opened last.
+    /// Sends one text frame over the connection that was opened last.
     func send(frame: [UInt8])
     func close()
 
     /// Answers with `tokenDidArrive(_:request:)`.
     func fetchToken(forcingRefresh: Bool, request: Int)
 
-    /// Answers with `timerDidFire(_:)`; there is one of each kind, and another time replaces the first.
+    /// Calls `timerDidFire(_:)`. There is one timer of each kind, and a new time replaces the former one.
     func schedule(_ timer: WireTimer, afterMilliseconds: Int)
     func cancel(_ timer: WireTimer)
 
-    /// Runs it on the engine's queue, after all that is there already.
+    /// Runs the work on the engine's queue, after all work that is queued.
     func enqueue(_ work: @escaping () -> Void)
 
     func log(_ message: String)
@@ -37,11 +37,11 @@ protocol WireDriver: AnyObject {
 }
 
 enum WireTimer: Hashable, CaseIterable {
-    /// The time of the next attempt to connect has come.
+    /// The next attempt to connect is due.
     case reconnect
-    /// The server should have greeted by now.
+    /// The server did not send its handshake in time.
     case handshake
-    /// The connection has lasted long enough to be called good.
+    /// The connection has lasted long enough to reset the backoff.
     case stable
     case keepAlive
 }

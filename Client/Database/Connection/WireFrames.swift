@@ -1,19 +1,22 @@
-/// Bounds of the wire protocol's client.
+/// Limits of the wire protocol's client.
 enum WireLimits {
-    /// UTF-16 units of one frame. Source: the protocol's other clients, which cut there.
+    /// UTF-16 units in one frame. The other clients of the protocol split at the same size.
     static let frameUnitsMax = 16_384
-    /// Digits of the number that announces the pieces of a message.
+    /// Digits of the number that announces the frames of a message.
     static let countDigitsMax = 6
-    /// Bytes of one message of ours. Source: "Limits" of the documentation, a write of an SDK.
+    /// Bytes of one sent message. Source: the size limit of one write from an SDK, "Realtime Database Limits" in
+    /// the Firebase documentation.
     static let requestBytesMax = 16 << 20
-    /// Bytes of one message of the server's, joined. Source: "Limits" of the documentation, one read.
+    /// Bytes of one received message, joined. Source: the size limit of one read, "Realtime Database Limits" in the
+    /// Firebase documentation.
     static let messageBytesMax = 256 << 20
 }
 
-/// Cuts messages into frames: one that is too long for a frame is a frame with the number of its pieces, then the pieces.
+/// Splits messages into frames. A message that is too long for one frame becomes a frame with the number of pieces,
+/// then the pieces.
 enum WireFrames {
     static func frames(of string: [UInt8]) -> [[UInt8]] {
-        // There are never more units than bytes.
+        // A string never has more UTF-16 units than bytes.
         if string.count <= WireLimits.frameUnitsMax { return [string] }
         var pieces: [[UInt8]] = []
         var start = 0
@@ -45,7 +48,7 @@ enum WireFrames {
     }
 }
 
-/// Joins frames to messages.
+/// Joins frames into messages.
 struct WireFrameJoiner {
     private var missing = 0
     private var string: [UInt8] = []
@@ -53,7 +56,7 @@ struct WireFrameJoiner {
     enum Outcome: Equatable {
         case incomplete
         case message([UInt8])
-        /// The server broke the protocol, or a limit.
+        /// The server violated the protocol or a limit.
         case broken(String)
     }
 
@@ -73,7 +76,7 @@ struct WireFrameJoiner {
         return .message(string)
     }
 
-    /// A message is an object, and never so short.
+    /// A message is an object, and has at least this size.
     private static func count(_ frame: [UInt8]) -> Int? {
         guard !frame.isEmpty, frame.count <= WireLimits.countDigitsMax,
             frame.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") })

@@ -1,13 +1,13 @@
 import HearthTree
 
-/// What the server says.
+/// A message of the server.
 enum WireMessage {
     case handshake(WireHandshake)
-    /// The server doesn't want this client.
+    /// The server rejects this client.
     case shutdown(reason: String)
-    /// Another host is to be used from now on.
+    /// The client must use another host from now on.
     case redirect(host: String)
-    /// For the developer's log.
+    /// A message for the developer's log.
     case note(String)
     case reply(WireReply)
     case data(Node, path: TreePath, tag: Int?)
@@ -16,33 +16,33 @@ enum WireMessage {
     /// - Parameter query: nil for a listen without one.
     case listenRevoked(path: TreePath, query: TreeQuery?)
     case credentialRevoked(WireFailure)
-    /// Needs no answer: pongs, and what later servers may say.
+    /// Needs no reaction: pongs, and messages of later protocol versions.
     case ignored
 }
 
 /// The first message of a connection.
 struct WireHandshake: Equatable {
     var serverMilliseconds: Int64
-    /// Under which the server wants to be reached from now on; nil when it doesn't say.
+    /// The host that the client must use from now on; nil for no change.
     var host: String?
     var session: String
 }
 
-/// The answer to a request.
+/// The response to a request.
 struct WireReply {
     var number: Int
     var status: String
-    /// The whole message, and where in it the answer's data stands; nil for none.
+    /// The whole message, and the range of the response's data in it; nil for none.
     var string: [UInt8]
     var data: Range<Int>?
 
-    /// nil for `ok`.
+    /// The error status; nil for `ok`.
     var failure: WireFailure? {
         guard status != "ok" else { return nil }
         return WireFailure(status, (try? value())?.string ?? "")
     }
 
-    /// The data, when it is small.
+    /// The decoded data. Only for small data.
     func value() throws(TreeDataError) -> JSONValue {
         guard let data else { return .null }
         return try TreeJSON.value(string, in: data)
@@ -55,7 +55,7 @@ struct WireReply {
 }
 
 extension WireMessage {
-    /// - Throws: when it is none of the protocol's.
+    /// - Throws: when the message is not one of the protocol.
     init(_ string: [UInt8]) throws(TreeDataError) {
         let envelope = try Members(string, in: nil)
         let body = try Members(string, in: envelope.range("d"))
@@ -142,7 +142,7 @@ extension WireMessage {
         return ranges
     }
 
-    /// It stands in an array; other servers may leave that out.
+    /// The tag is in an array; other servers may omit the array.
     private static func query(_ body: Members) throws(TreeDataError) -> TreeQuery? {
         guard let value = try body.value("q"), !value.isNull else { return nil }
         guard let array = value.array else { return try TreeQuery(wire: value) }
@@ -151,7 +151,7 @@ extension WireMessage {
     }
 }
 
-/// The members of an object, as slices of the message that are looked at when they are wanted.
+/// The members of an object, as slices of the message that are parsed on demand.
 private struct Members {
     let string: [UInt8]
     private let members: [(name: String, value: Range<Int>)]

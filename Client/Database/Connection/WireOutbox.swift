@@ -1,6 +1,6 @@
 import HearthTree
 
-/// What a request's answer is to.
+/// The request that a response belongs to.
 enum WireAnswer {
     case auth
     case listen(Int)
@@ -10,11 +10,11 @@ enum WireAnswer {
     case get(Int)
 }
 
-/// What is to be sent, and what waits for its answer: by numbers that say the order of the engine's calls.
+/// Requests to send and requests without a response, by numbers in the order of the engine's calls.
 struct WireOutbox {
     struct ListenKey: Hashable {
         var path: TreePath
-        /// nil without one.
+        /// The query's tag; nil without one.
         var query: TreeQuery?
     }
 
@@ -30,7 +30,7 @@ struct WireOutbox {
     enum Change {
         case put(TreePath, Node, hash: String?)
         case merge(TreePath, [(path: TreePath, node: Node)])
-        /// Of what was to happen on disconnect.
+        /// The onDisconnect operations.
         case cancel(TreePath)
     }
 
@@ -62,13 +62,13 @@ struct WireOutbox {
     private(set) var gets: [Int: Get] = [:]
     private var lastNumber = 0
 
-    /// Not sent yet over this connection, in order; empty without one.
+    /// Requests that are not sent over this connection, in order; empty without one.
     private var items: [Item] = []
     private var position = 0
     private var isConnected = false
 
-    /// Listens that were sent when the connection began. Until all of them are answered no write is: the engine would drop
-    /// its own copy of the write before it has the server's.
+    /// Listens that were sent when the connection began. Responses to writes wait until all of these listens have
+    /// theirs: the engine would remove its own copy of the write before it has the server's data.
     private var restoredListens: Set<Int> = []
     private var heldAnswers: [() -> Void] = []
 
@@ -83,7 +83,7 @@ struct WireOutbox {
         if isConnected { items.append(item) }
     }
 
-    /// Takes the place of one of the same path and query.
+    /// Replaces a listen of the same path and query.
     mutating func listen(
         _ key: ListenKey, tag: Int?, hash: @escaping () -> ListenHash, done: @escaping (WireFailure?) -> Void
     ) {
@@ -108,7 +108,8 @@ struct WireOutbox {
         return listen
     }
 
-    /// Those of a query at a location; without one all of the location when none there is without a query.
+    /// The listens of a query at a location. Without a query all listens of the location if none is without a
+    /// query.
     func listens(at path: TreePath, _ query: TreeQuery?) -> [Listen] {
         let numbers = listenNumbers[path] ?? [:]
         let wanted = numbers[query].map { [$0] } ?? (query == nil ? numbers.values.sorted() : [])
@@ -142,7 +143,7 @@ struct WireOutbox {
 
     // MARK: Taking
 
-    /// The next that is still wanted, marked as sent.
+    /// The next request that is still wanted; it is marked as sent.
     mutating func next() -> Item? {
         while position < items.count {
             let item = items[position]
@@ -179,7 +180,7 @@ struct WireOutbox {
     mutating func takeOnDisconnect(_ number: Int) -> Write? { onDisconnects.removeValue(forKey: number) }
     mutating func takeGet(_ number: Int) -> Get? { gets.removeValue(forKey: number) }
 
-    /// All writes without an answer, in order; they are gone then.
+    /// Removes and returns all writes without a response, in order.
     mutating func takeAllWrites() -> [Write] {
         let all = (Array(writes) + Array(onDisconnects)).sorted { $0.key < $1.key }.map(\.value)
         writes = [:]
@@ -187,7 +188,7 @@ struct WireOutbox {
         return all
     }
 
-    /// Everything; what waits for an answer has to be told why there will be none, in order.
+    /// Removes everything. Returns the requests whose callers must be notified of the failure, in order.
     mutating func takeAll() -> [(WireFailure) -> Void] {
         let held = heldAnswers
         let waiting =
@@ -199,7 +200,8 @@ struct WireOutbox {
 
     // MARK: Connections
 
-    /// Listens go first, so that the answers to writes find their data; then writes in order, and single reads.
+    /// Queues listens first, so that the responses to writes find their data; then writes in order, and single
+    /// reads.
     mutating func connectionDidBegin() {
         isConnected = true
         restoredListens = Set(listens.keys)
@@ -209,7 +211,7 @@ struct WireOutbox {
         position = 0
     }
 
-    /// - Returns: what fails by it: puts with a hash and single reads that were sent.
+    /// - Returns: the requests that fail: puts with a hash and single reads that were sent.
     mutating func connectionDidEnd() -> [(WireFailure) -> Void] {
         isConnected = false
         items = []
@@ -235,7 +237,7 @@ struct WireOutbox {
 
     // MARK: Answers that wait
 
-    /// Runs a write's answer, now or once all restored listens have theirs.
+    /// Runs the completion of a write, immediately or after all restored listens have their responses.
     mutating func hold(_ answer: @escaping () -> Void) -> Bool {
         guard !restoredListens.isEmpty || !heldAnswers.isEmpty else { return false }
         heldAnswers.append(answer)
@@ -244,7 +246,7 @@ struct WireOutbox {
 
     mutating func listenDidAnswer(_ number: Int) { restoredListens.remove(number) }
 
-    /// What may be told now.
+    /// Removes and returns the completions that may run now.
     mutating func takeHeldAnswers() -> [() -> Void] {
         guard isConnected, restoredListens.isEmpty else { return [] }
         defer { heldAnswers = [] }

@@ -1,8 +1,8 @@
 import HearthTree
 
-/// Writes requests as the server reads them.
+/// Encodes requests in the wire protocol.
 enum WireRequest {
-    /// Instead of a message, when nothing else was to be said for a while.
+    /// A keep-alive, sent when no other message was sent for a while.
     static let keepAlive: [UInt8] = [UInt8(ascii: "0")]
 
     static func listen(_ number: Int, _ path: TreePath, _ query: TreeQuery?, tag: Int?, _ hash: ListenHash) -> [UInt8] {
@@ -35,7 +35,7 @@ enum WireRequest {
         }
     }
 
-    /// - Parameter action: `p`, or on disconnect `o`.
+    /// - Parameter action: `p`, or `o` for onDisconnect.
     static func put(_ number: Int, _ action: String, _ path: TreePath, _ node: Node, hash: String?) -> [UInt8] {
         request(number, action) { body in
             member("p", path, to: &body)
@@ -44,7 +44,7 @@ enum WireRequest {
         }
     }
 
-    /// - Parameter action: `m`, or on disconnect `om`.
+    /// - Parameter action: `m`, or `om` for onDisconnect.
     static func merge(
         _ number: Int, _ action: String, _ path: TreePath, _ members: [(path: TreePath, node: Node)]
     ) -> [UInt8] {
@@ -52,8 +52,8 @@ enum WireRequest {
             member("p", path, to: &body)
             name("d", to: &body)
             body.append(UInt8(ascii: "{"))
-            for (place, node) in members {
-                name(place.string, to: &body)
+            for (location, node) in members {
+                name(location.string, to: &body)
                 TreeJSON.append(node, to: &body, form: .export)
             }
             body.append(UInt8(ascii: "}"))
@@ -73,7 +73,7 @@ enum WireRequest {
 
     static func unauth(_ number: Int) -> [UInt8] { request(number, "unauth") { _ in } }
 
-    // MARK: Text
+    // MARK: Strings
 
     private static func request(_ number: Int, _ action: String, _ write: (inout [UInt8]) -> Void) -> [UInt8] {
         var string = Array(#"{"t":"d","d":{"r":\#(number),"a":"\#(action)","b":{"#.utf8)

@@ -1,12 +1,12 @@
 import HearthModel
 import HearthTree
 
-/// A write of the user's, checked: what a reference asks the engine for.
+/// A validated write of the user: the request of a reference to the engine.
 enum Change: Sendable {
     case set(Node)
     /// A leaf, or empty for none.
     case priority(Node)
-    /// Places below the reference's.
+    /// Locations below the reference's.
     case update([TreeChange])
     case onDisconnectSet(Node)
     case onDisconnectUpdate([TreeChange])
@@ -40,7 +40,7 @@ enum Change: Sendable {
         switch self {
         case .set(let node): engine.set(node, at: path, completion: completion)
         case .priority(let priority): engine.setPriority(priority, at: path, completion: completion)
-        // Nothing to do is done.
+        // An empty update needs no request.
         case .update([]), .onDisconnectUpdate([]): completion(nil)
         case .update(let changes): engine.update(changes.members, at: path, completion: completion)
         case .onDisconnectSet(let node): engine.onDisconnectSet(node, at: path, completion: completion)

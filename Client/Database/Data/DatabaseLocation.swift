@@ -2,14 +2,14 @@ import Foundation
 import HearthModel
 import HearthTree
 
-/// What a database's URL says: which server, which database there, and maybe a place in it.
+/// The parts of a database's URL: the server, the database on it, and an optional path.
 ///
 /// `https://NAMESPACE.firebaseio.com/path`, `https://NAMESPACE.REGION.firebasedatabase.app`,
 /// `http://localhost:9000?ns=NAMESPACE`.
 struct DatabaseLocation: Hashable {
-    /// Small letters; IPv6 in brackets.
+    /// Lower case; IPv6 in brackets.
     var host: String
-    /// nil: TLS on its own port, whatever the scheme said.
+    /// nil: TLS on its default port, independent of the scheme.
     var port: Int?
     var isSecure: Bool
     var namespace: String
@@ -17,7 +17,7 @@ struct DatabaseLocation: Hashable {
 
     var hostAndPort: String { port.map { "\(host):\($0)" } ?? host }
 
-    /// Scheme and host, as references begin their `url` with.
+    /// Scheme and host: the prefix of a reference's `url`.
     var base: String { (isSecure ? "https://" : "http://") + hostAndPort }
 
     init(_ url: String) throws(Status) {
@@ -39,14 +39,14 @@ struct DatabaseLocation: Hashable {
         }
     }
 
-    /// An emulator, or another server of one's own.
+    /// The location on an emulator or another server.
     mutating func move(toHost host: String, port: Int) {
         self.host = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         self.port = port
         isSecure = false
     }
 
-    /// - Parameter text: `host:port`.
+    /// - Parameter string: `host:port`.
     mutating func move(to string: String) throws(Status) {
         let url = "http://" + string
         let (host, port) = try Self.hostAndPort(string, url)
@@ -54,7 +54,7 @@ struct DatabaseLocation: Hashable {
         move(toHost: host, port: port)
     }
 
-    /// The place's own URL: percent-encoded, without the namespace.
+    /// The URL of a path: percent-encoded, without the namespace.
     func url(of path: TreePath) -> String {
         path.keys.reduce(path.isRoot ? base + "/" : base) { $0 + "/" + Self.encode($1.string) }
     }
@@ -74,7 +74,7 @@ struct DatabaseLocation: Hashable {
     private static func hostAndPort(_ string: String, _ url: String) throws(Status) -> (String, Int?) {
         var host = string
         var port: Int?
-        // Colons within brackets are an IPv6 address's own.
+        // Colons within brackets belong to an IPv6 address.
         if let colon = string.lastIndex(of: ":"), !string[colon...].contains("]") {
             guard let number = Int(string[string.index(after: colon)...]), (1...65535).contains(number) else {
                 throw invalid(url, "its port is no number from 1 to 65535")
@@ -87,7 +87,7 @@ struct DatabaseLocation: Hashable {
         return (host.lowercased(), port)
     }
 
-    /// The first label of a host of the service; of any other what `ns` says, and without it the first label, too.
+    /// On a host of the service the first label. On other hosts the `ns` parameter, or else the first label.
     private static func namespace(host: String, query: Substring) -> String {
         let isOfTheService = host.hasSuffix(".firebaseio.com") || host.hasSuffix(".firebasedatabase.app")
         let first = String(host.prefix { $0 != "." })

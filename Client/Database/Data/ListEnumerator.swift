@@ -1,6 +1,6 @@
 import Foundation
 
-/// Goes through a list that is there already.
+/// Enumerates a list that exists already.
 final class ListEnumerator: NSEnumerator {
     private var rest: ArraySlice<Any>
 

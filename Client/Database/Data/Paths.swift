@@ -1,11 +1,11 @@
 import HearthModel
 import HearthTree
 
-/// Reads the paths of users, and refuses what no database can have.
+/// Parses users' paths, and rejects those that no database can have.
 enum Paths {
     /// - Parameters:
-    ///   - text: may begin with `.info`.
-    ///   - call: begins the message.
+    ///   - string: may begin with `.info`.
+    ///   - call: the prefix of error messages.
     static func path(_ string: String, below base: TreePath, _ call: String) throws(Status) -> TreePath {
         var path = base
         for part in string.utf8.split(separator: UInt8(ascii: "/")) {
@@ -16,7 +16,7 @@ enum Paths {
         return path
     }
 
-    /// The same, and not the place itself.
+    /// The same, but fails for the location itself.
     static func descendant(_ string: String, of base: TreePath, _ call: String) throws(Status) -> TreePath {
         let path = try path(string, below: base, call)
         guard path.count > base.count else { throw .invalidArgument("\(call) needs a path that isn't empty.") }
@@ -44,7 +44,7 @@ enum Paths {
         }
     }
 
-    /// Nothing can be written below `.info`, which is the client's own.
+    /// `.info` belongs to the client: users cannot write below it.
     static func checkWritable(_ path: TreePath, _ call: String) throws(Status) {
         guard path.first != .info else {
             throw .invalidArgument("\(call) can't write to \(path): what lies below .info is made by the client.")
@@ -53,6 +53,6 @@ enum Paths {
 }
 
 extension TreeKey {
-    /// Below it is what the client knows of its own connection.
+    /// The tree in which the client publishes the state of its connection.
     static let info: TreeKey = ".info"
 }

@@ -2,14 +2,15 @@ import HearthApp
 import HearthModel
 import HearthTree
 
-/// A query in the making: what was said so far, and the rules of what may be said together. Source: the SDKs' checks.
+/// A query that is being built: its parameters so far, and the rules for combining them. The checks are those of
+/// the SDKs.
 struct QuerySpec: Equatable {
     private(set) var query = TreeQuery()
     private var isOrdered = false
 
     enum Limit: String { case first = "queryLimited(toFirst:)", last = "queryLimited(toLast:)" }
 
-    /// Where a bound stands, by the names of the calls.
+    /// The kind of a bound, named after the calls.
     enum BoundKind: String {
         case startingAt = "queryStarting(atValue:)"
         case startingAfter = "queryStarting(afterValue:)"
@@ -38,7 +39,7 @@ struct QuerySpec: Equatable {
         var spec = self
         spec.isOrdered = true
         spec.query.index = index
-        // Bounds that were given before the order mean the same by it, or nothing.
+        // Bounds that were given before the order are checked against the order now.
         spec.query.start = try spec.query.start.map { (bound) throws(Status) in try spec.reordered(bound, call) }
         spec.query.end = try spec.query.end.map { (bound) throws(Status) in try spec.reordered(bound, call) }
         return spec
@@ -53,7 +54,7 @@ struct QuerySpec: Equatable {
         return try ordered(by: .child(try Paths.descendant(path, of: .root, call)), call)
     }
 
-    /// - Parameter childKey: tells children with the same value apart.
+    /// - Parameter childKey: distinguishes children with the same value.
     func bounded(_ kind: BoundKind, _ value: Any?, childKey: String?) throws(Status) -> QuerySpec {
         let call = kind.rawValue
         let scalar = try self.value(value, call)
@@ -86,27 +87,27 @@ struct QuerySpec: Equatable {
             return TreeQuery.Bound(value: nil, key: .key(TreeKey(name)), isInclusive: isInclusive)
         }
         if let key { return TreeQuery.Bound(value: value, key: .key(key), isInclusive: isInclusive) }
-        // Without a key all children with the value are in, or all are out.
+        // Without a key either all children with the value are included or all are excluded.
         return TreeQuery.Bound(value: value, key: isStart == isInclusive ? .min : .max, isInclusive: isInclusive)
     }
 
-    /// A bound that was given while the order was that by priority.
+    /// A bound that was given while the order was by priority.
     private func reordered(_ bound: TreeQuery.Bound, _ call: String) throws(Status) -> TreeQuery.Bound {
         guard query.index == .key else {
             try check(bound.value, call)
             return bound
         }
         guard let name = bound.value?.string, bound.key == .min || bound.key == .max else {
-            throw .invalidArgument("\(call) needs bounds that are texts, without a child key.")
+            throw .invalidArgument("\(call) needs bounds that are strings, without a child key.")
         }
         return TreeQuery.Bound(value: nil, key: .key(TreeKey(name)), isInclusive: bound.isInclusive)
     }
 
-    /// A bound's value, which has to fit the order.
+    /// A bound's value, which must fit the order.
     private func value(_ value: Any?, _ call: String) throws(Status) -> Scalar? {
         let node = try ValueReader(call: call).node(value, at: .root)
         guard node.isEmpty || node.isLeaf, node.priority == nil, node.value?.isDeferred != true else {
-            throw .invalidArgument("\(call) needs nil, a text, a number or a boolean.")
+            throw .invalidArgument("\(call) needs nil, a string, a number or a Boolean.")
         }
         try check(node.value, call)
         return node.value
@@ -116,11 +117,11 @@ struct QuerySpec: Equatable {
         switch query.index {
         case .key:
             guard value?.string != nil else {
-                throw .invalidArgument("\(call) needs a text when ordering by key.")
+                throw .invalidArgument("\(call) needs a string when ordering by key.")
             }
         case .priority:
             guard value?.bool == nil else {
-                throw .invalidArgument("\(call) needs nil, a text or a number when ordering by priority.")
+                throw .invalidArgument("\(call) needs nil, a string or a number when ordering by priority.")
             }
         case .value, .child: break
         }

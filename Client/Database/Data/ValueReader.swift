@@ -3,16 +3,16 @@ import HearthApp
 import HearthModel
 import HearthTree
 
-/// Turns what the user gives into tree nodes, checking it on the way.
+/// Converts and validates the user's values to tree nodes.
 ///
-/// Throws INVALID_ARGUMENT for what Apple's API answers with an exception; the message names the place.
+/// Throws INVALID_ARGUMENT where Firebase's API raises an exception; the message names the location.
 struct ValueReader {
-    /// Begins each message, `setValue`.
+    /// The prefix of each message, such as `setValue`.
     let call: String
 
     // MARK: Values
 
-    /// - Parameter path: where the value is to be; its depth counts.
+    /// - Parameter path: the target location; its depth counts for the limit.
     func node(_ value: Any?, at path: TreePath) throws(Status) -> Node {
         guard let value else { return .empty }
         switch try content(value, at: path) {
@@ -24,12 +24,12 @@ struct ValueReader {
         }
     }
 
-    /// The value, with a priority instead of the one that it may bring along.
+    /// The value, with a priority that overrides the one in the value.
     func node(_ value: Any?, priority: Any?, at path: TreePath) throws(Status) -> Node {
         try node(value, at: path).with(priority: try self.priority(priority, at: path))
     }
 
-    /// nil for none.
+    /// The priority; nil for none.
     func priority(_ value: Any?, at path: TreePath) throws(Status) -> Scalar? {
         guard let value else { return nil }
         switch try content(value, at: path) {
@@ -40,16 +40,16 @@ struct ValueReader {
             if let scalar = try serverValue(members, at: path) { return scalar }
         case .array: break
         }
-        throw invalid("got a priority that is neither null, a number nor a text", path)
+        throw invalid("got a priority that is neither null, a number nor a string", path)
     }
 
-    /// The changes of an update, by their absolute paths; of which none lies in another.
+    /// The changes of an update, by their absolute paths, none of which is an ancestor of another.
     /// - Parameter values: keys are paths below `path`, and may end in `.priority`.
     func updates(_ values: [AnyHashable: Any], at path: TreePath) throws(Status) -> [TreeChange] {
         var changes: [TreeChange] = []
         for (key, value) in values {
             guard let string = Self.string(key.base) else {
-                throw invalid("got a key that is no text, \(key.base),", path)
+                throw invalid("got a key that is not a string, \(key.base),", path)
             }
             changes.append(try update(string, value, at: path))
         }
@@ -62,15 +62,15 @@ struct ValueReader {
     }
 
     private func update(_ string: String, _ value: Any, at path: TreePath) throws(Status) -> TreeChange {
-        var place = TreePath(string)
-        let isPriority = place.last == .priority
-        if isPriority { place.keys.removeLast() }
-        let target = try Paths.path(place.string, below: path, call)
+        var location = TreePath(string)
+        let isPriority = location.last == .priority
+        if isPriority { location.keys.removeLast() }
+        let target = try Paths.path(location.string, below: path, call)
         if isPriority {
             let priority = try self.priority(value, at: target)
             return TreeChange(path: target.child(.priority), node: priority.map { Node($0) } ?? .empty)
         }
-        guard !place.isRoot else { throw invalid("got an empty key", path) }
+        guard !location.isRoot else { throw invalid("got an empty key", path) }
         return TreeChange(path: target, node: try node(value, at: target))
     }
 
@@ -91,18 +91,18 @@ struct ValueReader {
         if value is NSNull { return .nothing }
         if let string = Self.string(value) {
             guard string.utf8.count <= TreeLimits.client.stringSizeBytesMax else {
-                throw invalid("got a text of more than \(TreeLimits.client.stringSizeBytesMax) bytes", path)
+                throw invalid("got a string of more than \(TreeLimits.client.stringSizeBytesMax) bytes", path)
             }
             return .scalar(.string(string))
         }
         if let number = value as? NSNumber { return .scalar(try scalar(number, at: path)) }
-        // On Linux it is no object of Foundation.
+        // On Linux a Swift string is not an `NSString`.
         if let number = value as? CGFloat { return .scalar(try scalar(NSNumber(value: Double(number)), at: path)) }
         if let map = value as? [AnyHashable: Any] {
             var members: [(name: String, value: Any)] = []
             for (key, member) in map {
                 guard let name = Self.string(key.base) else {
-                    throw invalid("got a dictionary with a key that is no text, \(key.base),", path)
+                    throw invalid("got a dictionary with a key that is not a string, \(key.base),", path)
                 }
                 members.append((name, member))
             }
@@ -110,7 +110,7 @@ struct ValueReader {
         }
         if let array = value as? [Any] { return .array(array) }
         throw invalid(
-            "got a \(type(of: value)), which can't be stored (only texts, numbers, booleans, NSNull, arrays and "
+            "got a \(type(of: value)), which can't be stored (only strings, numbers, Booleans, NSNull, arrays and "
                 + "dictionaries can)", path)
     }
 
@@ -122,7 +122,7 @@ struct ValueReader {
     private func scalar(_ number: NSNumber, at path: TreePath) throws(Status) -> Scalar {
         if number.holdsBoolean { return .bool(number.boolValue) }
         if number.holdsFloatingPoint || number is NSDecimalNumber {
-            // Else it would come back as another number than the one that observers were told of.
+            // Otherwise it would return as a number that differs from the one in the local events.
             guard let scalar = Scalar.canonical(number.doubleValue) else {
                 throw invalid("got \(number), which can't be stored,", path)
             }
@@ -163,14 +163,14 @@ struct ValueReader {
         children.reserveCapacity(members.count)
         for (name, member) in members {
             let key = try Paths.key(name, call)
-            let place = path.child(key)
-            try Paths.check(place, call)
-            children.append((key, try node(member, at: place)))
+            let location = path.child(key)
+            try Paths.check(location, call)
+            children.append((key, try node(member, at: location)))
         }
         return children
     }
 
-    /// nil when the map is no server value.
+    /// The server value; nil for any other map.
     private func serverValue(_ members: [(name: String, value: Any)], at path: TreePath) throws(Status) -> Scalar? {
         guard let member = members.first(where: { TreeKey($0.name) == ".sv" }) else { return nil }
         guard members.count == 1 else { throw invalid("got a dictionary with .sv and other keys", path) }

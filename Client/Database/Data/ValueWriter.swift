@@ -1,12 +1,12 @@
 import Foundation
 import HearthTree
 
-/// Turns tree nodes into Foundation's values: what `DataSnapshot.value` and `MutableData.value` give.
+/// Converts tree nodes to Foundation's values, for `DataSnapshot.value` and `MutableData.value`.
 ///
-/// Numbers and booleans are `NSNumber`: on Linux an `Any` that holds an `Int64` doesn't cast with `as? Double`, while an
-/// `NSNumber` casts to each of Swift's numbers that can hold it.
+/// Numbers and Booleans are `NSNumber`. On Linux an `Any` that holds an `Int64` does not cast with `as? Double`,
+/// while an `NSNumber` casts to each of Swift's numeric types that can hold it.
 enum ValueWriter {
-    /// Without priorities; children whose keys count from zero are an array.
+    /// Without priorities. Children whose keys count from zero become an array.
     static func plain(_ node: Node) -> Any {
         if let value = node.value { return any(value) }
         guard !node.isEmpty else { return NSNull() }
@@ -46,10 +46,10 @@ enum ValueWriter {
         }
     }
 
-    /// The last index when the children are to be an array: all keys are indexes, and more than half of the places up to the
-    /// last are taken.
+    /// The last index if the children become an array: all keys are indexes, and more than half of the indexes up
+    /// to the last are used.
     private static func arrayEnd(_ children: Children) -> Int? {
-        // In the order of keys other texts come last: one look finds most of them.
+        // In the order of keys non-index keys are last, so checking the last key finds most of them.
         guard let last = children.last?.key.arrayIndex, last < 2 * children.count,
             children.allSatisfy({ $0.key.arrayIndex != nil })
         else { return nil }

@@ -1,8 +1,8 @@
-/// Values by numbers that grow from one added value to the next. Adding, finding and removing one costs the same however many there
-/// are, but for a bisection.
+/// Values by ascending numbers. The cost of adding, finding and removing a value is that of a binary search,
+/// independent of the number of values otherwise.
 struct AscendingList<Value> {
     private var entries: [(id: Int64, value: Value?)] = []
-    /// Before it there is nothing.
+    /// The index of the first entry that is not removed.
     private var head = 0
     private(set) var count = 0
 
@@ -29,7 +29,7 @@ struct AscendingList<Value> {
         count -= 1
         while head < entries.count, entries[head].value == nil { head += 1 }
         while entries.count > head, entries[entries.count - 1].value == nil { entries.removeLast() }
-        // What is removed stays until it is more than what is left.
+        // Removed entries stay until they outnumber the others.
         if entries.count > 2 * count + 8 {
             entries.removeAll { $0.value == nil }
             head = 0
@@ -37,7 +37,7 @@ struct AscendingList<Value> {
         return value
     }
 
-    /// Of the first entry that isn't before a number.
+    /// The index of the first entry whose number is not below a number.
     private func position(of id: Int64) -> Int {
         var low = head
         var high = entries.count
@@ -48,7 +48,7 @@ struct AscendingList<Value> {
         return low
     }
 
-    /// The last one before a number that a condition holds for, from the end on.
+    /// The last value below a number that satisfies a condition, searched from the end.
     func last(
         before end: Int64 = .max, where isWanted: (Int64) -> Bool = { _ in true }
     ) -> (id: Int64, value: Value)? {
@@ -62,7 +62,7 @@ struct AscendingList<Value> {
         return nil
     }
 
-    /// The first one from a number on that a condition holds for.
+    /// The first value from a number on that satisfies a condition.
     func first(from start: Int64, where isWanted: (Int64, Value) -> Bool) -> Int64? {
         for entry in entries[position(of: start)...] {
             if let value = entry.value, isWanted(entry.id, value) { return entry.id }
@@ -70,7 +70,7 @@ struct AscendingList<Value> {
         return nil
     }
 
-    /// Those with numbers from one on and before another.
+    /// The values with numbers in a half-open range.
     func forEach(from start: Int64 = .min, before end: Int64 = .max, _ body: (Int64, Value) -> Void) {
         for entry in entries[position(of: start)...] {
             if entry.id >= end { return }

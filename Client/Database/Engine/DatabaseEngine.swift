@@ -1,25 +1,25 @@
 import HearthModel
 import HearthTree
 
-/// The client's engine: what a program sees of a database, online and offline.
+/// The client's engine: a program's view of a database, online and offline.
 ///
-/// The invariant: what an observer sees of a query is the server's data as far as it is known, with the program's writes that
-/// the server hasn't answered on top, then ordered and bounded. `ServerCache` is the first, `WriteTree` the second, a `View`
-/// the third; `SyncTree` keeps the views of all places and brings each change to those it concerns.
+/// The invariant: an observer of a query sees the known server data, with the program's unanswered writes applied,
+/// then ordered and filtered. `ServerCache` holds the first, `WriteTree` the second, a `View` the third. `SyncTree`
+/// holds the views of all locations and updates those that a change affects.
 ///
-/// It knows no sockets, threads or clocks. One serial queue, the caller's, calls everything here, the connection's callbacks
-/// included; events and completions are called on it, too, in order, when the engine's state is whole again, so they may call
-/// the engine. Only a transaction's function must not.
+/// It does not use sockets, threads or clocks. One serial queue of the caller calls everything here, including the
+/// connection's callbacks. Events and completions run on this queue, in order, when the engine's state is consistent
+/// again, so they may call the engine. Only a transaction's function must not.
 ///
-/// Source: the documentation of the Realtime Database's SDKs and what they show from outside.
+/// Source: the documentation of the Realtime Database's SDKs and their observable behaviour.
 final class DatabaseEngine {
-    /// What comes from outside.
+    /// The engine's dependencies.
     struct Environment {
         /// The local clock, milliseconds since 1970.
         var now: () -> Int64
-        /// Calls back on the engine's queue; the answer takes it back.
+        /// Calls back on the engine's queue; the returned function cancels the timer.
         var schedule: (_ afterMilliseconds: Int, _ body: @escaping () -> Void) -> (() -> Void)
-        /// The disk let the engine down; it goes on with what it has in memory.
+        /// The disk failed; the engine continues with the data in memory.
         var report: (Status) -> Void
     }
 
@@ -34,15 +34,15 @@ final class DatabaseEngine {
     let ids: WriteIDs
     private var lastObserver = 0
     private var isClosed = false
-    /// While all writes are given up: those that are, with what waits for their answers.
+    /// While all writes are cancelled: these writes and their completions.
     private var purged: [(id: Int64, completion: () -> Void)]?
 
-    /// Applies and sends the writes that a former run left on the disk.
+    /// Applies and sends the writes that an earlier run stored on disk.
     /// - Parameters:
     ///   - connection: the caller makes the engine its delegate.
-    ///   - folder: where the cache of this database lies; nil for none. One engine at a time may use it.
-    ///   - cacheSizeBytesMax: beyond it data of queries that nobody observes goes.
-    /// - Throws: FAILED_PRECONDITION when another client uses the folder; what the disk answers.
+    ///   - folder: the folder of this database's cache; nil for none. Only one engine at a time may use it.
+    ///   - cacheSizeBytesMax: above this size, data of queries without observers is deleted.
+    /// - Throws: FAILED_PRECONDITION when another client uses the folder; the errors of the disk.
     init(
         connection: any DatabaseConnection, environment: Environment, folder: String? = nil,
         cacheSizeBytesMax: Int64 = 10 << 20
@@ -79,8 +79,8 @@ final class DatabaseEngine {
         }
     }
 
-    /// Gives the folder back, and tells whoever waits that there will be no answer; nothing may be called after it. Writes that are
-    /// on the disk stay there.
+    /// Releases the folder and fails all pending requests; nothing may be called afterwards. Writes on disk stay
+    /// there.
     func close(_ failure: WireFailure) {
         isClosed = true
         perform {
@@ -88,21 +88,21 @@ final class DatabaseEngine {
             connection.giveUp(failure)
         }
         disk?.close()
-        // It holds what holds the outputs.
+        // It has a reference to the object that has the outputs.
         outputs.finish = {}
     }
 
     func perform<Result>(_ body: () -> Result) -> Result { outputs.perform(body) }
 
-    /// The server's clock as well as we know it.
+    /// The estimated time of the server's clock.
     var serverNowMilliseconds: Int64 { environment.now() + info.serverTimeOffsetMilliseconds }
 
     // MARK: Observers
 
-    /// What is known of the place comes at once, by the usual callbacks.
+    /// Known data of the location is delivered immediately, by the usual callbacks.
     /// - Parameters:
     ///   - isSingle: whether it is removed after its first event.
-    ///   - onCancel: the server took the right to listen away; no event follows.
+    ///   - onCancel: the server revoked the listen; no event follows.
     func observe(
         _ query: TreeQuery, at path: TreePath, kinds: EngineEventKinds, isSingle: Bool = false,
         onEvent: @escaping (EngineEvent) -> Void, onCancel: @escaping (WireFailure) -> Void
@@ -115,7 +115,7 @@ final class DatabaseEngine {
         return observer.id
     }
 
-    /// Without effect when it is gone.
+    /// Has no effect for a removed observer.
     func remove(_ id: ObserverID) {
         perform {
             sync.remove(id)
@@ -123,7 +123,7 @@ final class DatabaseEngine {
         }
     }
 
-    /// All observers of one query at one place, but those that transactions need.
+    /// Removes all observers of one query at one location, except those of transactions.
     func removeAll(_ query: TreeQuery, at path: TreePath) {
         perform { tree(of: path).removeAll(query, at: path) { !$0.kinds.isEmpty } }
     }
@@ -138,7 +138,7 @@ final class DatabaseEngine {
 
     // MARK: Writes
 
-    /// - Parameter completion: nil when the server has it.
+    /// - Parameter completion: its argument is nil when the server has the write.
     func set(_ node: Node, at path: TreePath, completion: @escaping (WireFailure?) -> Void) {
         let write = PendingWrite(
             id: ids.next(), path: path, isMerge: false, changes: [TreeChange(path: path, node: node)],
@@ -151,7 +151,8 @@ final class DatabaseEngine {
         set(priority, at: path.child(.priority), completion: completion)
     }
 
-    /// - Parameter members: places below `path`, none of which is above another; may end in `.priority`.
+    /// - Parameter members: locations below `path`, none of which is an ancestor of another; they may end in
+    ///   `.priority`.
     func update(
         _ members: [(path: TreePath, node: Node)], at path: TreePath, completion: @escaping (WireFailure?) -> Void
     ) {
@@ -165,16 +166,16 @@ final class DatabaseEngine {
 
     private func make(_ write: PendingWrite, _ completion: @escaping (WireFailure?) -> Void) {
         perform {
-            // A write that cannot be kept isn't made: after a restart it would be gone without a word.
+            // A write that cannot be stored fails: otherwise a restart would lose it silently.
             if let status = disk?.save(write) {
                 outputs.append { completion(WireFailure("disk", status.message)) }
                 return
             }
             sync.add(write)
             send(write, completion)
-            let places = write.changes.map(\.place)
-            transactions.abort(at: places, .overriddenBySet)
-            for place in places { transactions.rerun(at: place) }
+            let locations = write.changes.map(\.place)
+            transactions.abort(at: locations, .overriddenBySet)
+            for location in locations { transactions.rerun(at: location) }
         }
     }
 
@@ -204,7 +205,7 @@ final class DatabaseEngine {
         outputs.append { completion(failure) }
     }
 
-    /// Writes of a former run, with the numbers they had.
+    /// Writes of an earlier run, with their original numbers.
     private func restore(_ writes: [PendingWrite]) {
         for write in writes {
             ids.skip(to: write.id)
@@ -213,7 +214,8 @@ final class DatabaseEngine {
         }
     }
 
-    /// - Parameter update: from the best known data to the new data; nil aborts. Called at least once before this returns.
+    /// - Parameter update: returns the new data for the best known data; nil aborts. Called at least once before
+    ///   this returns.
     func runTransaction(
         at path: TreePath, localEvents: Bool, update: @escaping (Node) -> Node?,
         completion: @escaping (TransactionOutcome) -> Void
@@ -225,7 +227,7 @@ final class DatabaseEngine {
         }
     }
 
-    /// All writes and transactions without an answer, and what was to happen on disconnect, fail with `write_canceled`.
+    /// All unanswered writes, transactions and onDisconnect operations fail with `write_canceled`.
     func purgeOutstandingWrites() {
         perform {
             transactions.abort(at: [.root], .cancelled)
@@ -233,7 +235,7 @@ final class DatabaseEngine {
             connection.purgeOutstandingWrites()
             let given = purged ?? []
             purged = nil
-            // All at once: nobody needs to see what is left after each.
+            // One refresh for all: the intermediate states need no events.
             if sync.refuse(given.map(\.id)) { transactions.rerun(at: .root) }
             for write in given { outputs.append(write.completion) }
             disconnectWrites = DisconnectWrites()
@@ -248,7 +250,7 @@ final class DatabaseEngine {
         }
     }
 
-    /// - Parameter members: places below `path`; may end in `.priority`.
+    /// - Parameter members: locations below `path`; they may end in `.priority`.
     func onDisconnectUpdate(
         _ members: [(path: TreePath, node: Node)], at path: TreePath, completion: @escaping (WireFailure?) -> Void
     ) {

@@ -1,7 +1,7 @@
 import HearthModel
 import HearthTree
 
-/// What the connection tells.
+/// The connection's notifications.
 extension DatabaseEngine: DatabaseConnectionDelegate {
     func connectionDidConnect() {
         perform {
@@ -40,7 +40,7 @@ extension DatabaseEngine: DatabaseConnectionDelegate {
     private func receive(_ changes: [TreeChange], at path: TreePath, tag: Int?) {
         perform {
             let isChanged = tag.map { sync.applyServer(changes, tag: $0) } ?? sync.applyServer(changes)
-            sync.lastWholePlace = tag == nil && changes.count == 1 ? changes[0].path : nil
+            sync.lastWholeLocation = tag == nil && changes.count == 1 ? changes[0].path : nil
             disk?.countServerUpdate()
             if isChanged { transactions.rerun(at: path) }
         }
@@ -49,15 +49,15 @@ extension DatabaseEngine: DatabaseConnectionDelegate {
     func connectionDidReceive(ranges: [ListenRange], at path: TreePath, tag: Int?) {
         perform {
             let isChanged = sync.applyServer(ranges, at: path, tag: tag)
-            sync.lastWholePlace = tag == nil ? path : nil
+            sync.lastWholeLocation = tag == nil ? path : nil
             disk?.countServerUpdate()
             if isChanged { transactions.rerun(at: path) }
         }
     }
 
     func connectionDidUnlisten(at path: TreePath, query: TreeQuery?) {
-        // It was the data of the former listen.
-        if query == nil, sync.lastWholePlace == path { sync.lastWholePlace = nil }
+        // It was the data of the earlier listen.
+        if query == nil, sync.lastWholeLocation == path { sync.lastWholeLocation = nil }
     }
 
     func connectionDidRevoke(listenAt path: TreePath, query: TreeQuery?, failure: WireFailure) {

@@ -1,16 +1,17 @@
 import HearthTree
 
-/// What the server will write when the connection ends, as far as it has confirmed it: the engine then does the same, so that
-/// the program sees it at once. Source: rtdb-protocol §12.2, §15.7.
+/// The confirmed writes that the server will make when the connection ends. The engine then makes the same writes,
+/// so that the program sees them immediately.
 struct DisconnectWrites {
-    /// No place is below another.
+    /// No location is an ancestor of another.
     private var writes = PathTrie<Node>()
 
     var isEmpty: Bool { writes.isEmpty }
 
-    /// Replaces what is kept at and below a place; below a place that is kept it is worked into that.
+    /// Replaces the stored writes at and below a location. If a location above has a write, the data is merged into
+    /// that write.
     mutating func put(_ node: Node, at path: TreePath) {
-        if let (above, kept) = writes.first(onTheWayTo: path), above.count < path.count {
+        if let (above, kept) = writes.first(atOrAbove: path), above.count < path.count {
             writes[above] = kept.applying(TreeChange(path: path.relative(to: above), node: node))
             return
         }
@@ -22,7 +23,7 @@ struct DisconnectWrites {
 
     mutating func cancel(at path: TreePath) { writes.update(at: path) { $0 = PathTrie() } }
 
-    /// All of them, and none are left.
+    /// Removes and returns all writes.
     mutating func take() -> [TreeChange] {
         var changes: [TreeChange] = []
         writes.forEach { changes.append(TreeChange(path: $0, node: $1)) }

@@ -1,6 +1,6 @@
 import HearthTree
 
-/// Which events an observer wants. Empty for one that only keeps its place's data current.
+/// The events that an observer wants. Empty for an observer that only keeps its location's data current.
 struct EngineEventKinds: OptionSet, Hashable, Sendable {
     let rawValue: UInt8
 
@@ -13,22 +13,22 @@ struct EngineEventKinds: OptionSet, Hashable, Sendable {
     static let child: EngineEventKinds = [.childRemoved, .childAdded, .childMoved, .childChanged]
 }
 
-/// What an observer is told.
+/// An event for an observer.
 struct EngineEvent: Equatable, Sendable {
-    /// The kinds in the order in which one change raises them.
+    /// The kinds in the order of the events of one change.
     enum Kind: Int, Sendable, CaseIterable {
         case childRemoved, childAdded, childMoved, childChanged, value
     }
 
     var kind: Kind
-    /// The place of `node`: the observed one, or that of the child.
+    /// The location of `node`: the observed one, or that of the child.
     var path: TreePath
-    /// The data: of a removed child the last that was seen. For a value its children are those of the query's window.
+    /// The data. A removed child has its last known data. The children of a value are those of the query's window.
     var node: Node
-    /// Of child events: the sibling in front, in the order of the query, after the change; nil for the first one, for removed
-    /// children and for values.
+    /// For child events: the previous sibling in the order of the query, after the change. Nil for the first child,
+    /// for removed children and for values.
     var previousKey: TreeKey?
-    /// By which the children of `node` are ordered: the observed query for a value, by priority for a child.
+    /// The order of the children of `node`: that of the observed query for a value, by priority for a child.
     var query: TreeQuery
 }
 
@@ -36,11 +36,11 @@ extension EngineEvent.Kind {
     var asSet: EngineEventKinds { EngineEventKinds(rawValue: 1 << UInt8(rawValue)) }
 }
 
-/// A refusal in the words of the wire protocol.
+/// An error of the wire protocol.
 struct WireFailure: Error, Equatable, Sendable {
     /// `permission_denied`, `datastale`, `unavailable`, `write_canceled`, …
     var status: String
-    /// What the server says about it; may be empty.
+    /// The server's message; may be empty.
     var message: String
 
     init(_ status: String, _ message: String = "") {
@@ -50,27 +50,27 @@ struct WireFailure: Error, Equatable, Sendable {
 
     static let permissionDenied = "permission_denied"
     static let staleData = "datastale"
-    /// The connection was lost after the write had been sent; it may have been made.
+    /// The connection was lost after the write had been sent; the server may have made it.
     static let disconnected = "disconnect"
     static let cancelled = WireFailure("write_canceled", "Write cancelled by user")
     static let overriddenBySet = WireFailure("set")
     static let maxRetries = WireFailure("maxretry")
     static let offline = WireFailure("offline", "Client is offline.")
     static let tooLarge = WireFailure("too_big", "The write is larger than the 16 MiB of one request.")
-    /// A write that waited may be on the disk, and is sent when the database is used again.
+    /// A waiting write may be on disk, and is sent when the database is used again.
     static let closed = WireFailure("unavailable", "The database was closed with its app.")
 }
 
-/// Names an observer of one engine; never 0, never used twice.
+/// Identifies an observer of one engine; never 0, never used twice.
 struct ObserverID: Hashable, Sendable {
     let number: Int
 }
 
-/// How a transaction ended.
+/// The result of a transaction.
 enum TransactionOutcome: Sendable {
-    /// The server has it; `node` as far as its server values are known.
+    /// The server has the data; `node` is complete except for unknown server values.
     case committed(Node)
-    /// The function aborted; `node` is what it was called with last.
+    /// The function aborted; `node` is the data that it received last.
     case aborted(Node)
     case failed(WireFailure)
 }

@@ -1,6 +1,6 @@
 import HearthTree
 
-/// The client's own places below `.info`: `connected` and `serverTimeOffset`. Nothing about them goes to the server.
+/// The client's own locations below `.info`: `connected` and `serverTimeOffset`. They are never sent to the server.
 final class InfoTree {
     static let name: TreeKey = ".info"
 

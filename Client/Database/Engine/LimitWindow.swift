@@ -1,7 +1,7 @@
 import HearthTree
 
-/// The children that a query with a limit chooses from, on both sides of the limit: a change of one child moves at most one other
-/// across it.
+/// The children that a query with a limit chooses from, on both sides of the limit: a change of one child moves at
+/// most one other child across it.
 struct LimitWindow {
     private let query: TreeQuery
     private let limit: Int
@@ -28,7 +28,7 @@ struct LimitWindow {
         return query.contains(key, value: value) ? SortedEntries.Entry(value: value, key: key) : nil
     }
 
-    /// Whether the query has a child. It has to be among those that are chosen from as it is.
+    /// Whether the query includes a child. The child must be one of the candidates, in its present state.
     func contains(_ key: TreeKey, _ child: Node) -> Bool {
         Self.entry(key, child, query).map(isInside) ?? false
     }
@@ -39,7 +39,7 @@ struct LimitWindow {
         return query.isLimitedToLast ? order > 0 : order < 0
     }
 
-    /// - Parameter moved: gets the keys of others that crossed the limit.
+    /// - Parameter moved: receives the keys of other children that crossed the limit.
     mutating func change(_ key: TreeKey, from old: Node, to new: Node, _ moved: inout Set<TreeKey>) {
         if let entry = Self.entry(key, old, query) {
             if isInside(entry) { inside.remove(entry) } else { outside.remove(entry) }

@@ -1,15 +1,15 @@
 import HearthTree
 
-/// What tells whether client and server have the same data.
+/// Determines whether client and server have the same data.
 struct ListenHash: Equatable, Sendable {
-    /// Empty for nothing.
+    /// Empty without data.
     var simple: String
-    /// Only of larger data: with it the server sends what differs instead of all.
+    /// Only for larger data: it lets the server send the differences instead of all data.
     var compound: CompoundListenHash?
 }
 
 extension ListenHash {
-    /// - Parameter node: what the client has of a listen's data.
+    /// - Parameter node: the client's data for a listen.
     init(of node: Node) {
         self.init(simple: node.hash, compound: nil)
         guard CompoundHash.isWorthwhile(for: node) else { return }
@@ -18,16 +18,16 @@ extension ListenHash {
     }
 }
 
-/// One more hash than places; the last one is empty.
+/// One more hash than paths; the last one is empty.
 struct CompoundListenHash: Equatable, Sendable {
     var hashes: [String]
     var paths: [TreePath]
 }
 
-/// A part of a place's data that the server sends: relative to the listen's place.
+/// A range of a location's data that the server sends, relative to the listen's location.
 typealias ListenRange = TreeRange
 
 extension Node {
-    /// Itself with ranges of it replaced, one after another.
+    /// Returns the node with several ranges replaced, one after another.
     func applying(_ ranges: [ListenRange]) -> Node { ranges.reduce(self) { $1.applied(to: $0) } }
 }

@@ -1,15 +1,15 @@
-/// What the engine has to tell, in order. It is told when the operation that raised it is over and the state is whole, so those
-/// who are told may call the engine again; what that raises comes behind what waits already.
+/// The engine's callbacks, in order. They run when the operation that raised them is finished and the state is
+/// consistent, so callbacks may call the engine again; new callbacks are queued behind the waiting ones.
 final class OutputQueue {
     private var waiting: [() -> Void] = []
     private var depth = 0
     private var isDelivering = false
-    /// The end of an operation: what has to be done before anybody is told.
+    /// The end of an operation: runs before the callbacks.
     var finish: () -> Void = {}
 
     func append(_ output: @escaping () -> Void) { waiting.append(output) }
 
-    /// Runs an operation, or a part of the one that is running.
+    /// Runs an operation, or a part of the present one.
     func perform<Result>(_ body: () -> Result) -> Result {
         depth += 1
         let result = body()

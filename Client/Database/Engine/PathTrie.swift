@@ -1,6 +1,6 @@
 import HearthTree
 
-/// Values by place.
+/// Values by path.
 struct PathTrie<Value> {
     var value: Value?
     private(set) var children: [TreeKey: PathTrie<Value>] = [:]
@@ -9,7 +9,7 @@ struct PathTrie<Value> {
 
     var isEmpty: Bool { value == nil && children.isEmpty }
 
-    /// Assigning nil removes the value, and leaves what is below.
+    /// Assigning nil removes the value, and keeps the values below.
     subscript(path: TreePath) -> Value? {
         get { subtrie(at: path)?.value }
         set { update(at: path.keys[...]) { $0.value = newValue } }
@@ -24,7 +24,7 @@ struct PathTrie<Value> {
         return trie
     }
 
-    /// Changes what is at and below a place; what is left empty goes.
+    /// Changes the values at and below a path; removes empty nodes.
     mutating func update(at path: TreePath, _ body: (inout PathTrie<Value>) -> Void) {
         update(at: path.keys[...], body)
     }
@@ -35,8 +35,8 @@ struct PathTrie<Value> {
         if let child = children[key], child.isEmpty { children[key] = nil }
     }
 
-    /// The first value from the root down to a place, and where it is.
-    func first(onTheWayTo path: TreePath) -> (path: TreePath, value: Value)? {
+    /// The first value from the root down to a path, and its path.
+    func first(atOrAbove path: TreePath) -> (path: TreePath, value: Value)? {
         var trie = self
         for depth in 0...path.count {
             if let value = trie.value { return (TreePath(keys: Array(path.keys[..<depth])), value) }
@@ -46,7 +46,7 @@ struct PathTrie<Value> {
         return nil
     }
 
-    /// The values at and below this one, parents first, in the order of keys.
+    /// The values at and below this node, parents first, in the order of keys.
     func forEach(below path: TreePath = .root, _ body: (TreePath, Value) -> Void) {
         if let value { body(path, value) }
         for key in children.keys.sorted() { children[key]?.forEach(below: path.child(key), body) }

@@ -1,13 +1,14 @@
 import HearthTree
 
-/// What stands for values that the server will work out.
+/// Provisional values for server values that are not known yet.
 ///
-/// An increment adds to the best known value when it is made. Whether data that comes later has it already, nobody can tell
-/// from the data: shown on top of it, it would count twice until its answer comes. But data of a listen that was sent before
-/// the write, and isn't answered, is from before the write: then it is worked out anew. The same holds when an earlier write
-/// is refused. In all other cases the provisional value stays until the answer.
+/// An increment adds to the best known value when it is made. Data that arrives later may include the increment
+/// already, which the data does not show: applied on top of it, the increment would count twice until its answer
+/// arrives. But the unanswered listens that were sent before the write deliver data from before the write: then the
+/// increment is computed again. The same holds when an earlier write fails. In all other cases the provisional value
+/// stays until the answer.
 extension SyncTree {
-    /// A write's changes with provisional values, on what is known below it.
+    /// A write's changes with provisional values, computed from the data without later writes.
     func settled(_ write: PendingWrite) -> [TreeChange] {
         write.changes.map { change in
             guard change.node.hasDeferred else { return change }
@@ -18,12 +19,12 @@ extension SyncTree {
         }
     }
 
-    /// Works the increments of some writes out anew, in their order.
+    /// Computes the increments of some writes again, in order.
     /// - Parameters:
-    ///   - paths: where data changed.
-    ///   - start: the first write that counts.
-    ///   - end: the first one that doesn't count any more.
-    /// - Returns: whether there were any.
+    ///   - paths: the paths of changed data.
+    ///   - start: the first write to update.
+    ///   - end: the first write to exclude.
+    /// - Returns: whether there were any increments.
     @discardableResult
     func resettle(
         changesAt paths: [TreePath], from start: Int64 = .min, before end: Int64 = .max,
@@ -38,14 +39,15 @@ extension SyncTree {
         return isResettled
     }
 
-    /// Works the increments out anew that found what a write had written.
+    /// Computes the increments again that are based on a write's data.
     func resettle(changesAt paths: [TreePath], after id: Int64) -> Bool {
         let end = paths.count == 1 ? writes.replacement(of: paths[0], after: id) : .max
         return resettle(changesAt: paths, from: id, before: end)
     }
 
-    /// What `resettle` does when one write was refused and integers that add to each other are all that waits at its location.
-    /// - Returns: whether that is so, and was done.
+    /// Does the work of `resettle` when one write fails and only integers that add to each other wait at its
+    /// location.
+    /// - Returns: whether this was the case.
     func shiftSums(_ removed: [PendingWrite]) -> Bool {
         guard removed.count == 1, removed[0].changes.count == 1 else { return false }
         let path = removed[0].changes[0].path

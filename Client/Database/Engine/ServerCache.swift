@@ -1,30 +1,30 @@
 import HearthTree
 
-/// The server's data of places that are listened to as a whole, as far as it has come.
+/// The known server data of locations with a listen for all data.
 ///
-/// A place is *complete* when all below it is known. Whatever is in the tree belongs to a complete place; a place that isn't
-/// complete may have children that are. The windows of filtered queries are their views' own: they say nothing about the
-/// other children.
+/// A location is *complete* when all data below it is known. All data in the tree belongs to complete locations; a
+/// location that is not complete may have complete children. The windows of filtered queries belong to their views:
+/// they contain no information about other children.
 struct ServerCache {
     private var tree = Node.empty
-    /// The highest complete places; none is below another.
+    /// The highest complete locations; none is an ancestor of another.
     private var complete = PathTrie<Bool>()
 
-    func isComplete(at path: TreePath) -> Bool { complete.first(onTheWayTo: path) != nil }
+    func isComplete(at path: TreePath) -> Bool { complete.first(atOrAbove: path) != nil }
 
-    /// What is known there, complete or not.
+    /// The known data, complete or not.
     func node(at path: TreePath) -> Node { tree.node(at: path) }
 
     /// The data when all of it is known.
     func completeNode(at path: TreePath) -> Node? { isComplete(at: path) ? tree.node(at: path) : nil }
 
-    /// The children of an incomplete place that are known completely, absent ones included.
+    /// The completely known children of an incomplete location, including absent ones.
     func completeChildren(at path: TreePath) -> [TreeKey] {
         guard let trie = complete.subtrie(at: path) else { return [] }
         return trie.children.compactMap { $0.value.value == nil ? nil : $0.key }
     }
 
-    /// Takes over what the server says, all at once. Priorities of incomplete places are ignored.
+    /// Applies the server's changes together. Priorities of incomplete locations are ignored.
     mutating func apply(_ changes: [TreeChange]) {
         let known = changes.filter { !$0.isPriority || isComplete(at: $0.place) }
         tree = tree.applying(known)
@@ -33,7 +33,7 @@ struct ServerCache {
 
     mutating func apply(_ node: Node, at path: TreePath) { apply([TreeChange(path: path, node: node)]) }
 
-    /// What is known of a place is all that there is.
+    /// Marks a location as complete.
     mutating func markComplete(at path: TreePath) {
         if isComplete(at: path) { return }
         complete.update(at: path) { trie in
@@ -42,21 +42,24 @@ struct ServerCache {
         }
     }
 
-    /// Drops what is at and below a place, except at and below `kept` places within.
+    /// Drops the data at and below a location, except at and below `kept` locations within.
     mutating func forget(at path: TreePath, keeping kept: [TreePath]) {
         if let parent = path.parent, isComplete(at: parent) { return }
         let isWhole = isComplete(at: path)
-        let rescued = kept.map { place in
-            (place: place, node: tree.node(at: place), complete: isWhole ? nil : complete.subtrie(at: place))
+        let rescued = kept.map { location in
+            (
+                location: location, node: tree.node(at: location),
+                complete: isWhole ? nil : complete.subtrie(at: location)
+            )
         }
         tree = tree.setting(path, to: .empty)
         complete.update(at: path) { $0 = PathTrie() }
-        for (place, node, marks) in rescued {
-            tree = tree.setting(place, to: node)
+        for (location, node, marks) in rescued {
+            tree = tree.setting(location, to: node)
             if isWhole {
-                markComplete(at: place)
+                markComplete(at: location)
             } else if let marks {
-                complete.update(at: place) { $0 = marks }
+                complete.update(at: location) { $0 = marks }
             }
         }
     }

@@ -1,12 +1,13 @@
 import HearthTree
 
-/// Reading once, not from the first data at hand but from the best.
+/// Reading once: from the best data, not from the first data that is available.
 extension DatabaseEngine {
-    /// How long a read waits for a connection before the disk answers.
+    /// The time that a read waits for a connection before it uses the disk.
     static let readPatienceMilliseconds = 3000
 
-    /// What observers of the place have completely; else what the server answers; else, when it refuses or cannot be reached,
-    /// what the disk and pending writes have. Source: rtdb-protocol §15.5.
+    /// The complete data of observers of the location; or else the server's answer; or else, when it fails or the
+    /// server cannot be reached, the data of the disk and pending writes. Source: "Read data once" in the Firebase
+    /// Realtime Database documentation.
     func get(
         _ query: TreeQuery, at path: TreePath, completion: @escaping (Result<Node, WireFailure>) -> Void
     ) {
@@ -34,7 +35,7 @@ extension DatabaseEngine {
         stopWaiting = environment.schedule(Self.readPatienceMilliseconds) { [weak self] in
             guard let self, stopWaiting != nil else { return }
             stopWaiting = nil
-            // Asked in the meantime: the answer, or the loss of the connection, will come.
+            // Asked in the meantime: the answer or the loss of the connection follows.
             if self.info.isConnected { return }
             self.connection.cancelGet(id)
             self.perform { self.finish(query, at: path, .failure(.offline), completion) }
@@ -62,16 +63,19 @@ extension DatabaseEngine {
 }
 
 extension SyncTree {
-    /// What observers see of a query when they see all of it: those of the query itself, or those of a whole place at or above.
+    /// The complete data that observers see for a query: observers of the query itself, or of a whole location at
+    /// or above.
     fileprivate func observedNode(_ query: TreeQuery, at path: TreePath) -> Node? {
-        let way = root.points(onTheWayTo: path)
-        if let point = way.last, point.path == path, let view = point.view(query), view.isComplete { return view.shown }
-        guard connection == nil || way.contains(where: \.isWantedWhole), let base = server.completeNode(at: path)
+        let points = root.points(atOrAbove: path)
+        if let point = points.last, point.path == path, let view = point.view(query), view.isComplete {
+            return view.shown
+        }
+        guard connection == nil || points.contains(where: \.isWantedWhole), let base = server.completeNode(at: path)
         else { return nil }
         return writes.applied(at: path, to: base).map { query.result(of: $0) }
     }
 
-    /// - Parameter base: the query's data without pending writes; nil when it isn't known.
+    /// - Parameter base: the query's data without pending writes; nil when it is not known.
     fileprivate func seen(_ query: TreeQuery, at path: TreePath, over base: Node?) -> Node? {
         writes.applied(at: path, to: base).map { query.result(of: $0) }
     }

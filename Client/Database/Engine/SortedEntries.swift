@@ -1,6 +1,7 @@
 import HearthTree
 
-/// Keys of children in the order of a query, in chunks, so that a change costs a bisection and the move of a chunk's part.
+/// The keys of children in the order of a query, in chunks: a change costs a binary search and moving a part of one
+/// chunk.
 struct SortedEntries {
     struct Entry {
         let value: TreeIndexValue
@@ -14,7 +15,7 @@ struct SortedEntries {
 
     private static let chunkCountMax = 128
 
-    /// None is empty.
+    /// No chunk is empty.
     private var chunks: [[Entry]] = []
     private(set) var count = 0
 
@@ -35,7 +36,7 @@ struct SortedEntries {
     mutating func insert(_ entry: Entry) {
         count += 1
         guard !chunks.isEmpty else { return chunks = [[entry]] }
-        let (chunk, offset) = place(of: entry)
+        let (chunk, offset) = position(of: entry)
         chunks[chunk].insert(entry, at: offset)
         if chunks[chunk].count > Self.chunkCountMax {
             let half = Array(chunks[chunk][(Self.chunkCountMax / 2)...])
@@ -45,7 +46,7 @@ struct SortedEntries {
     }
 
     mutating func remove(_ entry: Entry) {
-        let (chunk, offset) = place(of: entry)
+        let (chunk, offset) = position(of: entry)
         guard chunk < chunks.count, offset < chunks[chunk].count, Entry.compare(chunks[chunk][offset], entry) == 0
         else { return }
         chunks[chunk].remove(at: offset)
@@ -53,15 +54,15 @@ struct SortedEntries {
         count -= 1
     }
 
-    /// The one in front of where an entry is or would be.
+    /// The entry before the position of an entry, which need not exist.
     func before(_ entry: Entry) -> Entry? {
-        let (chunk, offset) = place(of: entry)
+        let (chunk, offset) = position(of: entry)
         if offset > 0 { return chunks[chunk][offset - 1] }
         return chunk > 0 ? chunks[chunk - 1].last : nil
     }
 
-    /// In the last chunk that doesn't begin behind an entry.
-    private func place(of entry: Entry) -> (chunk: Int, offset: Int) {
+    /// The position in the last chunk whose first entry is not after the entry.
+    private func position(of entry: Entry) -> (chunk: Int, offset: Int) {
         var low = 0
         var high = chunks.count
         while high - low > 1 {

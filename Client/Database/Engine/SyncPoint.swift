@@ -1,25 +1,25 @@
 import HearthTree
 
-/// A place that somebody looks at, or that lies above such a one.
+/// A location with views, or one above such a location.
 final class SyncPoint {
     let path: TreePath
-    /// One a query.
+    /// One view per query.
     private var viewsByQuery: [TreeQuery: View] = [:]
     private var viewsInOrder = AscendingList<View>()
     private var lastViewNumber: Int64 = 0
-    /// Views that want all of the location.
+    /// Views that need all data of the location.
     private var wholeCount = 0
     private(set) var children: [TreeKey: SyncPoint] = [:]
-    /// Whether the place is listened to as a whole.
+    /// Whether there is a listen for all data of the location.
     var isListening = false
-    /// Tells answers to an earlier listen from those to the present one.
+    /// Distinguishes answers to an earlier listen from those to the present one.
     var listenNumber: Int64 = 0
-    /// Whether the listen's answer has come by the present connection.
+    /// Whether the listen is answered on the present connection.
     var isAnswered = false
-    /// When it was sent, among listens and writes.
+    /// When it was sent, in the common order of listens and writes.
     var mark: Int64 = 0
-    /// Until the answer: the data whose hash was sent, and what came since. Without data of its own an answer says that the
-    /// server has this data, whatever an earlier listen of the place, or of one below it, has told in the meantime.
+    /// Until the answer: the data whose hash was sent, and the changes since. An answer without data means that the
+    /// server has this data, independent of the data of earlier listens of the location or below it in the meantime.
     var question = Question()
 
     struct Question {
@@ -29,11 +29,11 @@ final class SyncPoint {
 
     init(_ path: TreePath) { self.path = path }
 
-    /// Whether somebody wants all of the place.
+    /// Whether a view needs all data of the location.
     var isWantedWhole: Bool { wholeCount > 0 }
     private var isUseless: Bool { viewsByQuery.isEmpty && children.isEmpty && !isListening }
 
-    /// In the order of their coming.
+    /// In the order of creation.
     var views: [View] {
         var views: [View] = []
         viewsInOrder.forEach { views.append($1) }
@@ -82,8 +82,8 @@ final class SyncPoint {
         return point
     }
 
-    /// From here down to a place, as far as there are points; both ends included.
-    func points(onTheWayTo path: TreePath) -> [SyncPoint] {
+    /// The points from here down to a path, as far as they exist; both ends included.
+    func points(atOrAbove path: TreePath) -> [SyncPoint] {
         var points = [self]
         for key in path.keys {
             guard let child = points[points.count - 1].children[key] else { break }
@@ -97,15 +97,15 @@ final class SyncPoint {
         return children.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// This one and those below, parents first, in the order of keys.
+    /// This point and those below, parents first, in the order of keys.
     func forEach(_ body: (SyncPoint) -> Void) {
         body(self)
         for child in childrenInOrder { child.forEach(body) }
     }
 
-    /// Removes the points on the way to a place that nobody needs any more.
-    func prune(onTheWayTo path: TreePath) {
-        let points = points(onTheWayTo: path)
+    /// Removes the points above a location that are not used any more.
+    func prune(atOrAbove path: TreePath) {
+        let points = points(atOrAbove: path)
         for index in points.indices.dropFirst().reversed() {
             guard points[index].isUseless else { return }
             points[index - 1].children[path.keys[index - 1]] = nil
@@ -114,33 +114,33 @@ final class SyncPoint {
 
     // MARK: Changes
 
-    /// What of a location may have changed.
+    /// The part of a location that may have changed.
     enum Touch {
         case everything
-        /// Only what is at these locations below it, and neither its own value nor its priority.
+        /// Only the data at these paths below it; neither its own value nor its priority.
         case below([ArraySlice<TreeKey>])
     }
 
-    /// Visits the points that changes at some locations concern: those above, at and below them, lower ones first.
-    /// - Parameter places: relative to this point; the last key may be `.priority`.
-    func visit(changesAt places: [ArraySlice<TreeKey>], _ body: (SyncPoint, Touch) -> Void) {
-        if places.contains(where: \.isEmpty) {
+    /// Visits the points that changes at some paths affect: those above, at and below them, lower ones first.
+    /// - Parameter locations: relative to this point; the last key may be `.priority`.
+    func visit(changesAt locations: [ArraySlice<TreeKey>], _ body: (SyncPoint, Touch) -> Void) {
+        if locations.contains(where: \.isEmpty) {
             for child in childrenInOrder { child.visit(changesAt: [[]], body) }
             return body(self, .everything)
         }
-        let below = Self.split(places)
-        for (key, places) in below where key != .priority {
-            children[key]?.visit(changesAt: places, body)
+        let below = Self.split(locations)
+        for (key, locations) in below where key != .priority {
+            children[key]?.visit(changesAt: locations, body)
         }
-        body(self, below.contains { $0.key == .priority } ? .everything : .below(places))
+        body(self, below.contains { $0.key == .priority } ? .everything : .below(locations))
     }
 
-    /// Locations by the child that they are in, in the order of keys.
-    static func split(_ places: [ArraySlice<TreeKey>]) -> [(key: TreeKey, places: [ArraySlice<TreeKey>])] {
-        if places.count == 1, let key = places[0].first { return [(key, [places[0].dropFirst()])] }
+    /// Groups paths by the child that contains them, in the order of keys.
+    static func split(_ locations: [ArraySlice<TreeKey>]) -> [(key: TreeKey, locations: [ArraySlice<TreeKey>])] {
+        if locations.count == 1, let key = locations[0].first { return [(key, [locations[0].dropFirst()])] }
         var below: [TreeKey: [ArraySlice<TreeKey>]] = [:]
-        for place in places {
-            if let key = place.first { below[key, default: []].append(place.dropFirst()) }
+        for location in locations {
+            if let key = location.first { below[key, default: []].append(location.dropFirst()) }
         }
         return below.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }

@@ -1,29 +1,30 @@
 import HearthModel
 import HearthTree
 
-/// The views of all places over the server's data and the pending writes: see `DatabaseEngine` for the invariant.
+/// The views of all locations over the server's data and the pending writes: see `DatabaseEngine` for the
+/// invariant.
 ///
-/// Each operation changes the data first and then refreshes the views that it concerns, those of lower places before those
-/// above. A view that is complete stays so until a refused write shows that it never was.
+/// Each operation changes the data first and then refreshes the affected views, those of lower locations before
+/// those above. A complete view stays complete until a failed write shows that it never was.
 final class SyncTree {
     let root = SyncPoint(.root)
     var server = ServerCache()
     var writes = WriteTree()
-    /// Nil for a tree that nobody sends anything to, `.info`.
+    /// Nil for a tree without a server, `.info`.
     let connection: (any DatabaseConnection)?
     let disk: Disk?
     private let outputs: OutputQueue
     private var viewsByObserver: [ObserverID: View] = [:]
-    /// Single observers that got what they wanted.
+    /// Single observers that have received their event.
     private var spent: [ObserverID] = []
-    /// Views whose queries are listened to alone.
+    /// Views whose queries have a listen of their own.
     var viewsByTag: [Int: View] = [:]
     var lastTag = 0
-    /// Whether listens that were asked for have been sent, with the hash of what is known.
+    /// Whether requested listens have been sent, with the hash of the known data.
     var isConnected = false
-    /// The place of which the last message brought all: the answer to a listen comes right behind its data.
-    var lastWholePlace: TreePath?
-    /// Counts what is sent: listens and writes.
+    /// The location whose whole data the last message contained: the answer to a listen directly follows its data.
+    var lastWholeLocation: TreePath?
+    /// Counts sent listens and writes.
     var sendings: Int64 = 0
 
     init(connection: (any DatabaseConnection)?, disk: Disk?, outputs: OutputQueue) {
@@ -42,7 +43,7 @@ final class SyncTree {
         provision(at: path, for: view)
     }
 
-    /// The view of a query, with what is known of it.
+    /// The view of a query, with the known data.
     private func useView(_ query: TreeQuery, at path: TreePath) -> View {
         let point = root.makePoint(at: path)
         if let view = point.view(query) { return view }
@@ -62,7 +63,7 @@ final class SyncTree {
         removeIfUseless(view)
     }
 
-    /// - Parameter isWanted: which observers of the query go.
+    /// - Parameter isWanted: selects the query's observers to remove.
     func removeAll(_ query: TreeQuery, at path: TreePath, where isWanted: (EngineObserver) -> Bool) {
         guard let view = root.point(at: path)?.view(query) else { return }
         for observer in view.allObservers where isWanted(observer) { remove(observer.id) }
@@ -84,11 +85,11 @@ final class SyncTree {
         point.remove(view)
         disk?.stopUsing(view.query, at: view.path)
         provision(at: view.path, without: view)
-        root.prune(onTheWayTo: view.path)
+        root.prune(atOrAbove: view.path)
     }
 
-    /// Removes the observers of a listen that the server has refused or taken away: those of one query, or of all queries at a
-    /// place that was listened to as a whole. The connection doesn't have the listen any more.
+    /// Removes the observers of a listen that the server has rejected or revoked: those of one query, or of all
+    /// queries at a location with a listen for all data. The connection does not have the listen any more.
     func cancel(_ query: TreeQuery?, at path: TreePath, _ failure: WireFailure) {
         guard let point = root.point(at: path) else { return }
         if query == nil { point.isListening = false }
@@ -108,10 +109,10 @@ final class SyncTree {
             disk?.stopUsing(view.query, at: path)
         }
         provision(at: path, isLost: query == nil)
-        root.prune(onTheWayTo: path)
+        root.prune(atOrAbove: path)
     }
 
-    /// At the end of an operation.
+    /// Called at the end of an operation.
     func removeSpent() {
         while let id = spent.popLast() { remove(id) }
     }
@@ -120,11 +121,12 @@ final class SyncTree {
 
     // MARK: Refreshing
 
-    /// Brings the views up to date with what changed at some locations.
+    /// Updates the views after changes at some paths.
     /// - Parameters:
-    ///   - isRevert: whether a write was refused, so that what was seen because of it may become unknown again.
-    ///   - cause: the last write that changed; before all for the server's data. What a later one replaced is the same as before.
-    /// - Returns: whether anybody sees anything else.
+    ///   - isRevert: whether a write failed, so that data derived from it may become unknown again.
+    ///   - cause: the last changed write; 0 for the server's data. Data that a later write replaced is the same as
+    ///       before.
+    /// - Returns: whether any view changed.
     @discardableResult
     func refresh(changesAt paths: [TreePath], isRevert: Bool = false, cause: Int64 = .max) -> Bool {
         var isChanged = false
@@ -141,7 +143,7 @@ final class SyncTree {
         let look = writes.look(at: view.path, over: server.completeNode(at: view.path))
         if look.start > cause, view.isComplete, view.isMadeOfWhole { return false }
         let change: (isChanged: Bool, events: [EngineEvent])
-        if case .below(let places) = touch, let (node, keys) = narrowContent(of: view, look, places, cause) {
+        if case .below(let locations) = touch, let (node, keys) = narrowContent(of: view, look, locations, cause) {
             change = view.update(to: node, isComplete: view.isComplete, keys: keys)
         } else {
             let content = content(of: view, look)
@@ -164,22 +166,22 @@ final class SyncTree {
         outputs.append { observer.onEvent(event) }
     }
 
-    /// What the query of a view chooses from, worked out anew.
-    func content(of view: View, _ look: WriteLook) -> (node: Node, isComplete: Bool, isWhole: Bool) {
+    /// The data that the query of a view chooses from, computed again.
+    func content(of view: View, _ look: WriteOverlay) -> (node: Node, isComplete: Bool, isWhole: Bool) {
         if server.isComplete(at: view.path), view.tag == nil {
             view.window = nil
             view.isWindowComplete = false
         }
         if let whole = look.result { return (whole, true, true) }
-        // Only some children are known: those of the window, those that are complete by themselves, and those that are written.
+        // Only some children are known: those of the window, those that are complete, and those that are written.
         var keys = Set((view.window ?? .empty).children.map(\.key)).union(writes.keys(below: view.path))
         if !view.isWindowComplete { keys.formUnion(server.completeChildren(at: view.path)) }
         let known = keys.map { ($0, self.look(at: $0, in: view, look).result ?? .empty) }
         return (Node(children: known), view.isWindowComplete, false)
     }
 
-    /// A child of a view's location, on what is known of it without writes.
-    private func look(at key: TreeKey, in view: View, _ look: WriteLook) -> WriteLook {
+    /// A child of a view's location: the data known without writes, and the writes.
+    private func look(at key: TreeKey, in view: View, _ look: WriteOverlay) -> WriteOverlay {
         var child = look.child(key)
         if child.base != nil { return child }
         if let base = view.window?.child(key), !base.isEmpty {
@@ -190,52 +192,52 @@ final class SyncTree {
         return child
     }
 
-    /// The new content when something changed at some locations below the view's, with the children that differ; nil when that
-    /// isn't all that differs.
+    /// The new content of a view after changes at some paths below its location, with the children that differ; nil
+    /// when there may be other differences.
     private func narrowContent(
-        of view: View, _ look: WriteLook, _ places: [ArraySlice<TreeKey>], _ cause: Int64
+        of view: View, _ look: WriteOverlay, _ locations: [ArraySlice<TreeKey>], _ cause: Int64
     ) -> (node: Node, keys: [TreeKey])? {
         let isWhole = look.base != nil
         guard view.isMadeOfWhole == isWhole, view.isComplete == (isWhole || view.isWindowComplete) else { return nil }
         if !isWhole {
-            return children(of: view.known, places, cause) { self.look(at: $0, in: view, look) }
+            return children(of: view.known, locations, cause) { self.look(at: $0, in: view, look) }
         }
-        return own(of: view.known, places, look, cause)
+        return own(of: view.known, locations, look, cause)
     }
 
-    /// A node after something changed at some locations in it; nil when it is the same as before. What didn't change isn't looked at.
+    /// A node after changes at some paths in it; nil when it is unchanged. Unchanged children are not read.
     private func reworked(
-        _ node: Node, _ places: [ArraySlice<TreeKey>], _ look: WriteLook, _ cause: Int64
+        _ node: Node, _ locations: [ArraySlice<TreeKey>], _ look: WriteOverlay, _ cause: Int64
     ) -> Node? {
         if look.start > cause { return nil }
-        let isAll = places.contains { $0.isEmpty || $0.first == .priority }
-        guard !isAll, look.base != nil, let change = own(of: node, places, look, cause) else {
+        let isAll = locations.contains { $0.isEmpty || $0.first == .priority }
+        guard !isAll, look.base != nil, let change = own(of: node, locations, look, cause) else {
             let new = look.result ?? .empty
             return new == node ? nil : new
         }
         return change.keys.isEmpty && change.node.priority == node.priority ? nil : change.node
     }
 
-    /// A node of which all is known with what changed in its children; nil when more than these may have changed.
+    /// A completely known node with its changed children; nil when other data may have changed, too.
     private func own(
-        of node: Node, _ places: [ArraySlice<TreeKey>], _ look: WriteLook, _ cause: Int64
+        of node: Node, _ locations: [ArraySlice<TreeKey>], _ look: WriteOverlay, _ cause: Int64
     ) -> (node: Node, keys: [TreeKey])? {
         guard let base = look.base, let priority = look.priority else { return nil }
         let isLeaf = base.isLeaf || node.isLeaf
         if isLeaf, look.hasRemovals { return nil }
-        let (new, keys) = children(of: node, places, cause) { look.child($0) }
-        // With its first child a leaf loses its value.
+        let (new, keys) = children(of: node, locations, cause) { look.child($0) }
+        // A leaf loses its value with its first child.
         if isLeaf, new.childCount == 0 { return nil }
         return (new.with(priority: priority), keys)
     }
 
     private func children(
-        of node: Node, _ places: [ArraySlice<TreeKey>], _ cause: Int64, look: (TreeKey) -> WriteLook
+        of node: Node, _ locations: [ArraySlice<TreeKey>], _ cause: Int64, look: (TreeKey) -> WriteOverlay
     ) -> (node: Node, keys: [TreeKey]) {
         var new = node
         var keys: [TreeKey] = []
-        for (key, places) in SyncPoint.split(places) {
-            guard let child = reworked(node.child(key), places, look(key), cause) else { continue }
+        for (key, locations) in SyncPoint.split(locations) {
+            guard let child = reworked(node.child(key), locations, look(key), cause) else { continue }
             new = new.setting(key, to: child)
             keys.append(key)
         }
@@ -244,7 +246,7 @@ final class SyncTree {
 
     // MARK: Writes
 
-    /// - Returns: whether anybody sees anything else.
+    /// - Returns: whether any view changed.
     @discardableResult
     func add(_ write: PendingWrite) -> Bool {
         var write = write
@@ -256,32 +258,32 @@ final class SyncTree {
     }
 
     /// The server has answered a write.
-    /// - Returns: whether anybody sees anything else.
+    /// - Returns: whether any view changed.
     @discardableResult
     func answer(_ id: Int64, isAccepted: Bool) -> Bool {
         if isAccepted, let write = writes.writes[id] { keep(write) }
         return isAccepted ? remove([id], isRevert: false) : refuse([id])
     }
 
-    /// - Parameter ids: of the writes that are taken back.
-    /// - Returns: whether anybody sees anything else.
+    /// - Parameter ids: the writes to revert.
+    /// - Returns: whether any view changed.
     @discardableResult
     func refuse(_ ids: [Int64]) -> Bool { remove(ids, isRevert: true) }
 
     private func remove(_ ids: [Int64], isRevert: Bool) -> Bool {
         let removed = ids.compactMap { writes.remove($0) }
         guard let first = removed.map(\.id).min(), let last = removed.map(\.id).max() else { return false }
-        let places = removed.flatMap { $0.changes.map(\.path) }
-        // Those after them found what they had written.
-        let isResettled = isRevert && (shiftSums(removed) || resettle(changesAt: places, after: first))
-        if isResettled { return refresh(changesAt: places, isRevert: isRevert) }
+        let locations = removed.flatMap { $0.changes.map(\.path) }
+        // Later writes were computed from the data that they had written.
+        let isResettled = isRevert && (shiftSums(removed) || resettle(changesAt: locations, after: first))
+        if isResettled { return refresh(changesAt: locations, isRevert: isRevert) }
         let visible = removed.filter(\.isVisible).flatMap { $0.changes.map(\.path) }
         if visible.isEmpty { return false }
         return refresh(changesAt: visible, isRevert: isRevert, cause: last)
     }
 
-    /// What the server has taken is worth keeping on disk where nobody listens. It isn't taken for server data in memory: what
-    /// others wrote after it, nobody would tell.
+    /// Stores accepted writes on disk at locations without listens. They do not become server data in memory,
+    /// because without a listen later changes by others would not arrive.
     private func keep(_ write: PendingWrite) {
         guard let disk else { return }
         for (change, original) in zip(write.settled, write.changes) {
@@ -290,7 +292,7 @@ final class SyncTree {
         }
     }
 
-    /// Keeps the data of a place unless it is listened to; places below it that are keep what the server told.
+    /// Stores the data of a location unless it has a listen; locations below with a listen keep the server's data.
     func keepWhole(_ node: Node, at path: TreePath, on disk: Disk) {
         var node = node
         for point in listeningPoints(for: path) {
@@ -300,10 +302,10 @@ final class SyncTree {
         disk.keepWhole(node, at: path)
     }
 
-    /// What is known of a place, with writes on top.
+    /// The known data of a location, with writes applied.
     /// - Parameters:
-    ///   - excluded: writes that don't count.
-    ///   - end: the first of the later writes, which don't count either.
+    ///   - excluded: writes to ignore.
+    ///   - end: the first of the later writes, which are ignored, too.
     /// - Returns: nil when not all of it is known.
     func known(at path: TreePath, excluding excluded: Set<Int64> = [], before end: Int64 = .max) -> Node? {
         let base = server.completeNode(at: path) ?? windowedNode(at: path)
@@ -311,16 +313,16 @@ final class SyncTree {
             at: path, to: base, WriteTree.Selection(includesHidden: true, excluded: excluded, end: end))
     }
 
-    /// The same for what asks the server whether it is right: what isn't known isn't there.
+    /// The same for requests whose base the server checks: unknown data counts as absent.
     func assumed(at path: TreePath, excluding excluded: Set<Int64> = [], before end: Int64 = .max) -> Node {
         let base = server.completeNode(at: path) ?? windowedNode(at: path) ?? .empty
         let selection = WriteTree.Selection(includesHidden: true, excluded: excluded, end: end)
         return writes.applied(at: path, to: base, selection) ?? .empty
     }
 
-    /// The data of a place that lies in a child of some filtered query's window.
+    /// The data of a location in a child of some filtered query's window.
     func windowedNode(at path: TreePath) -> Node? {
-        for point in root.points(onTheWayTo: path) where point.path.count < path.count {
+        for point in root.points(atOrAbove: path) where point.path.count < path.count {
             for view in point.views where view.isWindowComplete {
                 if let child = view.window?.child(path.keys[point.path.count]), !child.isEmpty {
                     return child.node(at: TreePath(keys: Array(path.keys[(point.path.count + 1)...])))

@@ -1,22 +1,22 @@
 import HearthTree
 
-/// Which listens the connection has. A place that somebody wants whole serves all that is below it; filtered queries that no such
-/// place covers are listened to alone, each with a tag.
+/// The listens of the connection. A listen for all data of a location covers all locations below it. Filtered
+/// queries that no such location covers have listens of their own, each with a tag.
 extension SyncTree {
     private enum Listen {
         case whole(SyncPoint)
         case window(View)
     }
 
-    /// Makes the listens at a place, and below it, right after its views changed. New ones are asked for before old ones are
-    /// taken back, so that the server's data goes on without a gap.
+    /// Updates the listens at a location, and below it, directly after its views changed. New listens are requested
+    /// before old ones are removed, so that the server's data has no gap.
     /// - Parameters:
-    ///   - view: one that somebody uses now; nil for none.
-    ///   - removed: a view that is no longer there.
-    ///   - isLost: whether the connection has lost the listen of the whole place.
+    ///   - view: a view that is used now; nil for none.
+    ///   - removed: a view that was removed.
+    ///   - isLost: whether the connection has lost the location's listen for all data.
     func provision(at path: TreePath, for view: View? = nil, without removed: View? = nil, isLost: Bool = false) {
         guard connection != nil, let point = root.point(at: path) else { return }
-        let isCovered = root.points(onTheWayTo: path).contains { $0.path.count < path.count && $0.isWantedWhole }
+        let isCovered = root.points(atOrAbove: path).contains { $0.path.count < path.count && $0.isWantedWhole }
         let isFlipped = !isCovered && point.isListening != point.isWantedWhole
         let isForgotten = isLost || isFlipped && !point.isWantedWhole
         var starts: [Listen] = []
@@ -46,7 +46,7 @@ extension SyncTree {
         if !isAlone, view.tag != nil { stops.append(.window(view)) }
     }
 
-    /// Drops the data of a place that isn't listened to any more.
+    /// Drops the data of a location without a listen.
     private func forget(below point: SyncPoint) {
         var kept: [TreePath] = []
         point.forEach { if $0.isListening { kept.append($0.path) } }
@@ -124,14 +124,15 @@ extension SyncTree {
         }
     }
 
-    // MARK: What is known when a view begins
+    // MARK: The initial data of a view
 
-    /// Takes what other views' windows and the disk know of a new view's data.
-    /// - Returns: the places of whose server's data more is known now.
+    /// Collects the data of a new view that other views' windows and the disk have.
+    /// - Returns: the locations whose known server data grew.
     func seed(_ view: View) -> [TreePath] {
         let stored = disk?.startUsing(view.query, at: view.path)
         if connection == nil || server.isComplete(at: view.path) { return [] }
-        // A listen that covers the place was sent with the hash of what was known: its answer must find that.
+        // A listen that covers the location was sent with the hash of the known data: its answer must find that
+        // data.
         let covering = listeningPoints(for: view.path).first { $0.path.contains(view.path) }
         if let covering, isConnected, !covering.isAnswered { return [] }
         guard view.query.isUnfiltered else {

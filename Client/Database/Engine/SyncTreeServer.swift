@@ -1,11 +1,11 @@
 import HearthModel
 import HearthTree
 
-/// What comes from the server.
+/// Changes from the server.
 extension SyncTree {
-    /// Data for listens of whole places.
-    /// - Parameter changes: at absolute paths, all at once.
-    /// - Returns: whether anybody sees anything else.
+    /// Data for listens of whole locations.
+    /// - Parameter changes: at absolute paths, applied together.
+    /// - Returns: whether any view changed.
     @discardableResult
     func applyServer(_ changes: [TreeChange]) -> Bool {
         var known: [TreeChange] = []
@@ -23,7 +23,7 @@ extension SyncTree {
         return refresh(changesAt: paths, cause: isResettled ? .max : .min)
     }
 
-    /// The parts of a change that lie in places that are listened to as a whole: the others nobody keeps current.
+    /// The parts of a change in locations with a listen for all data. Other parts would not be kept current.
     private func listenedParts(of change: TreeChange) -> [TreeChange] {
         listeningPoints(for: change.place).compactMap { point in
             if point.path.contains(change.place) { return change }
@@ -32,17 +32,17 @@ extension SyncTree {
         }
     }
 
-    /// The one at or above a place that is listened to as a whole, or else all those below it.
+    /// The point at or above a location with a listen for all data, or else all such points below it.
     func listeningPoints(for path: TreePath) -> [SyncPoint] {
-        let way = root.points(onTheWayTo: path)
-        if let point = way.first(where: \.isListening) { return [point] }
-        guard let point = way.last, point.path == path else { return [] }
+        let ancestors = root.points(atOrAbove: path)
+        if let point = ancestors.first(where: \.isListening) { return [point] }
+        guard let point = ancestors.last, point.path == path else { return [] }
         var points: [SyncPoint] = []
         point.forEach { if $0.isListening { points.append($0) } }
         return points
     }
 
-    /// Data for the listen of one query. What is left of a listen that was taken back is ignored.
+    /// Data for the listen of one query. Remaining data of a removed listen is ignored.
     @discardableResult
     func applyServer(_ changes: [TreeChange], tag: Int) -> Bool {
         guard let view = viewsByTag[tag] else { return false }
@@ -64,7 +64,7 @@ extension SyncTree {
     }
 
     func setWindow(of view: View, to node: Node, isComplete: Bool) {
-        // A leaf has no children to ask for.
+        // A leaf has no children to check.
         view.window = node.isLeaf ? .empty : node.with(priority: nil)
         view.isWindowComplete = isComplete
     }
@@ -88,24 +88,24 @@ extension SyncTree {
         }
     }
 
-    /// The server's answer to a listen: all that it has was sent.
+    /// The server's answer to a listen: all its data was sent.
     func completeListen(at point: SyncPoint) {
         let question = point.question
         let isAnswered = point.isAnswered
         point.isAnswered = true
         point.question = SyncPoint.Question()
-        if !isAnswered, question.isTouched, lastWholePlace != point.path {
+        if !isAnswered, question.isTouched, lastWholeLocation != point.path {
             applyServer([TreeChange(path: point.path, node: question.node)])
         }
         let isNew = !server.isComplete(at: point.path)
         server.markComplete(at: point.path)
         disk?.markComplete(nil, at: point.path, server.node(at: point.path))
-        lastWholePlace = nil
+        lastWholeLocation = nil
         if isNew { refresh(changesAt: [point.path]) }
     }
 
     func completeListen(of view: View) {
-        lastWholePlace = nil
+        lastWholeLocation = nil
         disk?.markComplete(view.query, at: view.path, view.window ?? .empty)
         if view.isWindowComplete { return }
         setWindow(of: view, to: view.window ?? .empty, isComplete: true)
@@ -114,7 +114,7 @@ extension SyncTree {
 
     // MARK: Data that no listen brought
 
-    /// What the server writes when the connection is lost, as far as it can be told.
+    /// Applies the writes that the server makes when the connection is lost, as far as they are known.
     @discardableResult
     func applyDisconnect(_ changes: [TreeChange]) -> Bool {
         var isChanged = applyServer(changes)
@@ -136,16 +136,16 @@ extension SyncTree {
 
     /// The views at, above and below a location that have the window of a query.
     private func windows(changedAt path: TreePath) -> [View] {
-        let way = root.points(onTheWayTo: path)
-        var views = way.flatMap(\.views)
-        if let point = way.last, point.path == path {
+        let points = root.points(atOrAbove: path)
+        var views = points.flatMap(\.views)
+        if let point = points.last, point.path == path {
             point.forEach { below in if below !== point { views += below.views } }
         }
         return views.filter(\.isWindowComplete)
     }
 
-    /// Keeps the server's answer to a single read on the disk. Listens aren't told: what is news to them comes by itself, in an order
-    /// in which the answer has no place. It may be older than what they have heard.
+    /// Stores the server's answer to a single read on disk. Listens do not receive it: the server sends them the
+    /// data separately, in an order that the answer is not a part of. The answer may be older than their data.
     func keepRead(_ node: Node, of query: TreeQuery, at path: TreePath) {
         guard let disk else { return }
         if query.isUnfiltered {
@@ -163,7 +163,7 @@ extension SyncTree {
             } else if view.path.contains(change.path) {
                 let relative = TreeChange(path: change.path.relative(to: view.path), node: change.node)
                 guard let key = relative.path.first, key != .priority else { continue }
-                // Of a child that isn't in the window only all of it can be put there.
+                // For a child that is not in the window only its whole data can be stored.
                 guard relative.path.count == 1 || !window.child(key).isEmpty else { continue }
                 window = window.applying(relative)
             }

@@ -1,35 +1,36 @@
 import HearthTree
 
-/// A change that depends on the data it finds: worked out here, taken by the server only if it found the same data.
+/// A change that depends on present data: computed by the client, accepted by the server only if the server has the
+/// same data.
 final class Transaction {
     enum State {
-        /// Worked out, not sent.
+        /// Computed, not sent.
         case ready
         case sent
-        /// Sent, but given up if the server refuses.
+        /// Sent, but cancelled if the server rejects it.
         case sentForTheLastTime(WireFailure)
         case failed(WireFailure)
         case done
     }
 
     let path: TreePath
-    /// Transactions run in the order of their coming.
+    /// Transactions run in the order of creation.
     let number: Int64
     let isVisible: Bool
     let update: (Node) -> Node?
     let completion: (TransactionOutcome) -> Void
-    /// Keeps the data at the place current.
+    /// Keeps the data at the location current.
     let observer: ObserverID
 
     var state = State.ready
     var sendings = 0
     /// The pending write of the last output.
     var writeID: Int64 = 0
-    /// What the function answered; values may be deferred.
+    /// The function's result; values may be deferred.
     var output = Node.empty
-    /// What the function was given.
+    /// The input of the function.
     var input = Node.empty
-    /// What the place looked like then.
+    /// The location's data at that time.
     var result = Node.empty
 
     init(
@@ -49,18 +50,18 @@ final class Transaction {
     var failure: WireFailure? { if case .failed(let failure) = state { failure } else { nil } }
 }
 
-/// The transactions that are under way, by place.
+/// The running transactions, by location.
 ///
-/// Those of one place queue up, each working on the result of the one before. What is ready at and below a place goes to the
-/// server in one put, with the hash of what was known below it; while something is sent, nothing else is at its place, above
-/// or below it. When the server says that the hash doesn't fit, all of them run again.
+/// The transactions of one location form a queue, each based on the result of the one before. Ready transactions at
+/// and below a location are sent to the server in one put, with the hash of the known data below it. During this time
+/// nothing else is sent at its location, above or below it. When the server rejects the hash, all of them run again.
 final class Transactions {
     private let sync: SyncTree
     private let connection: any DatabaseConnection
     private let outputs: OutputQueue
     private let makeWrite: (Node, TreePath, _ isVisible: Bool) -> PendingWrite
     private var queues = PathTrie<AscendingList<Transaction>>()
-    /// Where something is sent.
+    /// The locations of sent transactions.
     private var sending = PathTrie<Bool>()
     private var lastNumber: Int64 = 0
 
@@ -119,9 +120,10 @@ final class Transactions {
 
     // MARK: Sending
 
-    /// Sends what is ready at, above and below a location and has nothing that is sent at, above or below its own.
+    /// Sends ready transactions at, above and below a location for which nothing is sent at, above or below their
+    /// own location.
     private func sendReady(at path: TreePath) {
-        if let top = queues.first(onTheWayTo: path)?.path { return sendAll(at: top) }
+        if let top = queues.first(atOrAbove: path)?.path { return sendAll(at: top) }
         guard let trie = queues.subtrie(at: path) else { return }
         for top in Self.tops(of: trie, at: path) { sendAll(at: top) }
     }
@@ -134,7 +136,7 @@ final class Transactions {
 
     /// - Parameter path: a highest location with transactions.
     private func sendAll(at path: TreePath) {
-        guard sending.first(onTheWayTo: path) == nil, sending.subtrie(at: path)?.isEmpty != false else { return }
+        guard sending.first(atOrAbove: path) == nil, sending.subtrie(at: path)?.isEmpty != false else { return }
         var transactions = all(at: path)
         if isBehind(transactions) {
             runAgain(transactions)
@@ -143,13 +145,14 @@ final class Transactions {
         if !transactions.isEmpty { send(transactions, at: path) }
     }
 
-    /// Whether one of them was worked out of other data than is known now. Nobody may have seen that: what they put there themselves
-    /// hides it. What was written later at, above or below a transaction's location is of a later transaction.
+    /// Whether one of them was computed from data other than the known data. Views may not show the difference,
+    /// because the transaction's own value hides it. Later writes at, above or below a transaction's location belong to
+    /// later transactions.
     private func isBehind(_ transactions: [Transaction]) -> Bool {
         transactions.contains { sync.assumed(at: $0.path, before: $0.writeID) != $0.input }
     }
 
-    /// Those at and below a location, in the order of their coming.
+    /// The transactions at and below a location, in the order of creation.
     private func all(at path: TreePath) -> [Transaction] {
         var transactions: [Transaction] = []
         queues.subtrie(at: path)?.forEach { $1.forEach { transactions.append($1) } }
@@ -187,7 +190,7 @@ final class Transactions {
 
     private func commit(_ transactions: [Transaction], at path: TreePath) {
         for transaction in transactions {
-            // The server has worked out what was deferred, and its data came before this answer.
+            // The server has computed the deferred values, and its data arrived before this answer.
             if transaction.output.hasDeferred, let node = sync.server.completeNode(at: transaction.path) {
                 transaction.result = node
             }
@@ -199,10 +202,10 @@ final class Transactions {
 
     // MARK: Running again
 
-    /// After data changed somewhere: what isn't sent and depends on it is worked out anew.
+    /// After a change of data: unsent transactions that depend on it are computed again.
     func rerun(at path: TreePath) {
         if queues.isEmpty { return }
-        let top = queues.first(onTheWayTo: path)?.path ?? path
+        let top = queues.first(atOrAbove: path)?.path ?? path
         let transactions = all(at: top)
         for transaction in transactions {
             guard let failure = transaction.failure else { continue }
@@ -234,23 +237,24 @@ final class Transactions {
             return end(transaction, .aborted(input))
         }
         transaction.input = input
-        // The new one first, so that nobody sees the place without either.
+        // Add the new write first, so that no view sees the location without both.
         write(output, of: transaction)
         sync.answer(former, isAccepted: false)
     }
 
     // MARK: Giving up
 
-    /// Ends the transactions at, above and below some locations: something else was written there.
+    /// Aborts the transactions at, above and below some locations, because of another write there.
     func abort(at paths: [TreePath], _ failure: WireFailure) {
         if queues.isEmpty { return }
         var tops: [TreePath] = []
         for path in paths {
-            let top = queues.first(onTheWayTo: path)?.path ?? path
+            let top = queues.first(atOrAbove: path)?.path ?? path
             abort(at: path, failure)
             if top.count < path.count { tops.append(top) }
         }
-        // Others may have waited for those above them. Only now: what another path aborts must not be sent.
+        // Others may have waited for aborted transactions above them. Send them last: transactions that another path
+        // aborts must not be sent.
         for top in tops { sendReady(at: top) }
     }
 

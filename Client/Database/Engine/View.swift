@@ -1,11 +1,11 @@
 import HearthTree
 
-/// Someone who is told of a query's events, or who only keeps its data current.
+/// An observer that receives a query's events, or only keeps its data current.
 final class EngineObserver {
     let id: ObserverID
     let kinds: EngineEventKinds
     let isSingle: Bool
-    /// After the only event that it wanted, or after its removal.
+    /// After the event of a single observer, or after its removal.
     var isSpent = false
     let onEvent: (EngineEvent) -> Void
     let onCancel: (WireFailure) -> Void
@@ -29,40 +29,41 @@ struct ChildChange {
     let new: Node
 }
 
-/// A query at a place with its observers, and what they see.
+/// A query at a location with its observers and the data that they see.
 final class View {
     let path: TreePath
     let query: TreeQuery
-    /// In which order the views of a location came.
+    /// The order in which the views of a location were created.
     let number: Int64
     private var observers = AscendingList<EngineObserver>()
-    /// By the kinds of events that they want.
+    /// The observers by the kinds of events that they want.
     private var interested = EngineEvent.Kind.allCases.map { _ in AscendingList<EngineObserver>() }
     var isKeptSynced = false
 
-    /// The data that the query chooses from, as far as it is known.
+    /// The known data that the query chooses from.
     private(set) var known = Node.empty
-    /// What is seen: the data, ordered and bounded.
+    /// The visible data: ordered and filtered.
     private(set) var shown = Node.empty
-    /// Whether that is all: only then there are values, before only children that are known.
+    /// Whether this data is complete: only then there are value events, before only child events for known
+    /// children.
     private(set) var isComplete = false
-    /// Made when somebody asks for children.
+    /// Created when an observer wants child events.
     private var order: ViewOrder?
-    /// Made when children change and the query has a limit.
+    /// Created when children change and the query has a limit.
     private var limited: LimitWindow?
 
-    // Of the sync tree.
+    // State of the sync tree.
 
-    /// What the server sent for this query while it is listened to alone, or while what covers it isn't there yet.
+    /// The server's data for this query, while it has a listen of its own or the covering listen has no data yet.
     var window: Node?
     var isWindowComplete = false
-    /// While this query is listened to alone.
+    /// While this query has a listen of its own.
     var tag: Int?
-    /// Whether that listen's answer has come by the present connection.
+    /// Whether that listen is answered on the present connection.
     var isAnswered = false
-    /// When it was sent, among listens and writes.
+    /// When it was sent, in the common order of listens and writes.
     var mark: Int64 = 0
-    /// Whether `known` was made of all data of the location, not of some children.
+    /// Whether `known` was made from all data of the location, not from some children.
     var isMadeOfWhole = false
 
     init(_ query: TreeQuery, at path: TreePath, number: Int64 = 0) {
@@ -75,7 +76,7 @@ final class View {
 
     // MARK: Observers
 
-    /// In the order of their coming.
+    /// In the order of registration.
     var allObservers: [EngineObserver] {
         var all: [EngineObserver] = []
         observers.forEach { all.append($1) }
@@ -102,9 +103,9 @@ final class View {
     // MARK: Changes
 
     /// - Parameters:
-    ///   - node: what the query chooses from now.
-    ///   - keys: the children that differ; nil when any may.
-    /// - Returns: whether anything changed, and what it raises.
+    ///   - node: the new data that the query chooses from.
+    ///   - keys: the children that differ; nil when any may differ.
+    /// - Returns: whether there is a change, and its events.
     func update(
         to node: Node, isComplete isNowComplete: Bool, keys: [TreeKey]? = nil
     ) -> (isChanged: Bool, events: [EngineEvent]) {
@@ -157,7 +158,7 @@ final class View {
         return (keys + moved).compactMap { key in
             let change = ChildChange(key: key, old: oldShown.child(key), new: shown.child(key))
             if change.old.isEmpty, change.new.isEmpty { return nil }
-            // One that only moved is the same, if it was seen before and is now.
+            // A child that only moved is unchanged, if it was visible before and is now.
             return moved.contains(key) && change.old.isEmpty == change.new.isEmpty ? nil : change
         }
     }
@@ -218,7 +219,7 @@ final class View {
             kind: kind, path: path.child(key), node: node, previousKey: previous, query: TreeQuery())
     }
 
-    /// What a new observer is told of what is there already.
+    /// The events of a new observer for the existing data.
     func initialEvents(for observer: EngineObserver) -> [EngineEvent] {
         var events: [EngineEvent] = []
         if !observer.kinds.isDisjoint(with: .child), order == nil { order = ViewOrder(query.index, shown) }

@@ -1,10 +1,10 @@
 import HearthTree
 
-/// The keys of a view's children in the order of its query, kept while they change, so that the sibling in front of a child is
-/// found by bisection.
+/// The keys of a view's children in the order of its query, updated with each change, so that a binary search finds
+/// the previous sibling of a child.
 ///
-/// As long as no child has a value on the index the order is that of the keys, which the node keeps itself. That is the
-/// case of most places that are ordered by priority.
+/// As long as no child has an indexed value the order is that of the keys, which the node has already. This is the
+/// case for most locations that are ordered by priority.
 struct ViewOrder {
     private let index: TreeQuery.Index
     private var shown: Node
@@ -31,7 +31,7 @@ struct ViewOrder {
 
     /// - Parameters:
     ///   - node: the view's new content.
-    ///   - changes: all differences to the one before.
+    ///   - changes: all differences from the former content.
     mutating func update(to node: Node, _ changes: [ChildChange]) {
         shown = node
         if entries == nil {
@@ -44,11 +44,11 @@ struct ViewOrder {
         }
     }
 
-    /// The sibling in front of a child that is there; nil for the first.
+    /// The previous sibling of an existing child; nil for the first.
     func key(before key: TreeKey, _ child: Node) -> TreeKey? {
         if let entries { return entries.before(Self.entry(key, child, index))?.key }
         let children = shown.children
-        let place = children.place(of: key)
-        return place == 0 ? nil : children[place - 1].key
+        let position = children.place(of: key)
+        return position == 0 ? nil : children[position - 1].key
     }
 }

@@ -1,52 +1,52 @@
 import HearthModel
 import HearthTree
 
-/// A write of the program that the server hasn't answered.
+/// A write of the program without an answer of the server.
 struct PendingWrite {
-    /// Grows from write to write.
+    /// Increases with each write.
     let id: Int64
-    /// Where it was sent to.
+    /// The path that it was sent to.
     let path: TreePath
-    /// Whether it names locations below `path`.
+    /// Whether it contains locations below `path`.
     let isMerge: Bool
-    /// At absolute paths, none of which is above another. Values may be deferred.
+    /// At absolute paths, none of which is an ancestor of another. Values may be deferred.
     let changes: [TreeChange]
-    /// Not visible are transactions without local events.
+    /// Transactions without local events are not visible.
     var isVisible = true
-    /// What deferred timestamps show until the server's value comes.
+    /// The provisional value of deferred timestamps until the server's value arrives.
     let madeAtMilliseconds: Int64
 
-    /// `changes` with provisional values in the place of deferred ones.
+    /// `changes` with provisional values instead of deferred ones.
     var settled: [TreeChange] = []
-    /// When it was sent, among listens and writes.
+    /// When it was sent, in the common order of listens and writes.
     var mark: Int64 = 0
 }
 
-/// The writes that have no answer yet, and what becomes of data under them.
+/// The unanswered writes, and their effect on data.
 ///
-/// They are kept by location, so that what a location looks like costs what is written at and below it since the last write that
-/// replaced it, however many writes wait.
+/// They are stored by location: computing the data of a location costs what is written at and below it since the
+/// last write that replaced it, independent of the number of waiting writes.
 ///
-/// Deferred values are worked out when a write is added, and again when data comes that the server had before the write: see
-/// `SyncTree.resettle`.
+/// Deferred values are computed when a write is added, and again when data arrives that the server had before the
+/// write: see `SyncTree.resettle`.
 struct WriteTree {
-    /// Which writes count.
+    /// The writes to apply.
     struct Selection {
         var includesHidden = false
         var excluded: Set<Int64> = []
-        /// Only those before this one.
+        /// Only writes before this one.
         var end = Int64.max
 
         static let visible = Selection()
     }
 
-    /// Integers that wait at one location and add to what is there. When an earlier one is refused, all of them change by the same
-    /// amount.
+    /// Integers that wait at one location and add to the existing value. When an earlier one fails, all of them
+    /// change by the same amount.
     private struct Sums {
         var ids: Set<Int64> = []
-        /// What each of them shows more than it was settled to.
+        /// The difference of each shown value from its settled value.
         var shift: Int64 = 0
-        /// Far from where integers overflow.
+        /// A bound that prevents integer overflow.
         static let valueMax: Int64 = 1 << 52
     }
 
@@ -54,7 +54,7 @@ struct WriteTree {
     private var sums: [TreePath: Sums] = [:]
     private let all = WriteBranch()
     private let visible = WriteBranch()
-    /// Those that add to what is there.
+    /// The writes that add to the existing value.
     private let incrementing = WriteBranch()
 
     var isEmpty: Bool { writes.isEmpty }
@@ -95,9 +95,9 @@ struct WriteTree {
         if sums[path]?.ids.isEmpty == true { sums[path] = nil }
     }
 
-    /// What a write does, with provisional values.
+    /// A write's changes, with provisional values.
     func change(_ id: Int64, _ index: Int) -> TreeChange {
-        guard let write = writes[id] else { preconditionFailure("a change of a write that is gone") }
+        guard let write = writes[id] else { preconditionFailure("a change of a removed write") }
         let change = write.settled[index]
         guard !sums.isEmpty, let sums = sums[change.path], sums.shift != 0, sums.ids.contains(id),
             case .integer(let value)? = change.node.value
@@ -105,7 +105,8 @@ struct WriteTree {
         return TreeChange(path: change.path, node: Node(.integer(value + sums.shift)))
     }
 
-    /// The first of the integers that add to each other at a location when nothing but these waits there after a write.
+    /// The first of the integers that add to each other at a location, when nothing but these waits there after a
+    /// write.
     func firstSum(at path: TreePath, after id: Int64) -> Int64? {
         guard let ids = sums[path]?.ids else { return nil }
         var branch = all
@@ -121,8 +122,8 @@ struct WriteTree {
         return first
     }
 
-    /// Changes all of them by the amount by which the first one changes.
-    /// - Returns: whether that could be done.
+    /// Changes all of them by the change of the first one.
+    /// - Returns: whether that was possible.
     mutating func shiftSums(at path: TreePath, first id: Int64, to settled: [TreeChange]) -> Bool {
         guard case .integer(let new)? = settled.first?.node.value, case .integer(let old)? = change(id, 0).node.value,
             abs(Double(new)) < Double(Sums.valueMax), let shift = sums[path]?.shift,
@@ -146,8 +147,8 @@ struct WriteTree {
         return write
     }
 
-    /// The first write after another that replaces a location, or one above it, without adding to what is there: writes after it
-    /// depend on it alone.
+    /// The first later write that replaces a location, or one above it, without adding to the existing value. The
+    /// writes after it depend on it alone.
     func replacement(of path: TreePath, after id: Int64) -> Int64 {
         var branch: WriteBranch? = all
         var found = Int64.max
@@ -161,14 +162,14 @@ struct WriteTree {
         return found
     }
 
-    /// The writes that add to what is there at, above or below some locations, in their order.
+    /// The writes that add to existing values at, above or below some locations, in order.
     func increments(touching paths: [TreePath], from start: Int64, before end: Int64) -> [Int64] {
         if incrementing.isEmpty { return [] }
         var ids: Set<Int64> = []
         for path in Set(paths) {
             var branch: WriteBranch? = incrementing
             for key in path.keys {
-                // What replaces the location replaces nothing of what is above.
+                // A write that replaces the location replaces no data above it.
                 branch?.entries.forEach(from: start, before: .max) { id, _ in ids.insert(id) }
                 branch?.children[.priority]?.entries.forEach(from: start, before: .max) { id, _ in ids.insert(id) }
                 branch = branch?.children[key]
@@ -178,7 +179,7 @@ struct WriteTree {
         return ids.sorted()
     }
 
-    /// Children of a location at or below which something is written.
+    /// Children of a location with writes at or below.
     func keys(below path: TreePath) -> [TreeKey] {
         if writes.isEmpty { return [] }
         var branch = visible
@@ -189,18 +190,18 @@ struct WriteTree {
         return branch.children.keys.filter { $0 != .priority }
     }
 
-    /// What a location looks like with the writes on top.
-    /// - Parameter base: what is below the writes; nil when that isn't known.
+    /// The data of a location with the writes applied.
+    /// - Parameter base: the data below the writes; nil when it is not known.
     /// - Returns: nil when not all of the result is known.
     func applied(at path: TreePath, to base: Node?, _ selection: Selection = .visible) -> Node? {
         if writes.isEmpty { return base }
         return look(at: path, over: base, selection).result
     }
 
-    /// - Parameter base: the data of the location without writes; nil when it isn't known.
-    func look(at path: TreePath, over base: Node?, _ selection: Selection = .visible) -> WriteLook {
+    /// - Parameter base: the data of the location without writes; nil when it is not known.
+    func look(at path: TreePath, over base: Node?, _ selection: Selection = .visible) -> WriteOverlay {
         let branch = selection.includesHidden ? all : visible
-        var look = WriteLook(writes: self, selection: selection, path: .root, branch: branch, base: nil)
+        var look = WriteOverlay(writes: self, selection: selection, path: .root, branch: branch, base: nil)
         for key in path.keys { look = look.child(key) }
         if look.start == .min { look.base = base }
         return look
@@ -209,15 +210,15 @@ struct WriteTree {
 
 /// The writes at a location and below it.
 ///
-/// It belongs to one `WriteTree`, which nobody copies.
+/// It belongs to one `WriteTree`, which is never copied.
 final class WriteBranch {
-    /// Those that replace the location, with which of their changes does; for the key `.priority` those that set the priority of
-    /// the location above.
+    /// The writes that replace the location, each with the index of the change that does so; for the key
+    /// `.priority` those that set the priority of the location above.
     private(set) var entries = AscendingList<Int>()
     private(set) var children: [TreeKey: WriteBranch] = [:]
     /// No write at or below it is later.
     private(set) var lastID = Int64.min
-    /// Changes at and below it that remove something.
+    /// Changes at and below it that remove data.
     private(set) var removals = 0
 
     var isEmpty: Bool { entries.isEmpty && children.isEmpty }
@@ -259,15 +260,15 @@ final class WriteBranch {
     }
 }
 
-/// A location as the writes leave it: what it was replaced with last, and what is written below that since.
-struct WriteLook {
+/// The writes over a location: the last data that replaced it, and later writes below it.
+struct WriteOverlay {
     private let writes: WriteTree
     private let selection: WriteTree.Selection
     let path: TreePath
     private let branch: WriteBranch?
-    /// What is below the writes after `start`; nil when that isn't known.
+    /// The data below the writes after `start`; nil when it is not known.
     var base: Node?
-    /// The write that `base` is of; before all for what isn't a write's.
+    /// The write that `base` belongs to; 0 for data that is not from a write.
     let start: Int64
 
     fileprivate init(
@@ -288,8 +289,8 @@ struct WriteLook {
         self.start = last.id
     }
 
-    func child(_ key: TreeKey) -> WriteLook {
-        WriteLook(
+    func child(_ key: TreeKey) -> WriteOverlay {
+        WriteOverlay(
             writes: writes, selection: selection, path: path.child(key), branch: branch?.children[key],
             base: base?.child(key), start: start)
     }
@@ -300,7 +301,7 @@ struct WriteLook {
         entries.last(before: selection.end) { !selection.excluded.contains($0) }
     }
 
-    /// What the location looks like; nil when not all of it is known.
+    /// The resulting data of the location; nil when not all of it is known.
     var result: Node? {
         guard let base, let branch, branch.lastID > start else { return base }
         var later: [(id: Int64, index: Int)] = []
@@ -325,7 +326,8 @@ struct WriteLook {
     private func collect(_ branch: WriteBranch, isPriority: Bool, _ later: inout [(id: Int64, index: Int)]) {
         if branch.lastID <= start { return }
         if isPriority {
-            // A priority that another is set after has no effect: where that one finds nothing, the first is gone as well.
+            // A priority before another one has no effect: where the later one finds no data, the earlier one does
+            // not exist either.
             if let last = Self.last(branch.entries, selection), last.id > start { later.append((last.id, last.value)) }
             return
         }
@@ -335,8 +337,9 @@ struct WriteLook {
         for (key, child) in branch.children { collect(child, isPriority: key == .priority, &later) }
     }
 
-    /// The priority that the location has if it has children, where that doesn't depend on when it had any; else nil. Children depend
-    /// on nothing but what is written at and below them. But a location that is without children for a moment loses its priority.
+    /// The priority of the location if it has children, where it does not depend on earlier children; otherwise
+    /// nil. The children depend only on the writes at and below them. But a location that is empty for a moment loses
+    /// its priority.
     var priority: Scalar?? {
         guard let base else { return nil }
         let last = branch?.children[.priority].flatMap { Self.last($0.entries, selection) }
@@ -346,12 +349,13 @@ struct WriteLook {
         return .some(set.map(\.node.value) ?? base.priority)
     }
 
-    /// Whether anything is removed at or below the location.
+    /// Whether data is removed at or below the location.
     var hasRemovals: Bool { branch.map { $0.removals > 0 } ?? false }
 }
 
 extension Node {
-    /// Itself with values in the place of deferred ones, where the old data is in memory.
+    /// Returns the node with provisional values instead of deferred ones; reads the old data only where it is in
+    /// memory.
     func settled(nowMilliseconds: Int64, old: Node) -> Node {
         do {
             return try resolved(nowMilliseconds: nowMilliseconds, old: old, at: .root)
@@ -360,7 +364,7 @@ extension Node {
         }
     }
 
-    /// Whether anything in it adds to what was there before.
+    /// Whether it contains a value that adds to the existing one.
     var hasIncrement: Bool {
         if case .deferred(let value)? = value, value != .timestamp { return true }
         if case .deferred(let value)? = priority, value != .timestamp { return true }

@@ -1,14 +1,14 @@
 import Foundation
 import HearthModel
 
-/// Where a database's cache lies: `FOLDER/APP/NAMESPACE@HOST`.
+/// The folder of a database's cache: `FOLDER/APP/NAMESPACE@HOST`.
 enum CacheFolder {
-    /// The folder of all caches that no one named one for.
+    /// The default folder of all caches.
     static func standard(environment: [String: String]) throws(Status) -> String {
         if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return data + "/firebase-database" }
         guard let home = environment["HOME"], home.hasPrefix("/") else {
             throw .failedPrecondition(
-                "There is no place for the cache: neither XDG_DATA_HOME nor HOME is set. Set one, or name a folder with "
+                "The cache has no folder: neither XDG_DATA_HOME nor HOME is set. Set one, or name a folder with "
                     + "Database.persistenceDirectory.")
         }
         return home + "/.local/share/firebase-database"
@@ -18,7 +18,8 @@ enum CacheFolder {
         "\(folder)/\(name(app))/\(name("\(location.namespace)@\(location.hostAndPort)"))"
     }
 
-    /// A text as the name of a file: different texts have different names, and none is special to the system.
+    /// Encodes a string as a file name. Different strings have different names, and no name is special to the
+    /// system.
     private static func name(_ string: String) -> String {
         var name = ""
         for byte in string.utf8 {

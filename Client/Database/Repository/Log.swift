@@ -1,7 +1,7 @@
 import Foundation
 import HearthApp
 
-/// What the library says on standard error: warnings always, the rest after `Database.setLoggingEnabled(true)`.
+/// The library's log on standard error: warnings always, details after `Database.setLoggingEnabled(true)`.
 enum Log {
     private static let isVerbose = Locked(false)
 

@@ -3,23 +3,23 @@ import HearthApp
 import HearthModel
 import HearthTree
 
-/// One database at work: the engine, its connection, and the serial queue that both belong to. The public classes call it
-/// from any thread.
+/// One open database: the engine, its connection, and the serial queue that both belong to. The public classes call
+/// it from any thread.
 ///
-/// `@unchecked Sendable`: `engine` and `connection` are touched on `queue` alone, the rest is constant or locked.
+/// `@unchecked Sendable`: `engine` and `connection` are used on `queue` alone, the rest is constant or locked.
 final class Repository: @unchecked Sendable {
-    /// What it is made for.
+    /// The parameters of a repository.
     struct Configuration: Sendable {
         var location: DatabaseLocation
         var tls = TLSSettings()
         var appName: String
-        /// nil: nothing is kept on the disk.
+        /// nil: nothing is stored on disk.
         var cacheFolder: String?
         var cacheSizeBytesMax: Int64
         var provider: any AuthTokenProvider
     }
 
-    /// Makes the way to the server; tests make another.
+    /// Makes the connection to the server; tests provide another one.
     typealias MakeDriver = @Sendable (Configuration, DispatchQueue) throws(Status) -> any WireDriver
 
     let configuration: Configuration
@@ -27,7 +27,7 @@ final class Repository: @unchecked Sendable {
     private var engine: DatabaseEngine?
     private var connection: WireConnection?
     private var driver: (any WireDriver)?
-    /// Why there is no engine: every call fails with it.
+    /// The reason why there is no engine: every call fails with it.
     private var failure = WireFailure.closed
 
     private let callbacks = Locked(Callbacks())
@@ -76,13 +76,13 @@ final class Repository: @unchecked Sendable {
 
     static var nowMilliseconds: Int64 { Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)) }
 
-    /// Ends everything; what is asked for afterwards fails.
+    /// Closes everything; later calls fail.
     func close() async {
         queue.async { [self] in
             engine?.goOffline(reason: "closed")
             driver?.stop()
         }
-        // What fails by that is told to the engine in between.
+        // Closing the connection notifies the engine of failed requests first.
         await withCheckedContinuation { continuation in
             queue.async { [self] in
                 engine?.close(.closed)
@@ -106,7 +106,7 @@ final class Repository: @unchecked Sendable {
 
     func perform(_ work: @escaping @Sendable (DatabaseEngine) -> Void) { perform(work, otherwise: { _ in }) }
 
-    /// A new key; later ones stand behind earlier ones.
+    /// A new key; later keys sort after earlier ones.
     func pushID() -> TreeKey {
         let now = Self.nowMilliseconds + serverTimeOffset.with { $0 }
         return Self.pushIDs.with { $0.next(nowMilliseconds: now) }
@@ -115,39 +115,40 @@ final class Repository: @unchecked Sendable {
     // MARK: The user's queue
 
     private struct Callbacks {
-        /// The user's queue, made serial.
+        /// A serial queue that targets the user's queue.
         var serial = DispatchQueue.main
     }
 
     func setCallbackQueue(_ chosen: DispatchQueue) {
         callbacks.with { callbacks in
-            // On Linux `DispatchQueue.main` is a new object at each call: the label, which is the system's, tells it.
+            // On Linux `DispatchQueue.main` is a new object at each call, so it is recognized by its label, which
+            // the system sets.
             let isMain = chosen.label == DispatchQueue.main.label
             callbacks.serial =
                 isMain ? .main : DispatchQueue(label: "FirebaseDatabase.callbacks", target: chosen)
         }
     }
 
-    /// Where an observer's code runs.
-    enum CallbackPlace {
+    /// The queue that runs an observer's code.
+    enum CallbackTarget {
         /// On the user's queue.
         case users
-        /// On ours: it only resumes a task.
+        /// On the repository's queue: the callback only resumes a task.
         case none
     }
 
-    /// Runs the user's code: one piece after another, whatever queue he chose.
+    /// Runs the user's code, one callback after another on any queue of the user.
     func deliver(_ work: @escaping @Sendable () -> Void) {
         callbacks.with { $0.serial }.async(execute: work)
     }
 
     // MARK: Observers
 
-    /// An observer as the API knows it.
+    /// An observer of the API.
     private final class Observation: Sendable {
         let path: TreePath
         let query: TreeQuery
-        /// Told when the database is closed: somebody waits for the one event.
+        /// Called when the database is closed, if a caller waits for a single event.
         let waiting: (@Sendable (WireFailure) -> Void)?
         private let state = Locked<(isRemoved: Bool, id: ObserverID?)>((false, nil))
 
@@ -162,7 +163,7 @@ final class Repository: @unchecked Sendable {
         func remove() { state.with { $0.isRemoved = true } }
         func begin(_ id: ObserverID) { state.with { $0.id = id } }
 
-        /// Observers of a place without a filter stand for all that the place has.
+        /// An observer of a location without a filter covers all data of the location.
         func belongs(to query: TreeQuery, at path: TreePath) -> Bool {
             self.path == path && (query == TreeQuery() || query == self.query)
         }
@@ -184,7 +185,8 @@ final class Repository: @unchecked Sendable {
             if byPath[path]?.isEmpty == true { byPath[path] = nil }
         }
 
-        /// Those of a query at a location, in the order of their coming; without a filter all of the location.
+        /// The observers of a query at a location, in the order of registration; without a filter all observers of
+        /// the location.
         mutating func removeAll(of query: TreeQuery, at path: TreePath) -> [Observation] {
             let removed = (byPath[path] ?? [:]).filter { $0.value.belongs(to: query, at: path) }
             for handle in removed.keys { remove(handle) }
@@ -193,30 +195,30 @@ final class Repository: @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - onEvent: not called any more once the observer is removed.
-    ///   - onCancel: the server refuses; nothing comes after it.
+    ///   - onEvent: not called after the observer is removed.
+    ///   - onCancel: the server rejects the listen; no event follows.
     @discardableResult
     func observe(
         _ query: TreeQuery, at path: TreePath, kinds: EngineEventKinds, isSingle: Bool = false,
-        callbacks: CallbackPlace = .users, onEvent: @escaping @Sendable (EngineEvent) -> Void,
+        callbacks: CallbackTarget = .users, onEvent: @escaping @Sendable (EngineEvent) -> Void,
         onCancel: @escaping @Sendable (WireFailure) -> Void
     ) -> DatabaseHandle {
         let handle = Self.lastHandle.with { last in
             last += 1
             return last
         }
-        let place: @Sendable (@escaping @Sendable () -> Void) -> Void = { [self] work in
+        let run: @Sendable (@escaping @Sendable () -> Void) -> Void = { [self] work in
             if case .users = callbacks { deliver(work) } else { work() }
         }
-        let told: @Sendable (WireFailure) -> Void = { failure in place { onCancel(failure) } }
-        let observation = Observation(path: path, query: query, waiting: isSingle ? told : nil)
+        let fail: @Sendable (WireFailure) -> Void = { failure in run { onCancel(failure) } }
+        let observation = Observation(path: path, query: query, waiting: isSingle ? fail : nil)
         observations.with { $0.add(observation, handle) }
-        let tell: @Sendable (@escaping @Sendable () -> Void) -> Void = { work in
-            place { if !observation.isRemoved { work() } }
+        let notify: @Sendable (@escaping @Sendable () -> Void) -> Void = { work in
+            run { if !observation.isRemoved { work() } }
         }
         let cancel: @Sendable (WireFailure) -> Void = { [self] failure in
             observations.with { $0.remove(handle) }
-            tell { onCancel(failure) }
+            notify { onCancel(failure) }
         }
         perform(
             { [self] engine in
@@ -225,7 +227,7 @@ final class Repository: @unchecked Sendable {
                     query, at: path, kinds: kinds, isSingle: isSingle,
                     onEvent: { [self] event in
                         if isSingle { observations.with { $0.remove(handle) } }
-                        tell { onEvent(event) }
+                        notify { onEvent(event) }
                     }, onCancel: cancel)
                 observation.begin(id)
             }, otherwise: cancel)

@@ -2,43 +2,44 @@ import HearthConcurrency
 import CNghttp2
 import HearthModel
 
-/// Takes gRPC calls: requests over HTTP/2 whose content type is `application/grpc`. On the loop's thread.
+/// Handles gRPC calls: requests over HTTP/2 whose content type is `application/grpc`. Called on the loop's thread.
 package protocol GRPCHandler: Sendable {
     func begin(_ call: GRPCCall)
 }
 
-/// One gRPC call, of any kind: messages in, messages out, one status.
+/// One gRPC call of any kind: request messages, response messages, one status.
 ///
-/// All methods are called on `loop`'s thread, and all callbacks come on it. After the end (`finish`, or `onCancel` was
-/// called) methods do nothing and no callback comes.
+/// All methods are called on `loop`'s thread, and all callbacks run on it. After the end (`finish`, or `onCancel` was
+/// called) methods have no effect and no callback runs.
 ///
-/// `@unchecked Sendable`: guarded by the loop's thread; handlers carry it through closures that come back to it.
+/// `@unchecked Sendable`: guarded by the loop's thread; handlers pass it through closures that return to that thread.
 package final class GRPCCall: @unchecked Sendable {
     package let loop: EventLoop
     /// `/package.Service/Method`.
     package var path: String { stream.path }
     package let remoteAddress: String
-    /// Tells the connections of a process apart.
+    /// Identifies a connection in the process.
     package let connectionNumber: UInt64
-    /// When the client stops waiting, on the clock of `EventLoop.monotonicNanoseconds`; nil: never.
+    /// The deadline, on the clock of `EventLoop.monotonicNanoseconds`; nil: none.
     package private(set) var deadline: UInt64?
 
-    /// A whole request message, decompressed. Set within `begin`; a handler that has to wait for something first calls
-    /// `pauseReading` there, sets its callbacks when it knows, and calls `resumeReading`.
+    /// Receives a whole request message, decompressed. Set it within `begin`. A handler that must wait first calls
+    /// `pauseReading` in `begin`, sets its callbacks later, and then calls `resumeReading`.
     package var onMessage: (([UInt8]) -> Void)? { didSet { if isFinished { onMessage = nil } } }
     /// The client sends no more messages.
     package var onHalfClose: (() -> Void)? { didSet { if isFinished { onHalfClose = nil } } }
-    /// The client reset the call, its connection is gone, or its deadline passed (then 4 DEADLINE_EXCEEDED has been
-    /// answered). At most once, nothing comes after it.
+    /// The client reset the call, its connection is closed, or its deadline passed (then status 4, DEADLINE_EXCEEDED,
+    /// has been sent). Called at most once, and no callback follows.
     package var onCancel: (() -> Void)? { didSet { if isFinished { onCancel = nil } } }
-    /// After a `send` that returned false: there is room again.
+    /// Called after a `send` that returned false, when the queue has space again.
     package var onWritable: (() -> Void)? { didSet { if isFinished { onWritable = nil } } }
-    /// What the client sends can't be read on; it comes behind the messages before, instead of `onHalfClose`, and the handler
-    /// has to `finish`. Without it the call is finished with that status at once, and `onCancel` follows.
+    /// Called when further input cannot be read, after the earlier messages and instead of `onHalfClose`; the handler
+    /// must then call `finish`. Without this callback the call is finished with that status immediately, and `onCancel`
+    /// follows.
     package var onFault: ((Status) -> Void)? { didSet { if isFinished { onFault = nil } } }
 
     private let stream: HTTP2Stream
-    /// Of the session, which the stream has let go of when it is closed.
+    /// The session's loop. The stream releases the session when it is closed.
     private let input: HeldInput?
     private let context: LoopContext
     private var deframer: GRPCDeframer
@@ -53,7 +54,7 @@ package final class GRPCCall: @unchecked Sendable {
     private var unaryMessage: [UInt8]?
     private var isFeeding = false
     private var isFaulted = false
-    /// A compressed message that is being unpacked; what comes behind it waits.
+    /// The compressed message that is being decompressed; later input waits.
     private var inflation: GzipInflation?
     private var hasSentHead = false
     private var requestsAreGzip = false
@@ -73,22 +74,22 @@ package final class GRPCCall: @unchecked Sendable {
 
     // MARK: Request
 
-    /// The call's fields, all of them, made anew by each use: for one or two `firstValue` is cheaper.
+    /// All fields of the call. Each use creates the array; for one or two fields `firstValue` is cheaper.
     package var metadata: [HTTPHeader] { stream.headers.headers }
 
     /// The first value of a field; binary fields (`-bin`) stay base64.
     package func firstValue(_ lowercaseName: String) -> String? { stream.headers.firstValue(lowercaseName) }
 
-    /// For methods with one request: gathers exactly one message, then runs `body`.
+    /// For methods with one request message: waits for exactly one message, then runs `body`.
     package func unary(_ body: @escaping ([UInt8]) -> Void) { unaryBody = body }
 
-    /// No more `onMessage` until `resumeReading`; the client is held back once its window is full.
+    /// Stops `onMessage` until `resumeReading`; the client is paused when its window is full.
     package func pauseReading() {
         checkThread()
         isReadingPaused = true
     }
 
-    /// Messages come again from the loop's next turn on, never within this call.
+    /// Resumes messages from the loop's next tick on, never within this call.
     package func resumeReading() {
         checkThread()
         guard isReadingPaused else { return }
@@ -103,7 +104,7 @@ package final class GRPCCall: @unchecked Sendable {
 
     // MARK: Answer
 
-    /// Sends one message. False: more is queued than should be, wait for `onWritable`; it is sent in any case.
+    /// Sends one message. False: the queue is above its limit, wait for `onWritable`; the message is sent in any case.
     @discardableResult
     package func send(_ message: [UInt8]) -> Bool {
         checkThread()
@@ -118,7 +119,7 @@ package final class GRPCCall: @unchecked Sendable {
         return stream.queue(message, prefix: GRPCPrefix(isCompressed: false, messageBytes: message.count))
     }
 
-    /// One message given in pieces, which are not joined.
+    /// Sends one message from several pieces, which are not joined.
     @discardableResult
     package func sendParts(_ parts: [[UInt8]]) -> Bool {
         checkThread()
@@ -133,7 +134,7 @@ package final class GRPCCall: @unchecked Sendable {
         return hasCapacity
     }
 
-    /// Ends the call. `trailers` are sent beside the status.
+    /// Ends the call. `trailers` are sent in addition to the status.
     package func finish(_ status: Status, trailers: [HTTPHeader] = []) {
         checkThread()
         guard !isFinished else { return }
@@ -156,7 +157,7 @@ package final class GRPCCall: @unchecked Sendable {
         stream.submitHead(compressesAnswers ? .grpcHeadGzip : .grpcHead)
     }
 
-    /// The end, whichever: frees what the handler's closures hold, among it this call.
+    /// The end for any reason: frees the objects that the handler's closures hold, including this call.
     private func end() {
         isFinished = true
         deadlineTimer?.cancel()
@@ -198,7 +199,7 @@ package final class GRPCCall: @unchecked Sendable {
         compressesAnswers = context.compressionThresholdBytes != nil && fields.acceptsGzip
         isBegun = true
         handler.begin(self)
-        // What came while the call was parked.
+        // Input that arrived while the call was parked.
         if !held.isEmpty || isHalfClosed { deliverHeld() }
     }
 
@@ -219,7 +220,7 @@ package final class GRPCCall: @unchecked Sendable {
 
     func becameWritable() { onWritable?() }
 
-    /// The stream is gone.
+    /// The stream is closed.
     func cancel() {
         guard !isFinished else { return }
         let onCancel = onCancel
@@ -227,7 +228,7 @@ package final class GRPCCall: @unchecked Sendable {
         onCancel?()
     }
 
-    /// The engine ends the call: answers with the status, or breaks off when an answer is stuck half-way.
+    /// The engine ends the call: it sends the status, or resets the stream when a response message is incomplete.
     func giveUp(_ status: Status) {
         guard !isFinished else { return }
         let onCancel = onCancel
@@ -240,7 +241,7 @@ package final class GRPCCall: @unchecked Sendable {
         onCancel?()
     }
 
-    /// It is the client that is waited for: within a message, or for the only one.
+    /// Whether the call waits for the client: within a message, or for the only message.
     var isExpectingInput: Bool {
         !isReadingPaused && !isFaulted && inflation == nil && held.isEmpty
             && (deframer.isMidMessage || unaryBody != nil)
@@ -290,8 +291,8 @@ package final class GRPCCall: @unchecked Sendable {
         if !isFinished { countHeldBytes() }
     }
 
-    /// Ends a call whose input is broken, or too much. Whoever handles it must hear of that: it may hold much for the call,
-    /// and what it is doing for messages that came before may have to be answered first.
+    /// Ends a call whose input is invalid or too large. The handler must be notified: it may hold much memory for the
+    /// call, and the responses to earlier messages may have to be sent first.
     private func fail(_ status: Status) {
         guard !isFinished, !isFaulted else { return }
         isFaulted = true
@@ -322,7 +323,7 @@ package final class GRPCCall: @unchecked Sendable {
         } catch { fail(error) }
     }
 
-    /// Unpacks some more of a compressed message. True when nothing is left to do.
+    /// Decompresses the next part of a message. True when it is complete.
     func inflate() -> Bool {
         guard let inflation, !isFinished else { return true }
         do throws(Status) {
@@ -349,8 +350,8 @@ package final class GRPCCall: @unchecked Sendable {
         unaryMessage = message
     }
 
-    /// What stays is counted against the server: an unfinished message, one that waits for the end of its request, and
-    /// what came while nothing was read.
+    /// Counts the input that the server holds: an unfinished message, a message that waits for the end of its request,
+    /// and input that arrived while reading was paused.
     private func countHeldBytes() {
         guard let input else { return }
         let now = deframer.heldBytes + held.count + (unaryMessage?.count ?? 0) + (inflation?.heldBytes ?? 0)
@@ -364,7 +365,7 @@ package final class GRPCCall: @unchecked Sendable {
         countedBytes = now
     }
 
-    /// Tells for whom the call is: administrators may send although clients fill the memory for input.
+    /// Sets the call's principal: administrators may send when clients have used up the memory for input.
     package func identified(_ requester: Requester) { stream.session?.input.identified(requester) }
 
     private func checkThread() { assert(loop.isCurrent, "a call belongs to its loop's thread") }

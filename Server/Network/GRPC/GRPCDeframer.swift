@@ -1,8 +1,9 @@
 import HearthModel
 
-/// Cuts a stream of bytes into gRPC messages. Pure: bytes in, messages out.
+/// Splits a stream of bytes into gRPC messages. Pure.
 ///
-/// Source: gRPC over HTTP/2, Length-Prefixed-Message: one byte compressed flag, four bytes length, high byte first.
+/// Source: "gRPC over HTTP2", Length-Prefixed-Message: one byte compressed flag, four bytes length, most significant
+/// first.
 package struct GRPCDeframer {
     package enum Step: Equatable {
         case needsMore
@@ -14,7 +15,7 @@ package struct GRPCDeframer {
     private var prefixCount = 0
     private var flag: UInt8 = 0
     private var length = 0
-    /// The message under way, when it didn't come in one piece.
+    /// The incomplete message, when it arrives in several pieces.
     private var partial: [UInt8] = []
     private var failure: Status?
 
@@ -23,13 +24,13 @@ package struct GRPCDeframer {
 
     package init(messageBytesMax: Int) { self.messageBytesMax = messageBytesMax }
 
-    /// Something of a message has come, and something is missing.
+    /// Whether a message is incomplete.
     var isMidMessage: Bool { prefixCount > 0 }
 
-    /// Bytes of the message under way that are held here.
+    /// Bytes of the incomplete message that are held here.
     var heldBytes: Int { partial.count }
 
-    /// Uses input from `position` on, up to the end of one message.
+    /// Reads input from `position` on, up to the end of one message.
     package mutating func next(_ input: UnsafeRawBufferPointer, _ position: inout Int) -> Step {
         if let failure { return .failure(failure) }
         while prefixCount < GRPCPrefix.sizeBytes {

@@ -1,4 +1,4 @@
-/// What the engine itself reads of a call's fields, in one pass over them.
+/// The fields of a call that the engine itself uses, read in one pass.
 struct GRPCRequestFields {
     enum Timeout: Equatable {
         case none
@@ -14,7 +14,7 @@ struct GRPCRequestFields {
     private(set) var acceptsGzip = false
 
     mutating func note(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
-        // The length tells nearly all other fields apart before a byte is compared.
+        // The length distinguishes nearly all other fields before a byte is compared.
         switch name.count {
         case 12 where name.equals("content-type"): isGRPC = GRPCContentType.matches(value)
         case 12 where name.equals("grpc-timeout"):
@@ -45,11 +45,11 @@ extension GRPCRequestFields {
 }
 
 enum GRPCContentType {
-    /// `application/grpc`, `application/grpc+proto`, `application/grpc;…`, but not gRPC-Web, which is an HTTP affair.
+    /// `application/grpc`, `application/grpc+proto`, `application/grpc;…`, but not gRPC-Web, which is handled as HTTP.
     static func matches(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count >= 16 else { return false }
         if !UnsafeRawBufferPointer(rebasing: bytes[..<16]).equals("application/grpc") {
-            // Media types are the same in any case; only the rare client that makes use of it pays for a copy.
+            // Media types are case-insensitive; the copy is made only for the rare client that uses upper case.
             let string = String(decoding: bytes[..<16], as: UTF8.self)
             guard string.lowercased() == "application/grpc" else { return false }
         }
@@ -79,7 +79,7 @@ package enum GRPCTimeout {
         case UInt8(ascii: "m"): return amount * 1_000_000
         case UInt8(ascii: "S"): return amount * 1_000_000_000
         case UInt8(ascii: "M"): return amount * 60_000_000_000
-        // Eight digits of hours still fit: 10^8 * 3.6 * 10^12 < 2^64 is false, so they are cut at 100 years.
+        // Eight digits of hours can overflow 64 bits (10^8 * 3.6 * 10^12 > 2^64), so they are limited to 100 years.
         case UInt8(ascii: "H"): return min(amount, 876_600) * 3_600_000_000_000
         default: return nil
         }
@@ -90,7 +90,7 @@ package enum GRPCTimeout {
         return string.withUTF8 { nanoseconds(UnsafeRawBufferPointer($0)) }
     }
 
-    /// The shortest form that loses nothing that matters.
+    /// The shortest form that keeps the relevant precision.
     package static func string(milliseconds: Int) -> String {
         milliseconds < 100_000_000 ? "\(max(0, milliseconds))m" : "\(min(99_999_999, milliseconds / 1_000))S"
     }

@@ -2,8 +2,8 @@ import HearthModel
 
 /// `grpc-status` and `grpc-message`.
 package enum GRPCStatusFields {
-    /// Bytes of a message that are sent. Clients refuse trailers of more than 8 KiB, and would report that in place of
-    /// what went wrong; escapes make three bytes of one.
+    /// The maximum size of a message in bytes. Clients reject trailers of more than 8 KiB, and would report that
+    /// instead of the error; an escape has three bytes for one.
     static let messageBytesMax = 1024
 
     static func append(_ status: Status, to fields: inout HTTP2Fields) {
@@ -19,7 +19,7 @@ package enum GRPCStatusFields {
         return String(message[..<end]) + " …"
     }
 
-    /// Source: gRPC over HTTP/2, Percent-Encoded: printable ASCII but for `%` stays.
+    /// Source: "gRPC over HTTP2", Percent-Encoded: printable ASCII except `%` is not encoded.
     static func percentEncoded(_ string: String) -> [UInt8] {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(string.utf8.count)
@@ -36,7 +36,7 @@ package enum GRPCStatusFields {
         return encoded
     }
 
-    /// What isn't a valid escape stays as it is: a message must never be lost to its encoding.
+    /// Invalid escapes stay as they are: an encoding error must not lose a message.
     package static func percentDecoded(_ string: String) -> String {
         let bytes = Array(string.utf8)
         var decoded: [UInt8] = []

@@ -1,9 +1,9 @@
 import CZlib
 import HearthModel
 
-/// The one compression that gRPC messages use here; `GzipInflation` is the other way.
+/// The only supported compression of gRPC messages; `GzipInflation` decompresses.
 package enum Gzip {
-    /// For whoever has a thread to itself; on a loop `InflationQueue` has it done in slices.
+    /// For callers on a thread of their own; on a loop `InflationQueue` does it in slices.
     package static func decompress(_ input: [UInt8], limitBytes: Int) throws(Status) -> [UInt8] {
         let inflation = try GzipInflation(input, limitBytes: limitBytes)
         while try !inflation.inflate() {}
@@ -12,7 +12,7 @@ package enum Gzip {
 
     package static func compress(_ input: [UInt8]) -> [UInt8]? {
         var stream = z_stream()
-        // Level 1: the aim is less on the wire for little time, not the least.
+        // Level 1: the aim is a smaller message for little CPU time, not the smallest message.
         guard gzip_deflate_start(&stream, 1) == Z_OK else { return nil }
         defer { deflateEnd(&stream) }
         let bound = Int(deflateBound(&stream, UInt(input.count)))

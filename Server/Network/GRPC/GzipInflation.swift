@@ -1,9 +1,9 @@
 import CZlib
 import HearthModel
 
-/// A compressed message that is unpacked step by step: 16 KB of input may be 16 MB, which take longer than a turn of a loop.
+/// Decompresses a message step by step: 16 KB of input may become 16 MB, which takes longer than a tick of a loop.
 final class GzipInflation {
-    /// What comes out of one step at most.
+    /// The maximum output of one step.
     static let stepBytes = 32 << 10
 
     private var stream = z_stream()
@@ -22,9 +22,9 @@ final class GzipInflation {
 
     var heldBytes: Int { input.count + output.capacity }
 
-    /// Unpacks some more.
-    /// - Returns: whether `output` is whole.
-    /// - Throws: RESOURCE_EXHAUSTED when more than `limitBytes` come out, INTERNAL for what is no gzip.
+    /// Decompresses the next part.
+    /// - Returns: whether `output` is complete.
+    /// - Throws: RESOURCE_EXHAUSTED when the output is larger than `limitBytes`, INTERNAL when the input is not gzip.
     func inflate() throws(Status) -> Bool {
         var result = Z_OK
         let taken = input.count - Int(stream.avail_in)

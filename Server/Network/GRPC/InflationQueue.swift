@@ -1,13 +1,14 @@
 import HearthConcurrency
 import HearthModel
 
-/// The calls of one loop whose compressed messages take more than a step to unpack. They have a millisecond of each turn
-/// together, and are served in turn between connections. Belongs to the loop.
+/// The calls of one loop whose compressed messages need more than one step. Together they get one millisecond of each
+/// tick, round-robin between connections. Belongs to the loop.
 ///
-/// Every other turn is for one that has had none: nobody knows beforehand how large a message becomes, and most are unpacked
-/// within that. Those that aren't are unpacked one after the other, so that few are in memory in part.
+/// Every second slice is for a message that has had none: the size of the output is unknown beforehand, and most
+/// messages need only one slice. The others are decompressed one after the other, so that few of them are partly in
+/// memory.
 ///
-/// `@unchecked Sendable`: the loop's own jobs carry it back to the loop.
+/// `@unchecked Sendable`: the loop's own jobs pass it back to the loop.
 final class InflationQueue: @unchecked Sendable {
     private struct Entry {
         var call: GRPCCall
@@ -53,7 +54,7 @@ final class InflationQueue: @unchecked Sendable {
         }
     }
 
-    /// True when nothing is left to do.
+    /// True when the message is complete.
     private func unpack(_ call: GRPCCall, until end: UInt64) -> Bool {
         while !call.inflate() {
             if EventLoop.monotonicNanoseconds() >= end { return false }

@@ -1,8 +1,8 @@
-/// What `Host` and `:authority` may be: a host and perhaps a port. Source: RFC 9110, 7.2; RFC 3986, 3.2.2.
+/// The syntax of `Host` and `:authority`: a host and an optional port. Source: RFC 9110, 7.2; RFC 3986, 3.2.2.
 enum Authority {
     private static let portDigitsMax = 5
 
-    /// An empty one is valid: it belongs to targets that have no authority. User names are not: RFC 9110, 4.2.4.
+    /// An empty value is valid, for targets without an authority. User information is not: RFC 9110, 4.2.4.
     static func isValid(_ string: String) -> Bool {
         let bytes = string.utf8
         var position = bytes.startIndex
@@ -23,7 +23,7 @@ enum Authority {
         return port.count <= portDigitsMax && port.allSatisfy(HTTP1HeadReader.isDigit)
     }
 
-    /// Letters, digits, and what else a registered name is made of; names beyond ASCII come as Punycode.
+    /// Letters, digits, and the other characters of a registered name; names beyond ASCII are sent as Punycode.
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -38,7 +38,7 @@ enum Authority {
         }
     }
 
-    /// IPv6, with its zone, or what may follow it one day.
+    /// IPv6, with its zone, or a future address format.
     private static func isAddressByte(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: ":") || isNameByte(byte)
     }

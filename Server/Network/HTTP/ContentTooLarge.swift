@@ -1,4 +1,5 @@
-/// The answer to a request whose body no handler would take: 413 with the error object that clients of Google's APIs read.
+/// The response to a request whose body is too large for every handler: 413 with the error object that clients of
+/// Google's APIs read.
 enum ContentTooLarge {
     static let contentType = HTTPHeader("content-type", "application/json; charset=UTF-8")
 

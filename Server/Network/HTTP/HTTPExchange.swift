@@ -2,47 +2,47 @@ import HearthConcurrency
 import HearthModel
 import HearthWebSocket
 
-/// Takes HTTP requests. `begin` is called on the loop's thread when a head is complete.
+/// Handles HTTP requests. `begin` is called on the loop's thread when a head is complete.
 package protocol HTTPHandler: Sendable {
     func begin(_ exchange: HTTPExchange)
 }
 
-/// What carries an exchange: a stream of HTTP/2 or a turn of an HTTP/1.1 connection.
+/// The transport of an exchange: a stream of HTTP/2 or one request of an HTTP/1.1 connection.
 protocol ExchangeTransport: AnyObject {
     func respond(status: Int, headers: [HTTPHeader], body: [UInt8])
     func start(status: Int, headers: [HTTPHeader])
     func write(_ bytes: [UInt8]) -> Bool
     func end(trailers: [HTTPHeader])
     func abort()
-    /// The handler has taken (or will never want) this many bytes of the body.
+    /// The handler has consumed this many bytes of the body, or will not want them.
     func consumed(_ bytes: Int)
     func setReadingPaused(_ isPaused: Bool)
-    /// Goes on as a WebSocket. Nil: it can't.
+    /// Continues as a WebSocket. Nil: not possible.
     func upgradeToWebSocket(
         fields: [HTTPHeader], limits: WebSocketLimits, deflate: WebSocketDeflate?
     ) -> WebSocketChannel?
 }
 
-/// One request and its answer. All methods are called on `loop`'s thread, and all callbacks come on it.
+/// One request and its response. All methods are called on `loop`'s thread, and all callbacks run on it.
 ///
-/// Calls after the end of the exchange (answered, or `onCancel` was called) do nothing: a handler that waited for
-/// something need not ask first whether anybody still listens. A callback that is set after the end is let go at once: it
-/// would hold the exchange, and whatever the handler has for it, for ever.
+/// Calls after the end of the exchange (answered, or `onCancel` was called) have no effect, so a handler need not check
+/// for it. A callback that is set after the end is released immediately: otherwise it would retain the exchange, and
+/// the handler's objects, forever.
 ///
-/// `@unchecked Sendable`: guarded by the loop's thread; handlers carry it through closures that come back to it.
+/// `@unchecked Sendable`: guarded by the loop's thread; handlers pass it through closures that return to that thread.
 package final class HTTPExchange: @unchecked Sendable {
     package let loop: EventLoop
     package let head: HTTPRequestHead
 
-    /// Pieces of the body, valid during the call. What arrives before it is set waits.
+    /// Receives pieces of the body, valid during the call. Input that arrives before it is set waits.
     package var onBody: ((UnsafeRawBufferPointer) -> Void)? {
         didSet { if isFinished { onBody = nil } else { deliverLater() } }
     }
     /// The body is complete.
     package var onEnd: (() -> Void)? { didSet { if isFinished { onEnd = nil } else { deliverLater() } } }
-    /// The peer went away before the answer ended. Called at most once, and nothing after it.
+    /// The client disconnected before the response ended. Called at most once, and no callback follows.
     package var onCancel: (() -> Void)? { didSet { if isFinished { onCancel = nil } } }
-    /// After a `write` that returned false: there is room again.
+    /// Called after a `write` that returned false, when the queue has space again.
     package var onWritable: (() -> Void)? { didSet { if isFinished { onWritable = nil } } }
 
     private weak var transport: (any ExchangeTransport)?
@@ -52,7 +52,7 @@ package final class HTTPExchange: @unchecked Sendable {
     private var receivedBytes = 0
     private var reservedBytes = 0
     private var isInputComplete = false
-    /// The handler's limit for the body was exceeded: whatever the reason in the answer, its HTTP status is 413.
+    /// The handler's limit for the body was exceeded: the HTTP status is 413, whatever reason the response contains.
     package private(set) var isBodyTooLarge = false
     private var isReadingPaused = false
     private var isBeginning = true
@@ -72,13 +72,13 @@ package final class HTTPExchange: @unchecked Sendable {
         self.input = input
     }
 
-    /// Answered or cancelled.
+    /// Whether the exchange is answered or cancelled.
     package var isFinished: Bool { hasEnded || isCancelled }
 
     // MARK: Request
 
-    /// Gathers the whole body. `done` gets INVALID_ARGUMENT above the limit, with `isBodyTooLarge` set, and isn't called when
-    /// the peer goes.
+    /// Collects the whole body. `done` gets INVALID_ARGUMENT above the limit, with `isBodyTooLarge` set, and is not
+    /// called when the client disconnects.
     package func collectBody(
         limitBytes: Int, for requester: Requester? = nil, _ done: @escaping (Result<[UInt8], Status>) -> Void
     ) {
@@ -86,8 +86,8 @@ package final class HTTPExchange: @unchecked Sendable {
         let tooLarge = Status.invalidArgument("Request payload size exceeds the limit: \(limitBytes) bytes.")
         var body: [UInt8] = []
         var isOver = false
-        // Nothing is waited for of a body that says itself that it is far too large. One that is a little too large is read,
-        // so that its connection can be used on.
+        // A declared length far above the limit fails immediately. A body that is slightly too large is read, so that
+        // its connection can be reused.
         if let declared = head.firstValue("content-length").flatMap({ Int($0) }), declared / 4 > limitBytes {
             isBodyTooLarge = true
             return done(.failure(tooLarge))
@@ -113,7 +113,7 @@ package final class HTTPExchange: @unchecked Sendable {
         }
     }
 
-    /// No more `onBody` until `resumeReading`; the peer is held back once the window is full.
+    /// Stops `onBody` until `resumeReading`; the client is paused when the window is full.
     package func pauseReading() {
         checkThread()
         guard !isReadingPaused, !isFinished else { return }
@@ -131,21 +131,21 @@ package final class HTTPExchange: @unchecked Sendable {
 
     // MARK: Answer
 
-    /// A whole answer, with its length.
+    /// Sends a whole response, with its length.
     package func respond(status: Int, headers: [HTTPHeader], body: [UInt8]) {
         checkThread()
         guard !isFinished, mayStart() else { return }
         finish { $0.respond(status: status, headers: headers, body: body) }
     }
 
-    /// Begins an answer whose length isn't known (unless the headers carry `content-length`).
+    /// Begins a response of unknown length (unless the headers contain `content-length`).
     package func start(status: Int, headers: [HTTPHeader]) {
         checkThread()
         guard !isFinished, mayStart() else { return }
         transport?.start(status: status, headers: headers)
     }
 
-    /// False: more is queued than should be; wait for `onWritable`. The bytes are taken in any case.
+    /// False: the queue is above its limit; wait for `onWritable`. The bytes are accepted in any case.
     @discardableResult
     package func write(_ bytes: [UInt8]) -> Bool {
         checkThread()
@@ -161,7 +161,7 @@ package final class HTTPExchange: @unchecked Sendable {
         finish { $0.end(trailers: trailers) }
     }
 
-    /// Breaks the answer off so that the peer sees it: RST_STREAM, or the connection is closed.
+    /// Aborts the response visibly for the client: by RST_STREAM, or by closing the connection.
     package func abort() {
         checkThread()
         guard !isFinished else { return }
@@ -182,8 +182,8 @@ package final class HTTPExchange: @unchecked Sendable {
         return channel
     }
 
-    /// A second head is a mistake of the handler, and one in an error's path that tests easily miss: the client must
-    /// see that the answer is broken, and nobody else may suffer from it.
+    /// A second head is an error of the handler, often in error handling that tests do not reach. The client must see
+    /// that the response is broken, and other clients must not be affected.
     private func mayStart() -> Bool {
         assert(!hasStarted, "an exchange is answered once")
         guard !hasStarted else {
@@ -211,7 +211,7 @@ package final class HTTPExchange: @unchecked Sendable {
 
     var bufferedBytes: Int { buffered.count }
 
-    /// It is the handler that doesn't read, not the peer that doesn't send.
+    /// The handler has paused reading; the client is not at fault.
     var isHoldingInput: Bool { isReadingPaused || !buffered.isEmpty }
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) {
@@ -289,7 +289,7 @@ package final class HTTPExchange: @unchecked Sendable {
         onEnd()
     }
 
-    /// The handler's closures hold the exchange, and it holds them: the end is where the ring is opened.
+    /// The handler's closures retain the exchange, and it retains them: the end breaks the cycle.
     private func forgetHandler() {
         onBody = nil
         onEnd = nil

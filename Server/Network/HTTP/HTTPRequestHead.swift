@@ -30,7 +30,7 @@ package struct HTTPRequestHead: Sendable {
     package var path: String
     /// What follows the first `?`, still percent-encoded; nil without one.
     package var query: String?
-    /// Host and port as the client names them; empty when an HTTP/1.0 client doesn't.
+    /// Host and port from the client; empty when an HTTP/1.0 client does not send them.
     package var authority: String
     /// `http` or `https`.
     package var scheme: String
@@ -38,7 +38,7 @@ package struct HTTPRequestHead: Sendable {
     package var version: HTTPVersion
     /// `address:port` of the peer.
     package var remoteAddress: String
-    /// Tells the connections of a process apart.
+    /// Identifies a connection in the process.
     package var connectionNumber: UInt64
     package var isSecure: Bool
 

@@ -1,7 +1,7 @@
-/// Writes the answers of HTTP/1.1: status line, fields, and the body in the framing that fits.
+/// Encodes HTTP/1.1 responses: status line, fields, and the body with the appropriate framing.
 struct HTTP1Answer {
     private enum Body {
-        /// HEAD, 204, 304: whatever the handler writes stays here.
+        /// HEAD, 204, 304: the handler's body is dropped.
         case none
         case length(remaining: Int)
         case chunked
@@ -10,9 +10,9 @@ struct HTTP1Answer {
     }
 
     private var body: Body
-    /// The head as it goes on the wire.
+    /// The encoded head.
     let head: [UInt8]
-    /// The connection can't be used again after this answer.
+    /// The connection cannot be reused after this response.
     let closesConnection: Bool
 
     init(
@@ -45,7 +45,7 @@ struct HTTP1Answer {
         head = writer.finish()
     }
 
-    /// Ours to decide, not the handler's.
+    /// The server decides about these fields, not the handler.
     private static func isHopByHop(_ name: String) -> Bool {
         name == "connection" || name == "transfer-encoding" || name == "keep-alive"
     }
@@ -66,7 +66,8 @@ struct HTTP1Answer {
         }
     }
 
-    /// False when bytes are missing that `content-length` promised: then only closing tells the peer.
+    /// False when bytes are missing that `content-length` announced: then only closing the connection notifies the
+    /// client.
     mutating func end(trailers: [HTTPHeader], to output: inout OutputQueue) -> Bool {
         switch body {
         case .none, .untilClose: return true
@@ -80,7 +81,7 @@ struct HTTP1Answer {
     }
 }
 
-/// Appends lines of a head to a buffer; a value can't end its own line.
+/// Appends lines of a head to a buffer; a value cannot end its own line.
 struct HTTP1HeadWriter {
     private var bytes: [UInt8] = []
 
@@ -117,7 +118,8 @@ struct HTTP1HeadWriter {
 }
 
 enum HeaderValue {
-    /// Controls in a value would end the field and begin another: a name of a document must not be able to.
+    /// Control characters in a value would end the field and begin another: a document's name must not be able to do
+    /// this.
     static func isAllowed(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
 }
 

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// An HTTP/1.1 connection of the server: one exchange after the other, pipelined requests in their order.
+/// An HTTP/1.1 connection of the server: one exchange after another, pipelined requests in order.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
 final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
@@ -10,7 +10,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     private var parser: HTTP1Parser
     private var output = OutputQueue()
 
-    /// The request being received or answered.
+    /// The request that is being received or answered.
     private var exchange: HTTPExchange?
     private var answer: HTTP1Answer?
     private var requestIsHead = false
@@ -18,26 +18,26 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     private var keepsAlive = true
     private var isRequestComplete = true
     private var isAnswerComplete = true
-    /// The client waits for `100 Continue` and hasn't got it.
+    /// The client waits for `100 Continue`, which is not sent.
     private var owesContinue = false
     private var isReadingPausedByHandler = false
     private var wasAboveHighWater = false
-    /// Body bytes read after the answer was complete.
+    /// Body bytes read after the response was complete.
     private var drainedBytes = 0
 
     private var held: HeldRequests
-    /// Those of the request under way.
+    /// The fields of the present request.
     private var headBytes = 0
     /// Bytes after the current request.
     private var leftover: [UInt8] = []
     private var isParsing = false
     private var requestHasBody = false
-    /// The socket is a WebSocket's.
+    /// The socket belongs to a WebSocket.
     private var isHandedOver = false
-    /// Where the parser stands in its input, for a successor that begins there.
+    /// The parser's position in its input, for the next parser.
     private var unparsed: UnsafeRawBufferPointer?
     private var continuesLater = false
-    /// Answer bytes that the loop's count knows of, and when some left for the last time.
+    /// Response bytes that the loop has counted, and the time when the last of them were sent.
     private var countedBytes = 0
     private var lastAnswerAt: UInt64 = 0
     private var isClosing = false
@@ -74,7 +74,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         updateReading()
     }
 
-    /// What has come and isn't a body: the head of the request under way, a head in part, and what waits behind them.
+    /// Input that is not a body: the head of the present request, an incomplete head, and waiting input after them.
     private func countHeld() {
         if isClosing || held.set(headBytes + parser.heldBytes + leftover.count) { return }
         refuse(HTTP1Failure(status: 503, reason: HeldRequests.tooMany))
@@ -87,10 +87,10 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         bytes.withUnsafeBytes { parse($0) }
     }
 
-    /// The next request isn't looked at while one is being answered, or while answers pile up.
+    /// The next request is not parsed while one is being answered, or while too many responses wait.
     private var mustWait: Bool { isRequestComplete && (!isAnswerComplete || isAboveHighWater) }
 
-    /// A loop and no recursion: a request that is answered at once returns here for the next one.
+    /// A loop instead of recursion: a request that is answered immediately returns here for the next one.
     private func parse(_ bytes: UnsafeRawBufferPointer) {
         isParsing = true
         defer { isParsing = false }
@@ -129,7 +129,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         }
     }
 
-    /// The turn is over: the others on the loop come first.
+    /// The slice of this tick is used up: other connections on the loop come first.
     private func continueLater() {
         continuesLater = true
         channel.loop.execute { [weak self] in self?.continueNow() }
@@ -184,7 +184,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
             exchange?.receivedBody(bytes)
             return
         }
-        // The answer is out and the rest of the body interests nobody; a little of it is read to keep the connection.
+        // The response is complete and the rest of the body is not needed; a small rest is read to keep the connection.
         drainedBytes += bytes.count
         if drainedBytes > context.limits.pipelinedBytesMax { close() }
     }
@@ -213,7 +213,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         headBytes = 0
         isReadingPausedByHandler = false
         channel.flushLater()
-        // A client that waited for 100 Continue may send its body or not: there is no telling what comes next.
+        // A client that waited for 100 Continue may send its body or not, so the next bytes are ambiguous.
         if !keepsAlive || owesContinue { return close() }
         finishIfComplete()
     }
@@ -233,7 +233,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         context.counters.badRequests.add(1)
         exchange?.cancel()
         exchange = nil
-        // Within an answer that has begun there is no room for another one.
+        // A started response cannot be followed by another one.
         if answer == nil || isAnswerComplete {
             var type = HTTPHeader("content-type", "text/plain")
             var string = Array((failure.reason + "\n").utf8)
@@ -251,8 +251,8 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         close()
     }
 
-    /// What is to be sent, and what came behind the request. Nil when a body is on its way. Afterwards the connection
-    /// is over, and its socket somebody else's.
+    /// The pending output, and the input after the request. Nil when a body is being received. Afterwards the
+    /// connection has ended, and its socket has another owner.
     func handOver() -> (output: OutputQueue, leftover: [UInt8])? {
         guard !isClosing, !requestHasBody else { return nil }
         let result = (output, unparsed.map(Array.init) ?? leftover)

@@ -1,4 +1,4 @@
-/// Reads a complete request head. Grammar: RFC 9112 and RFC 9110, 5.
+/// Parses a complete request head. Grammar: RFC 9112 and RFC 9110, 5.
 enum HTTP1HeadReader {
     static func read(
         _ bytes: UnsafeRawBufferPointer, limits: NetworkLimits
@@ -23,7 +23,7 @@ enum HTTP1HeadReader {
         return head
     }
 
-    /// The place of the next CR LF; the caller knows that there is one, and that every LF follows a CR.
+    /// The position of the next CR LF; the caller guarantees that there is one, and that every LF follows a CR.
     private static func endOfLine(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Int {
         var position = start
         while position < bytes.count, bytes[position] != .lf { position += 1 }
@@ -47,13 +47,14 @@ enum HTTP1HeadReader {
         guard target.count <= limits.targetBytesMax else {
             throw HTTP1Failure(status: 414, reason: "the request target is longer than \(limits.targetBytesMax) bytes")
         }
-        // No controls and no spaces; what isn't ASCII must at least be UTF-8, so that it stays what was sent.
+        // No control characters and no spaces. Other bytes must at least be valid UTF-8, so that the string preserves
+        // them.
         guard !target.isEmpty, target.allSatisfy({ $0 > 0x20 && $0 != 0x7F }),
-            let targetText = String(validating: target, as: UTF8.self)
+            let targetString = String(validating: target, as: UTF8.self)
         else { throw .badRequest("malformed request target") }
         let isVersion1_0 = try readVersion(version)
         var head = HTTP1Head(
-            method: string(UnsafeRawBufferPointer(rebasing: method)), target: targetText, authority: "", headers: [],
+            method: string(UnsafeRawBufferPointer(rebasing: method)), target: targetString, authority: "", headers: [],
             isVersion1_0: isVersion1_0, body: .none, keepsAlive: !isVersion1_0, expectsContinue: false)
         try takeTargetApart(&head)
         return head
@@ -138,7 +139,7 @@ enum HTTP1HeadReader {
         for byte in line {
             guard let digit = hexDigit(byte) else { break }
             digits += 1
-            // 15 hexadecimal digits stay far from overflow; no honest chunk needs them.
+            // 15 hexadecimal digits cannot overflow; no valid request needs more.
             guard digits <= 15 else { throw .badRequest("a chunk size is too long") }
             size = size << 4 | digit
         }
@@ -181,7 +182,7 @@ enum HTTP1HeadReader {
     }
 }
 
-/// The fields that say where a request ends and what becomes of its connection.
+/// The fields that determine the end of a request and the state of its connection.
 private struct FramingFields {
     private var contentLength: Int?
     private var isChunked = false
@@ -193,7 +194,7 @@ private struct FramingFields {
     mutating func note(_ header: HTTPHeader) throws(HTTP1Failure) {
         switch header.name {
         case "content-length":
-            // Even two equal lengths are refused: a proxy in front may have looked at only one of them.
+            // Even two equal lengths are rejected: a proxy may have read only one of them.
             guard contentLength == nil else { throw .badRequest("more than one content-length") }
             contentLength = try FramingFields.length(header.value)
         case "transfer-encoding":
@@ -237,7 +238,7 @@ private struct FramingFields {
     }
 
     private static func length(_ string: String) throws(HTTP1Failure) -> Int {
-        // Digits only: no sign, no list, no inner space. 15 of them stay far from overflow.
+        // Digits only: no sign, list or inner space. 15 of them cannot overflow.
         guard !string.isEmpty, string.utf8.count <= 15, string.utf8.allSatisfy(HTTP1HeadReader.isDigit),
             let length = Int(string)
         else { throw .badRequest("malformed content-length") }

@@ -1,4 +1,4 @@
-/// Why a request is refused before anyone looks at its meaning.
+/// The reason why a request is rejected before it is interpreted.
 package struct HTTP1Failure: Error, Equatable {
     let status: Int
     let reason: String
@@ -15,7 +15,7 @@ package struct HTTP1Head: Equatable {
     }
 
     var method: String
-    /// Origin form; an absolute-form target has been taken apart into this and `authority`.
+    /// Origin form; an absolute-form target is split into this and `authority`.
     var target: String
     var authority: String
     var headers: [HTTPHeader]
@@ -27,16 +27,16 @@ package struct HTTP1Head: Equatable {
 
 /// The receiving half of HTTP/1.1 (RFC 9112) as a state machine without I/O.
 ///
-/// It is strict where leniency has been used to smuggle requests past a proxy: lines end in CRLF and nothing else,
-/// a body has one unambiguous length, fields are not folded, a field name is followed by its colon at once.
+/// It is strict where lenient parsers allow request smuggling past a proxy: lines end in CRLF only, a body has one
+/// unambiguous length, fields are not folded, and a colon directly follows a field name.
 ///
-/// The caller hands the bytes it has and the place up to which they are used, and asks for one event after the
-/// other until `.needsMore`; then all bytes are used, and the parser holds what is incomplete.
+/// The caller passes its input and the position up to which it is used. It requests one event after another until
+/// `.needsMore`; then all input is used, and the parser holds the incomplete part.
 package struct HTTP1Parser {
     package enum Event: Equatable {
         case needsMore
         case head(HTTP1Head)
-        /// Body bytes: this part of the input.
+        /// Body bytes: this range of the input.
         case body(Range<Int>)
         case end
         case failure(HTTP1Failure)
@@ -55,7 +55,7 @@ package struct HTTP1Parser {
 
     private let limits: NetworkLimits
     private var state = State.head
-    /// A line or head of which not all is there.
+    /// An incomplete line or head.
     private var held: [UInt8] = []
     var heldBytes: Int { held.count }
     private var scanner = HeadScanner()
@@ -63,7 +63,7 @@ package struct HTTP1Parser {
 
     package init(limits: NetworkLimits) { self.limits = limits }
 
-    /// No byte of the next request has come.
+    /// No byte of the next request has arrived.
     var isBetweenRequests: Bool {
         if case .head = state { return held.isEmpty }
         return false
@@ -124,7 +124,7 @@ package struct HTTP1Parser {
             } else {
                 let before = held.count
                 held.append(contentsOf: input[start...])
-                // The two bytes of an empty line before the head may have come one by one.
+                // The two bytes of an empty line before the head may arrive separately.
                 if before == 1, held.count >= 2, held[0] == .cr, held[1] == .lf {
                     held = []
                     position = start + 1
@@ -164,7 +164,7 @@ package struct HTTP1Parser {
     // MARK: Chunks
 
     private mutating func nextChunkLine(_ input: UnsafeRawBufferPointer, _ position: inout Int) -> Event {
-        // Byte by byte: these lines are a few bytes long, and a split anywhere needs no second thought.
+        // Byte by byte: these lines are short, and this handles any split.
         while position < input.count {
             let byte = input[position]
             position += 1
@@ -201,7 +201,7 @@ package struct HTTP1Parser {
                 state = .finishing
                 return
             }
-            // Trailer fields are checked like any, then dropped: none of them means anything to us.
+            // Trailer fields are validated like other fields, then dropped: the server uses none of them.
             trailerBytes += line.count
             guard trailerBytes <= limits.chunkLineBytesMax else { throw .badRequest("too many trailer fields") }
             _ = try line.withUnsafeBufferPointer { bytes throws(HTTP1Failure) in
@@ -211,16 +211,16 @@ package struct HTTP1Parser {
     }
 }
 
-/// Looks for the empty line that ends a head, each byte once however the head was split.
+/// Searches for the empty line that ends a head. It reads each byte once, however the head is split.
 private struct HeadScanner {
     private var searched = 0
     private var lineStart = 0
 
-    /// The length of the head with its empty line, when all of it is there. `bytes` begins with the head's first
-    /// byte each time.
+    /// The length of the head with its empty line, when it is complete. `bytes` begins with the head's first byte in
+    /// each call.
     mutating func findEnd(of bytes: UnsafeRawBufferPointer, bytesMax: Int) throws(HTTP1Failure) -> Int? {
         while searched < bytes.count {
-            // Before the byte is looked at: what stands behind the limit must not decide which refusal it is.
+            // Check the limit before the byte: bytes after the limit must not determine the error.
             guard searched < bytesMax else {
                 throw HTTP1Failure(status: 431, reason: "the request head is larger than \(bytesMax) bytes")
             }

@@ -1,11 +1,11 @@
 import CNghttp2
 
-/// The C side of `HTTP2Session`: what nghttp2 calls, made once for all sessions.
+/// The C side of `HTTP2Session`: nghttp2's callbacks, created once for all sessions.
 ///
-/// The user data of a session is an unretained `HTTP2Session`, that of a stream an unretained `HTTP2Stream`; the
-/// session owns its streams, and deletes the C session only when it goes itself.
+/// The user data of a session is an unretained `HTTP2Session`, that of a stream an unretained `HTTP2Stream`. The
+/// session owns its streams, and deletes the C session in its deinitializer.
 struct HTTP2Callbacks: @unchecked Sendable {
-    // `@unchecked Sendable`: the table is immutable after its making; nghttp2 copies it into each session.
+    // `@unchecked Sendable`: the table is immutable after creation; nghttp2 copies it into each session.
     let table: OpaquePointer?
 
     static let server = HTTP2Callbacks()
@@ -66,7 +66,7 @@ extension HTTP2Session {
 }
 
 extension Int32 {
-    /// nghttp2's codes are `Int` constants to Swift and `int` to its functions.
+    /// nghttp2's codes are imported as `Int` constants, but its functions take `int`.
     init(_ code: nghttp2_error) { self = Int32(code.rawValue) }
 }
 

@@ -1,6 +1,6 @@
 import CNghttp2
 
-/// Fields of an answer in the form that nghttp2 takes. The bytes live as long as this value; nghttp2 copies them.
+/// Response fields in nghttp2's form. The bytes live as long as this value; nghttp2 copies them.
 package struct HTTP2Fields {
     private var bytes: [UInt8] = []
     private var spans: [(name: Int, value: Int, end: Int, isSecret: Bool)] = []
@@ -9,7 +9,7 @@ package struct HTTP2Fields {
 
     init(status: Int) { append(":status", String(status)) }
 
-    /// - Parameter isSecret: never to be put in a compression table.
+    /// - Parameter isSecret: the field must not enter a compression table.
     package mutating func append(_ name: String, _ value: String, isSecret: Bool = false) {
         let start = bytes.count
         bytes.append(contentsOf: name.utf8)
@@ -53,9 +53,9 @@ package struct HTTP2Fields {
     }
 }
 
-/// The fields of nearly every gRPC answer: made once, never copied, never freed.
+/// The fields of nearly every gRPC response: created once, never copied, never freed.
 struct HTTP2StaticFields: @unchecked Sendable {
-    // `@unchecked Sendable`: immutable after its making.
+    // `@unchecked Sendable`: immutable after creation.
     let pointer: UnsafePointer<nghttp2_nv>
     let count: Int
 

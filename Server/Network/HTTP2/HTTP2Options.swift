@@ -1,6 +1,6 @@
 import CNghttp2
 
-/// nghttp2's options and our SETTINGS, made from the limits once for all sessions of a loop.
+/// nghttp2's options and our SETTINGS, created from the limits once for all sessions of a loop.
 final class HTTP2Options {
     let pointer: OpaquePointer?
     let settings: [nghttp2_settings_entry]
@@ -8,10 +8,11 @@ final class HTTP2Options {
     init(limits: NetworkLimits) {
         var options: OpaquePointer?
         if nghttp2_option_new(&options) == 0 {
-            // We say when bytes are consumed: a producer that nobody reads must wait.
+            // The server reports consumed bytes itself: a client must wait while nobody reads.
             nghttp2_option_set_no_auto_window_update(options, 1)
-            // Its own limiter counts resets of streams that had ended too, and libcurl sends one after each request
-            // with a streamed body: it would die after a thousand. `resetsBurstMax` counts what matters.
+            // nghttp2's own limiter also counts resets of streams that had ended, and libcurl sends one after each
+            // request with a streamed body: its connection would be closed after a thousand requests. `resetsBurstMax`
+            // counts the relevant ones.
             nghttp2_option_set_stream_reset_rate_limit(options, 1 << 40, 1 << 40)
             nghttp2_option_set_max_deflate_dynamic_table_size(options, limits.encoderTableBytes)
             nghttp2_option_set_max_continuations(options, limits.continuationFramesMax)
@@ -23,7 +24,7 @@ final class HTTP2Options {
             http2_setting(Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), UInt32(limits.streamWindowBytes)),
             http2_setting(Int32(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE.rawValue), UInt32(limits.headerTableBytes)),
             http2_setting(Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue), UInt32(limits.headBytesMax)),
-            // The tree of RFC 7540 priorities costs memory and time, and RFC 9113 has given it up.
+            // The RFC 7540 priority tree costs memory and time, and RFC 9113 has deprecated it.
             http2_setting(Int32(NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES.rawValue), 1),
         ]
     }

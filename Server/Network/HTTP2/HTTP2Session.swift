@@ -1,8 +1,8 @@
 import CNghttp2
 import Glibc
 
-/// An HTTP/2 connection of the server: nghttp2 does frames, header compression and windows; this class joins it to
-/// the socket, to the streams, and keeps the limits that nghttp2 doesn't know.
+/// An HTTP/2 connection of the server. nghttp2 handles frames, header compression and windows; this class connects it
+/// to the socket and the streams, and enforces the limits that nghttp2 does not have.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
 final class HTTP2Session: ChannelDriver, @unchecked Sendable {
@@ -10,39 +10,39 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     let context: LoopContext
     let input: HeldInput
     private(set) var session: OpaquePointer?
-    /// Open streams, in no order; a stream knows its place.
+    /// Open streams in arbitrary order; a stream has its own index.
     private var streams: [HTTP2Stream] = []
-    /// The stream whose header block is coming: blocks don't interleave.
+    /// The stream whose header block is being received: blocks do not interleave.
     private var headerStream: HTTP2Stream?
-    /// The fields of a block whose rest hasn't come yet; until then other connections use the loop's buffer.
+    /// The fields of an incomplete block; between reads other connections use the loop's buffer.
     private var savedFields: (bytes: [UInt8], count: Int)?
     private var headerBytes = 0
     private var headIsTooLarge = false
-    /// Answer bytes that wait in all streams.
+    /// Response bytes that wait in all streams.
     private(set) var queuedBytes = 0
-    /// Streams whose producer was told to wait.
+    /// Streams whose producer must wait.
     private var waitingStreams: [HTTP2Stream] = []
     private var held: HeldRequests
-    /// What the open streams take.
+    /// The memory that the open streams use.
     private var streamBytes = 0
     private var resets: RateLimiter
     private var controlFrames: RateLimiter
-    /// Streams whose handler hasn't begun, because too many answers wait.
+    /// Streams whose handler is not started, because too many responses wait.
     private var parkedStreams: [HTTP2Stream] = []
-    /// When an answer's bytes left for the last time, or the first came to an empty session.
+    /// When response bytes were last sent, or when the first were queued in an empty session.
     private var lastAnswerAt: UInt64
-    /// Input that this turn had no time for.
+    /// Input that exceeded the slice of this tick.
     private var isPausedAfterData = false
     private var heldInput: [UInt8] = []
     private var pingSentAt: UInt64?
     private var isEnding = false
     private var isOver = false
 
-    /// A frame of nghttp2's is at most 16 KiB and its header.
+    /// A frame of nghttp2 is at most 16 KiB and its header.
     private static let frameSpaceBytes = 17 * 1024
-    /// A header block this many times over the limit isn't worth an answer.
+    /// A header block that exceeds the limit by this factor closes the connection.
     private static let headerOverflowFactor = 4
-    /// Between the warning that the connection will end and the end; a round trip, generously.
+    /// The time between the GOAWAY warning and the end; a generous round trip.
     private static let shutdownNoticeMilliseconds = 100
 
     init?(channel: SocketChannel, context: LoopContext) {
@@ -99,7 +99,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         }
     }
 
-    /// Returns how many bytes were used: all, unless the turn is over.
+    /// Returns the number of used bytes: all, unless the slice of this tick is used up.
     private func feed(_ bytes: UnsafeRawBufferPointer) -> Int {
         isPausedAfterData = false
         if let saved = savedFields {
@@ -108,14 +108,14 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         }
         let result = nghttp2_session_mem_recv(session, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
         guard result >= 0 else {
-            // Whatever GOAWAY nghttp2 has prepared is worth a try; then it is over.
+            // Send the GOAWAY that nghttp2 may have prepared; then the connection ends.
             context.counters.badRequests.add(1)
             endConnection()
             return bytes.count
         }
         if headerStream != nil {
             savedFields = ([UInt8](fields.bytes), fields.count)
-            // nghttp2 keeps a part of it, too.
+            // nghttp2 holds a part of it, too.
             if !held.set(streamBytes + context.limits.headBytesMax) { calmDown() }
         }
         channel.flushLater()
@@ -187,7 +187,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         context.countWaitingAnswers(-bytes)
         lastAnswerAt = channel.loop.now
         if !parkedStreams.isEmpty { channel.flushLater() }
-        // Work done for the peer earns it control frames: Go's client sends a PING for nearly each answer.
+        // Servers cause some control frames themselves: Go's client sends a PING for nearly each response.
         controlFrames.credit()
     }
 
@@ -197,14 +197,14 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
 
     var waitingAnswers: (bytes: Int, since: UInt64) { (queuedBytes, lastAnswerAt) }
 
-    /// A peer that doesn't take its answers gets no more made: what it asks for waits, in its windows' bounds.
+    /// A client that does not read its responses gets no further ones: its requests wait, limited by its windows.
     var mustPark: Bool { isAboveHighWater || (queuedBytes > 0 && context.hasTooManyAnswers) }
 
     func park(_ stream: HTTP2Stream) { parkedStreams.append(stream) }
 
     private func beginParked() {
         while !parkedStreams.isEmpty, !mustPark, !isOver {
-            // The answer of one may fill the room again.
+            // The response of one may fill the capacity again.
             let stream = parkedStreams.removeFirst()
             if !stream.isClosed { stream.beginConsumer() }
         }
@@ -212,7 +212,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
 
     // MARK: Called by nghttp2
 
-    /// Counts the frames that carry nothing, among them those that nghttp2 ignores in silence.
+    /// Counts the frames without content, including those that nghttp2 ignores silently.
     func beganFrame(_ header: nghttp2_frame_hd) {
         let flags = UInt32(header.flags)
         switch UInt32(header.type) {
@@ -245,14 +245,14 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     }
 
     func receivedField(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) -> Int32 {
-        // 32 a field: the arithmetic of SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113, 6.5.2).
+        // 32 bytes per field: the calculation of SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113, 6.5.2).
         headerBytes += name.count + value.count + 32
         guard headerBytes <= HTTP2Session.headerOverflowFactor * context.limits.headBytesMax else {
             context.counters.abuses.add(1)
             return NGHTTP2_ERR_CALLBACK_FAILURE
         }
         guard headerStream != nil else { return 0 }
-        // The first field of a request is the place to stop: none has been begun that isn't finished.
+        // Stop at the first field of a request: no request is partly received here.
         let isTickOver = fields.count == 0 && channel.isTickOver
         if headerBytes > context.limits.headBytesMax || fields.count >= context.limits.headFieldsMax {
             headIsTooLarge = true
@@ -280,9 +280,9 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         }
     }
 
-    /// What open streams bring may be as much work as requests: the rest is for the next turn.
+    /// Frames of open streams may cause as much work as requests: the rest waits for the next tick.
     func resultAfterData() -> Int32 {
-        // The end of the frame is told with what comes next, even when that is nothing.
+        // The end of the frame is reported with the next input, even when that is empty.
         isPausedAfterData = channel.isTickOver
         return isPausedAfterData ? NGHTTP2_ERR_PAUSE : 0
     }
@@ -301,7 +301,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
             UInt32(http2_frame_flags(frame)) & NGHTTP2_FLAG_END_STREAM.rawValue != 0,
             let stream = stream(http2_frame_stream(frame)), !stream.isRemoteClosed
         else { return }
-        // The answer is complete and the request isn't: ask the peer to stop (RFC 9113, 8.1).
+        // The response is complete and the request is not: ask the client to stop (RFC 9113, 8.1).
         reset(stream.id, code: NGHTTP2_NO_ERROR)
     }
 
@@ -321,7 +321,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         if isEnding, streams.isEmpty { channel.flushLater() }
     }
 
-    /// Counts what a stream takes. False, and nothing counted, when it would be too much.
+    /// Reserves the memory of a stream. False, without a reservation, when it would exceed the limit.
     func hold(_ bytes: Int) -> Bool {
         guard held.set(streamBytes + bytes) else { return false }
         streamBytes += bytes
@@ -372,13 +372,13 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
             nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)
             channel.flushLater()
         }
-        // A copy: a stream that is given up may have others ended by its handler.
+        // A copy: ending a stream may make its handler end others.
         for stream in streams where !stream.isClosed {
             switch stream.checkTimeouts(now: now, limits: limits) {
             case .fine: break
             case .streamIsStuck: context.counters.timeouts.add(1)
             case .headIsStuck:
-                // A header block holds up the whole connection.
+                // An incomplete header block blocks the whole connection.
                 context.counters.timeouts.add(1)
                 terminate(NGHTTP2_ENHANCE_YOUR_CALM)
                 return endConnection()
@@ -386,20 +386,20 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         }
     }
 
-    /// First a warning, then, when requests under way have arrived, the end (RFC 9113, 6.8).
+    /// First a warning, then, when earlier requests have arrived, the end (RFC 9113, 6.8).
     func beginShutdown() {
         guard !isEnding, !isOver else { return }
         isEnding = true
         if streams.isEmpty { return endGracefully() }
         nghttp2_submit_shutdown_notice(session)
         channel.flushLater()
-        // The channel keeps its driver only as long as it is open.
+        // The channel retains its driver only as long as it is open.
         channel.loop.schedule(afterMilliseconds: HTTP2Session.shutdownNoticeMilliseconds) { [self] in
             if !isOver { endGracefully() }
         }
     }
 
-    /// The GOAWAY that names the last stream; nghttp2 wants no more once the open ones are done.
+    /// The GOAWAY that contains the last stream; nghttp2 ends when the open streams are complete.
     private func endGracefully() {
         nghttp2_submit_goaway(
             session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nghttp2_session_get_last_proc_stream_id(session),
@@ -410,7 +410,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     func endShutdown() {
         guard !isOver else { return channel.close() }
         for stream in streams where !stream.isClosed { stream.giveUp(.unavailable("the server is shutting down")) }
-        // Not terminate_session: it would drop the answers just given.
+        // Not terminate_session: it would drop the responses that were just queued.
         endGracefully()
         channel.closeWhenFlushed(lingers: true)
     }

@@ -2,7 +2,7 @@ import CNghttp2
 import HearthModel
 import HearthWebSocket
 
-/// One stream of the server: the request's head, the answer's queue, and who handles it.
+/// One stream of the server: the request's head, the response queue, and the handler.
 final class HTTP2Stream {
     private enum Consumer {
         case none
@@ -13,11 +13,11 @@ final class HTTP2Stream {
     enum Progress { case fine, streamIsStuck, headIsStuck }
 
     let id: Int32
-    /// The stream's place in the session's list.
+    /// The stream's slot in the session's list.
     var slot: Int
     private let loop: EventLoop
     private let createdAt: UInt64
-    /// Nil once the stream is closed; everything below then does nothing.
+    /// Nil after the stream is closed; then all methods have no effect.
     private(set) var session: HTTP2Session?
     private var consumer = Consumer.none
 
@@ -27,14 +27,14 @@ final class HTTP2Stream {
     private var authority = ""
     private var scheme = ""
     private(set) var headers = HeaderBlock()
-    /// What the stream counts for, while it is open.
+    /// The memory that the stream counts for, while it is open.
     private(set) var heldBytes = 0
     private var isHeadComplete = false
     private var grpcFields = GRPCRequestFields()
 
     // Input.
     private(set) var isRemoteClosed = false
-    /// Bytes that came and that nobody has consumed: the connection's window gets them back when the stream ends.
+    /// Received bytes that are not consumed: the connection's window gets them back when the stream ends.
     private var unconsumedBytes = 0
     private var progress: BodyProgress
 
@@ -42,7 +42,7 @@ final class HTTP2Stream {
     private var output = OutputQueue()
     private var isHeadSubmitted = false
     private var isDeferred = false
-    /// The handler has said its last word.
+    /// The handler has ended the response.
     private(set) var isAnswered = false
     private var trailers = Trailers.none
     private var isAwaitingCapacity = false
@@ -55,7 +55,7 @@ final class HTTP2Stream {
         case fields(HTTP2Fields)
     }
 
-    /// Of a stream, a call and what nghttp2 keeps, beside the head.
+    /// The size of a stream, a call and nghttp2's state, without the head.
     private static let sizeBytes = 2 << 10
 
     init(id: Int32, session: HTTP2Session, slot: Int) {
@@ -106,7 +106,7 @@ final class HTTP2Stream {
         if session.mustPark { session.park(self) } else { beginConsumer() }
     }
 
-    /// Hands the request to its handler.
+    /// Passes the request to its handler.
     func beginConsumer() {
         guard let session else { return }
         switch consumer {
@@ -119,7 +119,7 @@ final class HTTP2Stream {
     }
 
     private func receivedPseudoField(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
-        // Told apart by their second letter; nghttp2 has refused all other names.
+        // Their second letters differ; nghttp2 has rejected all other names.
         guard name.count > 2 else { return }
         switch name[1] {
         case UInt8(ascii: "p") where name[2] == UInt8(ascii: "a"): path = String(decoding: value, as: UTF8.self)
@@ -156,7 +156,7 @@ final class HTTP2Stream {
         consumer = .exchange(exchange)
     }
 
-    /// curl waits a second for it before it sends a large body.
+    /// curl waits one second for it before it sends a large body.
     private func submitContinue() {
         guard let session else { return }
         _ = HTTP2Fields(status: 100).withFields {
@@ -201,7 +201,7 @@ final class HTTP2Stream {
         }
     }
 
-    /// The handler has taken these bytes: the peer may send as many more.
+    /// The handler has consumed these bytes: the client may send as many more.
     func consumed(_ bytes: Int) {
         guard let session, bytes > 0 else { return }
         unconsumedBytes -= bytes
@@ -224,7 +224,7 @@ final class HTTP2Stream {
         session.flushLater()
     }
 
-    /// A head that is the whole answer.
+    /// A head without a body.
     func submitWhole(_ fields: HTTP2Fields) {
         guard let session, !isHeadSubmitted else { return }
         isHeadSubmitted = true
@@ -233,7 +233,7 @@ final class HTTP2Stream {
         session.flushLater()
     }
 
-    /// False: enough is queued; `becameWritable` follows.
+    /// False: the queue is full; `becameWritable` follows.
     func queue(_ bytes: [UInt8], prefix: GRPCPrefix? = nil) -> Bool {
         guard let session, !isAnswered else { return false }
         let before = output.count
@@ -244,7 +244,7 @@ final class HTTP2Stream {
         return hasCapacity(session)
     }
 
-    /// More bytes of the piece just queued.
+    /// More bytes of the piece that was just queued.
     func queueMore(_ bytes: [UInt8]) -> Bool { queue(bytes) }
 
     private func hasCapacity(_ session: HTTP2Session) -> Bool {
@@ -303,7 +303,7 @@ final class HTTP2Stream {
         output.removeAll()
     }
 
-    /// Says how much of the next DATA frame there is; `sendData` then copies it.
+    /// Returns the size of the next DATA frame; `sendData` then copies it.
     fileprivate func prepareData(_ lengthMax: Int, _ flags: UnsafeMutablePointer<UInt32>) -> Int {
         let length = min(lengthMax, output.count)
         guard length > 0 || isAnswered else {
@@ -329,9 +329,9 @@ final class HTTP2Stream {
     func sendData(_ header: UnsafePointer<UInt8>, _ length: Int) -> Int32 {
         guard let session else { return NGHTTP2_ERR_CALLBACK_FAILURE }
         let scratch = loop.scratch
-        // Flushed first, then asked again.
+        // Flushed first; nghttp2 calls again.
         guard scratch.space >= length + HTTP2Stream.frameHeaderBytes else { return NGHTTP2_ERR_WOULDBLOCK }
-        // The output can have been dropped after its frame was announced.
+        // The output may have been dropped after its frame was announced.
         guard length <= output.count else { return Int32(CNghttp2.NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE) }
         scratch.append(header, HTTP2Stream.frameHeaderBytes)
         output.move(length, into: scratch)
@@ -344,7 +344,7 @@ final class HTTP2Stream {
 
     // MARK: End
 
-    /// The session has let go of the stream, or the connection of the session.
+    /// The session has released the stream, or the connection has released the session.
     func closed() {
         guard let session else { return }
         session.dequeued(output.count)
@@ -363,7 +363,7 @@ final class HTTP2Stream {
         }
     }
 
-    /// The server ends the stream for its own reasons.
+    /// The server ends the stream.
     func giveUp(_ status: Status) {
         if case .call(let call) = consumer, !call.isFinished {
             call.giveUp(status)
@@ -415,7 +415,7 @@ final class HTTP2Stream {
     }
 }
 
-/// nghttp2 asks for the next bytes of an answer.
+/// nghttp2 requests the next bytes of a response.
 private func readOutput(
     _ session: OpaquePointer?, _ id: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ length: Int,
     _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
@@ -426,7 +426,7 @@ private func readOutput(
 }
 
 extension HTTP2Stream: ExchangeTransport {
-    /// WebSocket over HTTP/2 (RFC 8441) isn't offered, and so isn't asked for.
+    /// WebSocket over HTTP/2 (RFC 8441) is not offered, and so not requested.
     func upgradeToWebSocket(
         fields: [HTTPHeader], limits: WebSocketLimits, deflate: WebSocketDeflate?
     ) -> WebSocketChannel? { nil }
@@ -445,7 +445,7 @@ extension HTTP2Stream: ExchangeTransport {
 
     func start(status: Int, headers: [HTTPHeader]) {
         let fields = answerFields(status: status, headers: headers)
-        // A HEAD's answer ends with its head; what is written after it goes nowhere.
+        // The response to HEAD ends with its head; later output is dropped.
         if bodyIsWithheld { return submitWhole(fields) }
         fields.withFields { submitHead($0, $1) }
     }
@@ -463,7 +463,7 @@ extension HTTP2Stream: ExchangeTransport {
 
     func abort() { reset(NGHTTP2_INTERNAL_ERROR) }
 
-    /// Nothing to do: a handler that takes no bytes doesn't consume, and the window closes.
+    /// No action: a handler that reads no bytes does not consume them, and the window closes.
     func setReadingPaused(_ isPaused: Bool) {}
 
     private func answerFields(status: Int, headers: [HTTPHeader]) -> HTTP2Fields {

@@ -1,4 +1,4 @@
-/// The fields of one header block as they come, in memory that is used again and again: one a loop.
+/// The fields of the present header block, in memory that is reused: one per loop.
 ///
 /// A field is two 32-bit lengths, the name, the value.
 package final class FieldBuffer {
@@ -18,7 +18,7 @@ package final class FieldBuffer {
         count = 0
     }
 
-    /// The caller bounds what it appends.
+    /// The caller limits the size.
     package func append(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
         let added = FieldBuffer.lengthsBytes + name.count + value.count
         if sizeBytes + added > capacity { grow(sizeBytes + added) }
@@ -31,7 +31,7 @@ package final class FieldBuffer {
         count += 1
     }
 
-    /// Puts back what `bytes` and `count` once were.
+    /// Restores a former state of `bytes` and `count`.
     func restore(_ saved: [UInt8], count: Int) {
         reset()
         if saved.count > capacity { grow(saved.count) }
@@ -53,10 +53,10 @@ package final class FieldBuffer {
     }
 }
 
-/// The fields of a request in one array. Strings are made only of what somebody asks for: a gRPC client sends ten
-/// fields with every call, and a handler looks at one or two.
+/// The fields of a request in one array. Strings are created only on demand: a gRPC client sends ten fields with every
+/// call, and a handler reads one or two.
 package struct HeaderBlock {
-    /// In the form of `FieldBuffer`.
+    /// In the format of `FieldBuffer`.
     private let bytes: [UInt8]
 
     package init() { bytes = [] }
@@ -96,7 +96,7 @@ package struct HeaderBlock {
         return found
     }
 
-    /// Without the pseudo-fields of HTTP/2.
+    /// Without the pseudo-header fields of HTTP/2.
     package var headers: [HTTPHeader] {
         var headers: [HTTPHeader] = []
         bytes.withUnsafeBytes { bytes in

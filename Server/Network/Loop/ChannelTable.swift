@@ -1,7 +1,7 @@
 /// The open channels of one loop; it owns them.
 final class ChannelTable {
     private(set) var channels: [SocketChannel] = []
-    /// Called when the last channel has gone.
+    /// Called when the last channel is removed.
     var onEmpty: (() -> Void)?
     var onRemove: (() -> Void)?
 

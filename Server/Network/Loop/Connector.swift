@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import HearthModel
 
-/// Opens one TCP connection without blocking the loop, trying the addresses of a host in turn.
+/// Opens one TCP connection without blocking the loop. It tries the addresses of a host one after another.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread once started.
 package final class Connector: @unchecked Sendable {
@@ -29,7 +29,7 @@ package final class Connector: @unchecked Sendable {
         self.done = done
     }
 
-    /// Resolves the host on the calling thread, connects on the loop, and calls `done` there.
+    /// Resolves the host on the calling thread, connects on the loop, and calls `done` on the loop.
     package static func open(
         host: String, port: Int, timeoutMilliseconds: Int, on loop: EventLoop,
         _ done: @escaping @Sendable (Result<(descriptor: Int32, address: String), Status>) -> Void

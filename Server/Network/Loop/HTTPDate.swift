@@ -1,6 +1,6 @@
 import Glibc
 
-/// The `date` field of HTTP answers (RFC 9110, 5.6.7), kept for the second in which it is true.
+/// The `date` field of HTTP responses (RFC 9110, 5.6.7), cached for one second.
 struct HTTPDate {
     private var second = time_t.min
     private var string: [UInt8] = []

@@ -1,20 +1,20 @@
-/// Bytes of an answer that wait to be sent: pieces as the handler gave them, never joined.
+/// Response bytes that wait to be sent: the handler's pieces, never joined.
 package struct OutputQueue {
     package init() {}
 
     private struct Piece {
-        /// The 5 bytes before a gRPC message, kept apart so that the message needs no copy.
+        /// The 5 bytes before a gRPC message, stored separately so that the message needs no copy.
         var prefix: GRPCPrefix?
         var bytes: [UInt8]
 
         var count: Int { bytes.count + (prefix == nil ? 0 : GRPCPrefix.sizeBytes) }
     }
 
-    // Nearly always there is one piece, and then no array is needed.
+    // Usually there is one piece, and then no array is needed.
     private var first: Piece?
     private var rest: [Piece] = []
     private var restStart = 0
-    /// How much of `first` has left already.
+    /// The number of bytes of `first` that are sent.
     private var offset = 0
     package private(set) var count = 0
 
@@ -27,12 +27,12 @@ package struct OutputQueue {
         if first == nil { first = piece } else { rest.append(piece) }
     }
 
-    /// Moves `length` bytes, which are there and for which there is room.
+    /// Moves `length` bytes, which must be available, to memory with enough capacity.
     mutating func move(_ length: Int, into scratch: OutputScratch) {
         scratch.append(length) { move(length, to: $0) }
     }
 
-    /// Moves `length` bytes, which are there, into as much memory.
+    /// Moves `length` bytes, which must be available, into memory of this size.
     package mutating func move(_ length: Int, to memory: UnsafeMutableRawPointer) {
         precondition(length <= count)
         var destination = memory
@@ -72,7 +72,7 @@ package struct OutputQueue {
         first = rest[restStart]
         rest[restStart] = Piece(bytes: [])
         restStart += 1
-        // Give the passed part back now and then, at a cost that stays constant a piece.
+        // Remove the sent part at intervals, at a constant cost per piece.
         if restStart > 64 && restStart * 2 > rest.count {
             rest.removeFirst(restStart)
             restStart = 0
@@ -80,10 +80,10 @@ package struct OutputQueue {
     }
 }
 
-/// The length prefix of a gRPC message. Source: gRPC over HTTP/2, Length-Prefixed-Message.
+/// The length prefix of a gRPC message. Source: "gRPC over HTTP2", Length-Prefixed-Message.
 package struct GRPCPrefix {
     static let sizeBytes = 5
-    /// Little end first: flag, then the length with its high byte first.
+    /// As a little-endian integer: flag, then the length with its most significant byte first.
     private let packed: UInt64
 
     package init(isCompressed: Bool, messageBytes: Int) {

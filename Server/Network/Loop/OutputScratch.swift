@@ -1,5 +1,5 @@
-/// A fixed buffer in which one flush gathers its bytes: one a loop, so that frames and bodies of many answers leave
-/// with one system call and an idle connection owns no output memory.
+/// A fixed buffer that collects the bytes of one flush: one per loop. Frames and bodies of many responses are sent with
+/// one system call, and an idle connection owns no output memory.
 package final class OutputScratch {
     private let memory: UnsafeMutableRawBufferPointer
     private(set) var count = 0
@@ -16,7 +16,7 @@ package final class OutputScratch {
 
     func reset() { count = 0 }
 
-    /// The caller has looked at `space`.
+    /// The caller has checked `space`.
     package func append(_ source: UnsafeRawPointer, _ length: Int) {
         append(length) { $0.copyMemory(from: source, byteCount: length) }
     }

@@ -1,7 +1,7 @@
 import Glibc
 
 extension UnsafeRawBufferPointer {
-    /// `memcmp`, and no iterator: this stands in the path of every field of every request.
+    /// `memcmp`, and no iterator: this runs for every field of every request.
     func equals(_ other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         guard let base = baseAddress, let otherBase = other.baseAddress else { return true }

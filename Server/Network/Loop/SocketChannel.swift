@@ -2,27 +2,27 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// What speaks a protocol over a `SocketChannel`. All calls come on the loop's thread.
+/// A protocol over a `SocketChannel`. All calls are made on the loop's thread.
 package protocol ChannelDriver: AnyObject {
-    /// The TLS handshake is through; the ALPN protocol, when there is one. Never called on plaintext.
+    /// The TLS handshake is complete; the ALPN protocol, when there is one. Never called on plaintext.
     func secured(applicationProtocol: String?)
     /// Bytes arrived; they are valid during the call only.
     func received(_ bytes: UnsafeRawBufferPointer)
     /// The peer closed its side (or its whole connection).
     func receivedEnd()
-    /// Append what is ready to be sent, as far as there is room. Called again until nothing comes.
+    /// Append output as far as the buffer has space. Called again until nothing is appended.
     func produceOutput(into scratch: OutputScratch)
-    /// A flush is over: the time to tell producers that there is room again.
+    /// A flush has ended: producers may be notified of free space.
     func outputFlushed()
-    /// The socket is gone. Called once.
+    /// The socket is closed. Called once.
     func channelClosed()
-    /// Called every so often with the loop's time.
+    /// Called at intervals with the loop's time.
     func checkTimeouts(now: UInt64)
-    /// The server is going down: take no new requests, close when the open ones are done.
+    /// The server shuts down: accept no new requests, close when the open ones are complete.
     func beginShutdown()
-    /// The grace time is over.
+    /// The grace period is over.
     func endShutdown()
-    /// Bytes of answers that wait, and when one of them left for the last time.
+    /// Waiting response bytes, and when some of them were last sent.
     var waitingAnswers: (bytes: Int, since: UInt64) { get }
 }
 
@@ -35,14 +35,14 @@ extension ChannelDriver {
     package var waitingAnswers: (bytes: Int, since: UInt64) { (0, 0) }
 }
 
-/// A non-blocking socket on a loop: reads, TLS, one gathered write a turn, what the kernel didn't take, orderly
-/// closing. It knows nothing of the bytes' meaning.
+/// A non-blocking socket on a loop: reading, TLS, one gathered write per tick, buffered output when the socket is full,
+/// orderly closing. It does not interpret the bytes.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
 package final class SocketChannel: EventSource, @unchecked Sendable {
     private enum TLSState {
         case plain
-        /// A server's connection of which not even the first byte is there.
+        /// A server's connection without its first byte.
         case awaitingFirstByte(TLSContext)
         case session(TLSSession)
     }
@@ -50,14 +50,14 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     private enum Closing {
         case no
         case whenFlushed(lingers: Bool)
-        /// Everything is sent; input is dropped until the peer closes or the time is over.
+        /// All output is sent; input is dropped until the peer closes or the time is over.
         case lingering(until: UInt64)
     }
 
     let loop: EventLoop
     let limits: NetworkLimits
     let remoteAddress: String
-    /// Tells the connections of a process apart.
+    /// Identifies a connection in the process.
     let number = SocketChannel.numbers.add(1, ordering: .relaxed).newValue
     let createdAt: UInt64
     let isSecure: Bool
@@ -72,7 +72,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     private var interest = linux_epoll_in | linux_epoll_rdhup
     private var isReadingPaused = false
     private var isDirty = false
-    /// What the kernel didn't take. Freed as soon as it is sent.
+    /// Output that the kernel did not accept. Freed as soon as it is sent.
     private var pending: [UInt8] = []
     private var pendingStart = 0
     private var lastWriteProgressAt: UInt64
@@ -98,10 +98,10 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         super.init(descriptor: descriptor)
     }
 
-    /// Begins to watch the socket. False when the kernel refuses.
+    /// Begins to watch the socket. False when the kernel rejects it.
     package func start() -> Bool { loop.register(self, events: interest) }
 
-    /// A client's side: the handshake starts with us.
+    /// The client side: the handshake starts here.
     package func startTLS(_ session: TLSSession) {
         tls = .session(session)
         continueHandshake(session)
@@ -115,7 +115,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         let ended = linux_epoll_rdhup | linux_epoll_hup | linux_epoll_err
         guard events & (linux_epoll_in | ended) != 0 else { return }
         if isReadingPaused {
-            // Nobody reads, so the end would be reported for ever; a peer that left doesn't need an answer.
+            // While reading is paused the end would be reported repeatedly; a peer that has closed needs no response.
             if events & ended != 0 { endOfInput() }
             return
         }
@@ -128,12 +128,12 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         updateInterest()
     }
 
-    /// Input comes again, from the loop's next turn on and never within this call.
+    /// Input resumes from the loop's next tick on, never within this call.
     func resumeReading() {
         guard isReadingPaused, !isClosed else { return }
         isReadingPaused = false
         updateInterest()
-        // What OpenSSL has read already doesn't make the socket readable.
+        // Data that OpenSSL has read already does not make the socket readable.
         if case .session(let session) = tls, session.hasBufferedInput { readAgainLater() }
     }
 
@@ -144,12 +144,12 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         }
     }
 
-    /// Begins to count what the channel does in this turn of the loop.
+    /// Begins to count the channel's work in this tick of the loop.
     func beginTick() {
         tickEndsAt = EventLoop.monotonicNanoseconds() + UInt64(limits.tickMicroseconds) * 1_000
     }
 
-    /// What this turn allows the channel to do is done; the rest is for the next.
+    /// The channel's slice of this tick is used up; the rest waits for the next tick.
     var isTickOver: Bool { EventLoop.monotonicNanoseconds() >= tickEndsAt }
 
     private func readInput() {
@@ -167,7 +167,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
             let count = recv(descriptor, loop.readBuffer.baseAddress, loop.readBuffer.count, 0)
             if count > 0 {
                 deliver(count)
-                // A short read means that the socket is empty: it saves a system call that would say so.
+                // A short read means that the socket is empty, so no further system call is needed.
                 guard !isClosed, !isReadingPaused, count == loop.readBuffer.count, !isTickOver else { return }
             } else if count == 0 {
                 return endOfInput()
@@ -180,7 +180,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     }
 
     private func readSecure(_ session: TLSSession) {
-        // A TLS record is at most 16 KiB: more reads make the same number of bytes.
+        // A TLS record is at most 16 KiB: the same number of bytes needs more reads.
         for _ in 0..<(8 * SocketChannel.readsPerTickMax) {
             switch session.read(into: loop.readBuffer) {
             case .bytes(let count):
@@ -209,7 +209,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
 
     // MARK: TLS
 
-    /// Looks at the first byte without taking it: 0x16 begins a TLS handshake record, all else is plaintext.
+    /// Peeks at the first byte: 0x16 begins a TLS handshake record, any other byte is plaintext.
     private func beginTLS(_ context: TLSContext) {
         var first: UInt8 = 0
         let count = recv(descriptor, &first, 1, Int32(MSG_PEEK))
@@ -235,7 +235,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
             driver?.secured(applicationProtocol: session.applicationProtocol)
             guard !isClosed else { return }
             flushLater()
-            // The first request may have come with the handshake's last flight.
+            // The first request may arrive with the handshake's last flight.
             readSecure(session)
         case .wantsRead: updateInterest()
         case .wantsWrite: updateInterest(forHandshakeOutput: true)
@@ -253,20 +253,20 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
 
     // MARK: Output
 
-    /// Has `produceOutput` called at the end of this turn.
+    /// Schedules `produceOutput` for the end of this tick.
     package func flushLater() {
         guard !isDirty, !isClosed else { return }
         isDirty = true
         loop.flushLater(self)
     }
 
-    /// Bytes that no driver answers for, then the end.
+    /// Sends bytes without a driver, then closes.
     func sendAndClose(_ bytes: [UInt8]) {
         pending.append(contentsOf: bytes)
         closeWhenFlushed(lingers: true)
     }
 
-    /// Sends what the driver still has, then closes. With `lingers` the peer gets time to read it.
+    /// Sends the driver's remaining output, then closes. With `lingers` the peer gets time to read it.
     package func closeWhenFlushed(lingers: Bool) {
         guard case .no = closing else { return }
         closing = .whenFlushed(lingers: lingers)
@@ -296,7 +296,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
                 return
             }
         }
-        // Others want to be served too.
+        // Other channels must be served, too.
         flushLater()
     }
 
@@ -311,7 +311,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         driver?.outputFlushed()
     }
 
-    /// False when something is left, or the connection broke.
+    /// False when bytes remain, or the connection broke.
     private func sendPending() -> Bool {
         guard pendingStart < pending.count else { return true }
         let written = pending.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[pendingStart...])) }
@@ -329,7 +329,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         return true
     }
 
-    /// Bytes that were taken (fewer than given: the socket is full); nil: the connection is broken.
+    /// The number of accepted bytes (fewer than given: the socket is full); nil: the connection is broken.
     private func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
         var total = 0
         while total < bytes.count {
@@ -346,7 +346,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
                     break
                 }
                 total += written
-                // The kernel took less than it was given: asking again would only bring EAGAIN.
+                // The kernel accepted only a part: another call would return EAGAIN.
                 if total < bytes.count { break }
             }
         }
@@ -372,7 +372,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         if case .session(let session) = tls { session.sendClose() }
         shutdown(descriptor, Int32(SHUT_WR))
         closing = .lingering(until: loop.now + UInt64(limits.lingerMilliseconds) * 1_000_000)
-        // Nothing is left to say; whatever waits for an answer learns it now.
+        // No output remains; waiting producers are notified now.
         let driver = driver
         self.driver = nil
         driver?.channelClosed()

@@ -1,6 +1,6 @@
 import Glibc
 
-/// An `errno` with its text.
+/// An `errno` with its message.
 struct SystemError {
     let code: Int32
 

@@ -1,4 +1,4 @@
-/// Tells a slow network from a peer that keeps a request open on purpose: so many bytes in so much time.
+/// Distinguishes a slow network from a peer that deliberately keeps a request open: a minimum of bytes per interval.
 struct BodyProgress {
     private var since: UInt64
     private var bytes = 0
@@ -10,7 +10,7 @@ struct BodyProgress {
         if bytes >= limits.bodyProgressBytesMin { wait(now: now) }
     }
 
-    /// Begins a new span: enough has come, or it isn't the peer that is waited for.
+    /// Begins a new interval: enough bytes have arrived, or the peer is not the cause of the delay.
     mutating func wait(now: UInt64) {
         bytes = 0
         since = now

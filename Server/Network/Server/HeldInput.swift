@@ -1,15 +1,15 @@
 import HearthConcurrency
 import HearthModel
 
-/// What one connection makes us hold of input that can't be worked on yet: unfinished bodies and messages, and what a
-/// handler has not taken. Belongs to the connection's loop.
+/// The input of one connection that the server must hold: unfinished bodies and messages, and input that a handler has
+/// not consumed. Belongs to the connection's loop.
 ///
-/// A little is free, so that requests which come in one piece cost no lock; the rest is reserved in steps.
+/// A small amount is free, so that requests in one piece need no lock; the rest is reserved in steps.
 final class HeldInput {
-    /// With the most connections that a server takes, 80 MB.
+    /// With the maximum number of connections of a server, 80 MB.
     static let freeBytes = 4 << 10
     private static let stepBytes = 16 << 10
-    /// What stays reserved for more to come, for as long as anything is held.
+    /// Reserved for more input, as long as any input is held.
     private static let spareBytes = 256 << 10
 
     private let budget: MemoryBudget
@@ -25,7 +25,7 @@ final class HeldInput {
         self.connection = connection
     }
 
-    /// Counts bytes that are held from now on. False, and nothing counted, when it would be too much.
+    /// Counts bytes that are held from now on. False, without counting, when they would exceed the limit.
     func take(_ count: Int) -> Bool {
         let wanted = bytes + count
         if wanted > Self.freeBytes, wanted > reservedBytes {
@@ -38,7 +38,7 @@ final class HeldInput {
         return true
     }
 
-    /// Bytes that are not held any more.
+    /// Releases bytes.
     func give(_ count: Int) {
         bytes -= count
         if bytes == 0 {
@@ -48,7 +48,7 @@ final class HeldInput {
         }
     }
 
-    /// Somebody has shown on this connection who they are: administrators aren't refused for what clients hold.
+    /// The peer has authenticated on this connection: administrators are not limited by the memory that clients hold.
     func identified(_ requester: Requester) {
         guard requester.isAdministrator, !isAdministrator else { return }
         isAdministrator = true

@@ -29,7 +29,7 @@ package final class Listener: EventSource {
                 switch errno {
                 case EAGAIN: return
                 case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pause()
-                // The connection was gone before we came to it.
+                // The connection was closed before it was accepted.
                 default: continue
                 }
             }
@@ -46,7 +46,7 @@ package final class Listener: EventSource {
     }
 }
 
-/// Socket addresses and the options of our sockets.
+/// Socket addresses and the options of the server's sockets.
 enum SocketAddress {
     struct Resolved {
         var family: Int32
@@ -54,7 +54,7 @@ enum SocketAddress {
         var string: String
     }
 
-    /// The addresses of a host name or of an address in text.
+    /// The addresses of a host name or of an address string.
     static func resolve(host: String, port: Int, isForListening: Bool) throws(Status) -> [Resolved] {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -116,7 +116,7 @@ enum SocketAddress {
         }
         guard result == 0 else { return 0 }
         return withUnsafeBytes(of: &address) { bytes in
-            // The port stands at the same place in both families.
+            // The port has the same offset in both families.
             Int(UInt16(bigEndian: bytes.loadUnaligned(as: sockaddr_in.self).sin_port))
         }
     }
@@ -135,7 +135,7 @@ enum SocketAddress {
         }
     }
 
-    /// Small answers leave at once, and a peer that vanished without a word is noticed by the kernel.
+    /// Small responses are sent immediately, and the kernel detects a peer that vanished silently.
     static func setConnectionOptions(_ descriptor: Int32) {
         set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         set(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1)

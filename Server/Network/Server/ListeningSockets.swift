@@ -20,7 +20,7 @@ struct ListeningSockets {
         return sockets
     }
 
-    /// All of several addresses, or none.
+    /// Listens on all of several addresses, or on none.
     static func open(_ addresses: [ListeningAddress]) throws(Status) -> [ListeningSockets] {
         var all: [ListeningSockets] = []
         do throws(Status) {
@@ -40,7 +40,7 @@ struct ListeningSockets {
 
     private mutating func openAll(host: String) throws(Status) {
         var addresses = try SocketAddress.resolve(host: host, port: port, isForListening: true)
-        // Every interface: the IPv6 wildcard comes first and takes IPv4 along.
+        // Every interface: the IPv6 wildcard comes first and includes IPv4.
         addresses.sort { $0.family == AF_INET6 && $1.family != AF_INET6 }
         let isWildcard = host.isEmpty || host == "*"
         var failure: Status?
@@ -52,7 +52,7 @@ struct ListeningSockets {
                 port = SocketAddress.port(of: descriptor)
                 if isWildcard { return }
             } catch {
-                // A machine without IPv6 still resolves localhost to ::1; a port that is taken is another matter.
+                // A machine without IPv6 still resolves localhost to ::1, which is ignored; a port in use is an error.
                 guard error.code == .failedPrecondition else { throw error }
                 failure = error
             }
@@ -64,7 +64,7 @@ struct ListeningSockets {
         let descriptor = socket(
             address.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw refused(address, SystemError.last) }
-        // Connections of an earlier run that linger in TIME_WAIT don't stand in the way.
+        // Allow binding while connections of an earlier run are in TIME_WAIT.
         SocketAddress.set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
         if address.family == AF_INET6 {
             SocketAddress.set(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, isDualStack ? 0 : 1)

@@ -3,10 +3,9 @@ import HearthModel
 import HearthWebSocket
 import Synchronization
 
-/// What the connections of one loop share.
+/// The shared state of the connections of one loop.
 ///
-/// `@unchecked Sendable`: counters and budget are made for many threads; the table and the options belong to the
-/// loop's thread.
+/// `@unchecked Sendable`: counters and budget are thread-safe; the table and the options belong to the loop's thread.
 final class LoopContext: @unchecked Sendable {
     let loop: EventLoop
     let limits: NetworkLimits
@@ -16,7 +15,7 @@ final class LoopContext: @unchecked Sendable {
     let grpc: any GRPCHandler
     let serverHeader: String?
     let compressionThresholdBytes: Int?
-    /// For the connections to come.
+    /// For later connections.
     var tls: TLSContext?
     let http2Options: HTTP2Options
     let table = ChannelTable()
@@ -26,14 +25,14 @@ final class LoopContext: @unchecked Sendable {
     /// The header block that is being read; used within one read only.
     let fields = FieldBuffer()
     var isShuttingDown = false
-    /// Answer bytes that wait in the connections of this loop.
+    /// Response bytes that wait in the connections of this loop.
     private(set) var waitingAnswerBytes = 0
     private let waitingAnswerBytesBound: Int
-    /// Of a pool that others draw on, too: what it doesn't cover is too much.
+    /// From a pool that has other users, too: bytes that it does not cover exceed the limit.
     private var answersLoan: MemoryLoan?
     private var isRelieving = false
     var openRequests: OpenRequests
-    /// Also those on their way to the loop; the first loop reads it to choose.
+    /// Includes connections that are being passed to the loop; the first loop reads it to choose a loop.
     private let connections = Atomic<Int>(0)
 
     init(
@@ -71,7 +70,7 @@ final class LoopContext: @unchecked Sendable {
 
     // MARK: Answers that wait
 
-    /// Counts answer bytes that a connection has taken in, or (below zero) got rid of.
+    /// Counts response bytes that a connection has queued or, if negative, sent or dropped.
     func countWaitingAnswers(_ change: Int) {
         waitingAnswerBytes += change
         answersLoan?.cover(waitingAnswerBytes, isAdministrator: false)
@@ -82,18 +81,18 @@ final class LoopContext: @unchecked Sendable {
 
     private var waitingAnswerBytesMax: Int { min(waitingAnswerBytesBound, answersLoan?.allowedBytes ?? .max) }
 
-    /// New requests on connections that have answers waiting should wait, and answers that go on should keep little ready.
+    /// New requests on connections with waiting responses should wait, and running responses should queue little.
     var hasTooManyAnswers: Bool { waitingAnswerBytes > waitingAnswerBytesMax }
 
-    /// What one answer should have waiting at most. Never less than the low-water mark, where it goes on.
+    /// The recommended maximum of waiting bytes of one response. Never below the low-water mark, where it resumes.
     var answerHighWaterBytes: Int { hasTooManyAnswers ? limits.answerLowWaterBytes : limits.answerHighWaterBytes }
 
     private func relieveLater() {
         loop.schedule(afterMilliseconds: LoopContext.relievingMilliseconds) { [weak self] in self?.relieve() }
     }
 
-    /// Closes connections whose peers make us keep answers: those first that have taken nothing for longest, and when it
-    /// is far too much, whoever has most.
+    /// Closes connections that hold too many response bytes: first those without progress for the longest time; far
+    /// above the limit, those with the most bytes.
     private func relieve() {
         let patience = UInt64(limits.answerPatienceMilliseconds) * 1_000_000
         let now = loop.now
@@ -120,10 +119,10 @@ final class LoopContext: @unchecked Sendable {
         channel.close()
     }
 
-    /// How often a loop that holds too many answers looks for those to blame.
+    /// The interval at which a loop above its limit searches for the connections to close.
     private static let relievingMilliseconds = 50
 
-    /// Often enough that the shortest time is kept to a quarter, and never more than 100 times a second.
+    /// The check interval: a quarter of the shortest timeout, and at most 100 checks per second.
     var sweepMilliseconds: Int {
         let shortest =
             [

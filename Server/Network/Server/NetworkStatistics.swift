@@ -1,21 +1,21 @@
 import Synchronization
 
-/// What a server has done so far, summed over its loops.
+/// A server's counters, summed over its loops.
 package struct NetworkStatistics: Sendable, Equatable {
     package var connectionsAccepted = 0
     package var connectionsOpen = 0
-    /// Closed at once: too many, or plaintext on a TLS port.
+    /// Closed immediately: too many connections, or plaintext on a TLS port.
     package var connectionsRefused = 0
     package var streamsOpen = 0
     package var httpRequests = 0
     package var grpcCalls = 0
     package var bytesReceived = 0
     package var bytesSent = 0
-    /// Connections and streams given up because a peer took too long.
+    /// Connections and streams closed because a peer took too long.
     package var timeouts = 0
-    /// Connections told to calm down: resets or control frames beyond the limits.
+    /// Connections closed with ENHANCE_YOUR_CALM: resets or control frames beyond the limits.
     package var abuses = 0
-    /// Requests that broke the protocol or a size limit.
+    /// Requests that violated the protocol or a size limit.
     package var badRequests = 0
     package var webSocketsOpened = 0
     package var webSocketsOpen = 0
@@ -25,7 +25,7 @@ package struct NetworkStatistics: Sendable, Equatable {
     package init() {}
 }
 
-/// A counter that one thread changes and any may read: no locked instruction, only plain loads and stores.
+/// A counter with one writing thread and any readers: no locked instruction, only plain loads and stores.
 struct LoopCounter: ~Copyable {
     private let value = Atomic<Int>(0)
 
@@ -36,7 +36,7 @@ struct LoopCounter: ~Copyable {
     var current: Int { value.load(ordering: .relaxed) }
 }
 
-/// The counters of one loop. Sendable because each is written by its loop only.
+/// The counters of one loop. Sendable because only its loop writes each.
 package final class LoopCounters: Sendable {
     package init() {}
 

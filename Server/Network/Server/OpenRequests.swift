@@ -1,8 +1,8 @@
 import HearthConcurrency
 import HearthModel
 
-/// What the connections of one loop hold for requests that have begun: their heads, streams, and input that waits behind
-/// them. A head of 64 KB costs a peer some bytes, when it names entries of HTTP/2's table.
+/// The memory that the connections of one loop use for started requests: their heads, streams, and waiting input after
+/// them. A head of 64 KB may cost a client only a few bytes, when it refers to entries of HTTP/2's table.
 ///
 /// The rule is that of `MemoryBudget` between connections, without a lock: all of it belongs to the loop.
 struct OpenRequests {
@@ -11,7 +11,7 @@ struct OpenRequests {
 
     init(_ loan: MemoryLoan) { self.loan = loan }
 
-    /// - Parameter connectionBytes: what the connection has with these.
+    /// - Parameter connectionBytes: the connection's bytes including these.
     fileprivate mutating func take(_ bytes: Int, connectionBytes: Int) -> Bool {
         let used = usedBytes + bytes
         let isCovered = loan.cover(used, isAdministrator: false)
@@ -32,7 +32,7 @@ struct OpenRequests {
 
 /// The part of one connection. Belongs to its loop.
 struct HeldRequests {
-    /// Not counted: most connections have no more.
+    /// Not counted: most connections use no more.
     static let freeBytes = 4 << 10
     static let tooMany = "the server holds too many open requests"
 
@@ -41,7 +41,7 @@ struct HeldRequests {
 
     init(_ context: LoopContext) { self.context = context }
 
-    /// False, and no change, when there isn't so much left; less always works.
+    /// False, without a change, when the remaining memory is not enough; decreasing always succeeds.
     mutating func set(_ wanted: Int) -> Bool {
         let counted = wanted > Self.freeBytes ? wanted : 0
         if counted > bytes {

@@ -1,4 +1,4 @@
-/// Tells by the first bytes of a connection what it speaks. Pure: the caller gathers the bytes.
+/// Detects a connection's protocol by its first bytes. Pure: the caller collects the bytes.
 package enum ProtocolDetector {
     package enum Verdict: Equatable {
         case needsMore
@@ -13,7 +13,7 @@ package enum ProtocolDetector {
     /// The client connection preface. Source: RFC 9113, 3.4.
     static let http2Preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
-    /// For plaintext on a port that speaks TLS: what a person with a browser or curl understands.
+    /// For plaintext on a TLS port: a response that a user with a browser or curl understands.
     static let plaintextRefusal: [UInt8] = {
         let string = "This port speaks TLS only: use https.\n"
         let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\nconnection: close\r\n"

@@ -1,4 +1,4 @@
-/// A token bucket: so many events at once, so many a second in the long run. Pure; time comes in.
+/// A token bucket: a burst of events at once, and a rate per second on average. Pure; the time is a parameter.
 struct RateLimiter {
     private let burstMax: Double
     private let perNanosecond: Double
@@ -11,10 +11,10 @@ struct RateLimiter {
         checkedAt = now
     }
 
-    /// An event that makes up for an earlier one.
+    /// An event that compensates an earlier one.
     mutating func credit() { level = max(0, level - 1) }
 
-    /// Counts one event; false when it is one too many.
+    /// Counts one event; false when it exceeds the limit.
     mutating func admit(now: UInt64) -> Bool {
         if now > checkedAt {
             level = max(0, level - Double(now - checkedAt) * perNanosecond)

@@ -1,4 +1,4 @@
-/// A connection whose protocol isn't known yet: gathers the first bytes, then hands over.
+/// A connection of unknown protocol: collects the first bytes, then passes them to the protocol's driver.
 final class ServerConnection: ChannelDriver {
     private let channel: SocketChannel
     private let context: LoopContext
@@ -14,7 +14,7 @@ final class ServerConnection: ChannelDriver {
         switch applicationProtocol {
         case "h2": becomeHTTP2(Array([]))
         case "http/1.1": becomeHTTP1(Array([]))
-        // A client that offered neither shows by its first bytes what it wants.
+        // Without an ALPN protocol the first bytes determine the protocol.
         default: break
         }
     }
@@ -54,7 +54,7 @@ final class ServerConnection: ChannelDriver {
     func channelClosed() {}
 
     func checkTimeouts(now: UInt64) {
-        // Browsers open connections ahead of need: only one that began to speak must go on soon.
+        // Browsers open connections in advance: the timeout applies only after the first byte.
         let milliseconds = held.isEmpty ? context.limits.idleHTTP1Milliseconds : context.limits.headMilliseconds
         if now > channel.createdAt + UInt64(milliseconds) * 1_000_000 { channel.timeOut() }
     }

@@ -1,18 +1,18 @@
 import HearthModel
 import HearthWebSocket
 
-/// The server's end of a WebSocket. All methods are called on `loop`'s thread, and all callbacks come on it.
+/// The server's end of a WebSocket. All methods are called on `loop`'s thread, and all callbacks run on it.
 ///
-/// Pings are answered and sent here; so are close frames. A client that doesn't read what it is sent isn't read either,
-/// so that what waits stays bounded by what the handler sends of its own accord; `send` says when that is too much.
+/// It answers and sends pings, and handles close frames. While a client does not read its output, its input is not read
+/// either, so that the waiting output is bounded by the handler's own messages; `send` reports when that is too much.
 ///
-/// `@unchecked Sendable`: guarded by the loop's thread; handlers carry it through closures that come back to it.
+/// `@unchecked Sendable`: guarded by the loop's thread; handlers pass it through closures that return to that thread.
 package final class WebSocketChannel: @unchecked Sendable {
     private enum State {
         case open
-        /// Our close frame is out or on its way; the client's is awaited, and everything else dropped.
+        /// The server's close frame is sent or queued; only the client's close frame is processed.
         case closing(since: UInt64)
-        /// Nothing is read any more.
+        /// No more input is read.
         case over
     }
 
@@ -20,12 +20,12 @@ package final class WebSocketChannel: @unchecked Sendable {
 
     /// A message. Messages that arrive before it is set wait.
     package var onText: (([UInt8]) -> Void)? { didSet { continueLater() } }
-    /// Without it a binary message ends the connection with 1003.
+    /// Without it a binary message closes the connection with 1003.
     package var onBinary: (([UInt8]) -> Void)?
-    /// Called exactly once, whatever ends the connection, and nothing after it. After our own `close` it comes soon,
-    /// but not within the call.
+    /// Called exactly once, for any end of the connection, and no callback follows. After the server's own `close` it
+    /// is called soon, but not within the call.
     package var onClose: ((WebSocketEnd) -> Void)?
-    /// After a `send` that returned false: there is room again.
+    /// Called after a `send` that returned false, when the queue has space again.
     package var onWritable: (() -> Void)?
     /// `send` returns false above this many queued bytes.
     var highWaterBytes: Int
@@ -51,13 +51,13 @@ package final class WebSocketChannel: @unchecked Sendable {
 
     private var controlFrames: RateLimiter
     private var progress: BodyProgress
-    /// When the client was last known to be heard out, or we didn't listen.
-    private var heardAt: UInt64
+    /// When input from the client was last read completely, or reading was paused.
+    private var lastInputAt: UInt64
     private var pingedAt: UInt64 = 0
 
     /// - Parameters:
-    ///   - output: what has to leave before, the answer 101 at its end.
-    ///   - leftover: bytes that came behind the request.
+    ///   - output: bytes to send first, ending with the 101 response.
+    ///   - leftover: bytes received after the request.
     init(
         channel: SocketChannel, context: LoopContext, connection: WebSocketConnection, output: OutputQueue,
         leftover: [UInt8]
@@ -75,7 +75,7 @@ package final class WebSocketChannel: @unchecked Sendable {
             burstMax: context.limits.controlFramesBurstMax, perSecondMax: context.limits.controlFramesPerSecondMax,
             now: now)
         progress = BodyProgress(now: now)
-        heardAt = now
+        lastInputAt = now
         context.counters.webSocketsOpened.add(1)
         context.counters.webSocketsOpen.add(1)
         countAnswers()
@@ -84,25 +84,25 @@ package final class WebSocketChannel: @unchecked Sendable {
 
     /// `address:port` of the client.
     package var remoteAddress: String { channel.remoteAddress }
-    /// Tells the connections of a process apart.
+    /// Identifies a connection in the process.
     package var connectionNumber: UInt64 { channel.number }
     package var isSecure: Bool { channel.isSecure }
 
-    /// Messages can be sent.
+    /// Whether messages can be sent.
     package var isOpen: Bool {
         if case .open = state { return true }
         return false
     }
 
-    /// Bytes that wait to be sent, without those that the system has taken.
+    /// Bytes that wait to be sent, without those that the system has accepted.
     package var queuedBytes: Int { output.count }
 
     // MARK: Output
 
-    /// False: more is queued than should be; wait for `onWritable`. The message is taken in any case, unless the
+    /// False: the queue is above its limit; wait for `onWritable`. The message is accepted in any case, unless the
     /// connection is closed.
     ///
-    /// - Parameter text: valid UTF-8.
+    /// - Parameter string: valid UTF-8.
     @discardableResult
     package func send(string: [UInt8]) -> Bool {
         checkThread()
@@ -117,7 +117,7 @@ package final class WebSocketChannel: @unchecked Sendable {
         return sendMessage(connection.send(binary: binary))
     }
 
-    /// A message that goes to many: framed once, compressed once, kept once.
+    /// A message for many recipients: framed, compressed and stored once.
     @discardableResult
     package func send(_ message: SharedWebSocketMessage) -> Bool {
         checkThread()
@@ -141,8 +141,8 @@ package final class WebSocketChannel: @unchecked Sendable {
 
     private var isAboveHighWater: Bool { output.count >= highWaterBytes }
 
-    /// Says goodbye: what is queued is sent, then the close frame, and the connection ends when the client has answered
-    /// or some time has passed. No message comes any more.
+    /// Closes in an orderly way: queued messages are sent, then the close frame. The connection ends when the client
+    /// has answered or after a timeout. No message is delivered any more.
     package func close(_ code: WebSocketCloseCode = .normal, reason: String = "") {
         checkThread()
         guard isOpen else { return }
@@ -152,7 +152,7 @@ package final class WebSocketChannel: @unchecked Sendable {
         continueLater()
     }
 
-    /// Breaks the connection off: what is queued is dropped.
+    /// Aborts the connection: queued output is dropped.
     package func abort() {
         checkThread()
         channel.close()
@@ -160,7 +160,7 @@ package final class WebSocketChannel: @unchecked Sendable {
 
     // MARK: Input
 
-    /// No more messages until `resumeReading`; the client is held back once the buffers are full.
+    /// Stops messages until `resumeReading`; the client is paused when the buffers are full.
     package func pauseReading() {
         checkThread()
         isReadingPaused = true
@@ -174,7 +174,7 @@ package final class WebSocketChannel: @unchecked Sendable {
         continueLater()
     }
 
-    /// Messages have to wait: nobody takes them, or the answers to earlier ones aren't read.
+    /// Messages must wait: the handler does not accept them, or the client does not read earlier responses.
     private var mustWait: Bool { isOpen && (isReadingPaused || onText == nil || isAboveHighWater) }
 
     private func read(_ bytes: UnsafeRawBufferPointer) {
@@ -208,7 +208,7 @@ package final class WebSocketChannel: @unchecked Sendable {
         case .binary(let message):
             guard isOpen else { return }
             context.counters.webSocketMessagesReceived.add(1)
-            guard let onBinary else { throw WebSocketFailure(.unsupportedData, "messages are texts here") }
+            guard let onBinary else { throw WebSocketFailure(.unsupportedData, "only text messages are accepted") }
             onBinary(message)
         case .ping(let payload):
             try countControlFrame()
@@ -226,7 +226,7 @@ package final class WebSocketChannel: @unchecked Sendable {
         throw WebSocketFailure(.policyViolation, "too many control frames")
     }
 
-    /// What the client makes us keep counts against what all clients together may.
+    /// The client's held input counts for the common limit of all clients.
     private func reserveInput() {
         let wanted = connection.bufferedBytes + leftover.count
         if wanted > reservedBytes, !input.take(wanted - reservedBytes) {
@@ -242,7 +242,7 @@ package final class WebSocketChannel: @unchecked Sendable {
         if mustWait || !leftover.isEmpty { channel.pauseReading() } else { channel.resumeReading() }
     }
 
-    /// In the next turn, so that the handler's own call is over and others on the loop have had theirs.
+    /// In the next tick, after the handler's present call and the other work of the loop.
     private func continueLater() {
         guard !isContinuationScheduled else { return }
         if case .over = state { return }
@@ -278,7 +278,7 @@ package final class WebSocketChannel: @unchecked Sendable {
         end(.violation(failure))
     }
 
-    /// Nothing more is read; what is queued still leaves.
+    /// Stops reading; queued output is still sent.
     private func end(_ end: WebSocketEnd) {
         if case .over = state { return }
         stop()
@@ -294,7 +294,7 @@ package final class WebSocketChannel: @unchecked Sendable {
         reservedBytes = 0
     }
 
-    /// The handler's closures hold the channel, and it holds them: here the ring is opened.
+    /// The handler's closures retain the channel, and it retains them: this breaks the cycle.
     private func reportEnd(_ end: WebSocketEnd) {
         guard !hasReportedEnd else { return }
         hasReportedEnd = true
@@ -322,12 +322,13 @@ extension WebSocketChannel: ChannelDriver {
         if case .over = state { return }
         progress.received(bytes.count, now: loop.now, limits: context.limits)
         if leftover.isEmpty { read(bytes) } else { leftover.append(contentsOf: bytes) }
-        // What has come before goes first; a turn for it is on its way, or nobody takes messages.
+        // Earlier input is processed first; a job for it is scheduled, or the handler accepts no messages.
         afterReading()
     }
 
     package func receivedEnd() {
-        // A client that sends its close frame and no more may still want to read ours; but it gets one flush.
+        // A client that sends its close frame and stops sending may still want to read ours; but it gets one flush
+        // only.
         if case .over = state, !hasInputEnded {
             hasInputEnded = true
             return
@@ -371,18 +372,19 @@ extension WebSocketChannel: ChannelDriver {
             return
         case .open: break
         }
-        // What we don't read can't tell that the client lives; that it doesn't read is seen by the socket.
+        // While reading is paused, input cannot show that the client is alive; the socket detects that it does not
+        // read.
         if mustWait || !leftover.isEmpty {
-            heardAt = now
+            lastInputAt = now
             progress.wait(now: now)
             return
         }
-        heardAt = max(heardAt, channel.lastReceivedAt)
-        if isOver(heardAt, limits.webSocketSilenceMilliseconds) {
+        lastInputAt = max(lastInputAt, channel.lastReceivedAt)
+        if isOver(lastInputAt, limits.webSocketSilenceMilliseconds) {
             reportEnd(.timedOut)
             return channel.timeOut()
         }
-        if isOver(heardAt, limits.webSocketPingMilliseconds), isOver(pingedAt, limits.webSocketPingMilliseconds) {
+        if isOver(lastInputAt, limits.webSocketPingMilliseconds), isOver(pingedAt, limits.webSocketPingMilliseconds) {
             pingedAt = now
             append(connection.ping())
         }

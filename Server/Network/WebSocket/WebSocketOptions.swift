@@ -1,19 +1,19 @@
 import HearthWebSocket
 
-/// How a server speaks WebSocket on one connection.
+/// The WebSocket options of one connection.
 package struct WebSocketOptions: Sendable {
-    /// Bytes of one message, after decompression; close code 1009 above it.
+    /// Bytes of one message, after decompression; larger ones close the connection with 1009.
     package var messageBytesMax: Int
-    /// Messages of at least this many bytes are compressed for clients that offer permessage-deflate; nil: never, and
-    /// clients may not compress either. Off by default: on a local network it costs more than it saves.
+    /// Messages of at least this size are compressed for clients that offer permessage-deflate; nil: never, and clients
+    /// may not compress either. Off by default: on a local network it costs more than it saves.
     package var compressionThresholdBytes: Int?
-    /// Both ends may keep a window between messages: less on the wire, and up to 300 KB more for each connection.
+    /// Both ends may keep a window between messages: fewer bytes to send, and up to 300 KB more for each connection.
     package var takesOverContext: Bool
-    /// `send` returns false above this many queued bytes; nil: as for other answers.
+    /// `send` returns false above this many queued bytes; nil: as for other responses.
     package var highWaterBytes: Int?
-    /// Chosen when the client names it among those it speaks.
+    /// The subprotocol to select when the client offers it.
     package var subprotocol: String?
-    /// Further fields of the answer 101.
+    /// Further fields of the 101 response.
     package var headers: [HTTPHeader]
 
     package init(
@@ -33,16 +33,16 @@ package struct WebSocketOptions: Sendable {
     }
 }
 
-/// How a connection came to its end.
+/// The cause of a connection's end.
 package enum WebSocketEnd: Sendable, Equatable {
     /// The client's close frame.
     case closedByPeer(WebSocketCloseCode?, reason: String)
-    /// Our own `close`, or the server is going down.
+    /// The server's `close`, or its shutdown.
     case closed
-    /// The client broke the protocol or a limit.
+    /// The client violated the protocol or a limit.
     case violation(WebSocketFailure)
-    /// Nothing came for too long, pings notwithstanding.
+    /// No input for too long, in spite of pings.
     case timedOut
-    /// Broken off without a close frame.
+    /// Closed without a close frame.
     case connectionLost
 }

@@ -2,11 +2,11 @@ import HearthModel
 import HearthWebSocket
 
 extension HTTPExchange {
-    /// Answers 101 and goes on as a WebSocket on the same loop; the exchange is over. To be called instead of `respond`
-    /// or `start`, also some time after `begin`.
+    /// Sends 101 and continues as a WebSocket on the same loop; the exchange ends. Call it instead of `respond` or
+    /// `start`, within `begin` or later.
     ///
-    /// - Returns: nil when the request is no WebSocket handshake (it has been answered so, with 400, 405 or 426), or when
-    ///   the client has gone.
+    /// - Returns: nil when the request is not a WebSocket handshake (the response is 400, 405 or 426), or when the
+    ///   client has disconnected.
     package func upgradeToWebSocket(_ options: WebSocketOptions = WebSocketOptions()) -> WebSocketChannel? {
         guard !isFinished else { return nil }
         do throws(WebSocketHandshakeFailure) {
@@ -36,7 +36,7 @@ extension HTTPExchange {
 }
 
 extension HTTP1Connection {
-    /// Hands the socket over. What was to be sent leaves first; what came behind the request is the WebSocket's.
+    /// Passes on the socket. Pending output is sent first; the input after the request belongs to the WebSocket.
     func upgradeToWebSocket(
         fields: [HTTPHeader], limits: WebSocketLimits, deflate: WebSocketDeflate?
     ) -> WebSocketChannel? {

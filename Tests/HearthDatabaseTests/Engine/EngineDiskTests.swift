@@ -5,11 +5,11 @@ import Testing
 
 @testable import HearthDatabase
 
-/// A folder of its own that goes when it isn't needed any more.
+/// A temporary folder that is deleted with this object.
 final class DiskFolder {
     let path = NSTemporaryDirectory() + "hearth-engine-\(UUID().uuidString)"
 
-    /// What a process that is killed now would leave behind: the system has what SQLite has written.
+    /// The state that a process leaves if it is killed now: the system has the data that SQLite has written.
     func copy() throws -> DiskFolder {
         let copy = DiskFolder()
         try FileManager.default.copyItem(atPath: path, toPath: copy.path)
@@ -24,7 +24,7 @@ struct EngineDiskTests {
     private func get(_ fixture: EngineFixture, _ path: TreePath, _ query: TreeQuery = TreeQuery()) -> [String] {
         fixture.engine.get(query, at: path) { result in
             switch result {
-            case .success(let node): fixture.note("got \(treeText(node))")
+            case .success(let node): fixture.note("got \(treeString(node))")
             case .failure(let failure): fixture.note("get \(failure.status)")
             }
         }
@@ -32,7 +32,7 @@ struct EngineDiskTests {
         return fixture.take()
     }
 
-    @Test func dataIsThereAgain() throws {
+    @Test func dataIsRestored() throws {
         let folder = DiskFolder()
         let json =
             #"{"a":{"b":{".value":1,".priority":2},"c":"ä","d":{"e":2.5,"f":true},".priority":"p"},"w":{"x":1,"y":2}}"#
@@ -57,7 +57,7 @@ struct EngineDiskTests {
         #expect(second.take() == [])
     }
 
-    @Test func aKilledProcessKeepsItsWrites() throws {
+    @Test func writesSurviveAKilledProcess() throws {
         let folder = DiskFolder()
         let first = try EngineFixture(#"{"a":{"n":1}}"#, folder: folder.path)
         first.observe("a")
@@ -72,12 +72,12 @@ struct EngineDiskTests {
         second.connection.connect()
         second.run()
         let expected = #"{"m":{".value":5,".priority":3},"n":12,"x":{"y":"z"}}"#
-        #expect(treeText(second.server.tree.child("a")) == expected)
+        #expect(treeString(second.server.tree.child("a")) == expected)
         #expect(second.take().last == "value \(expected)")
         second.engine.close(.closed)
     }
 
-    @Test func acceptedWritesAreKeptWhereNobodyListens() throws {
+    @Test func acceptedWritesAreStoredWithoutListens() throws {
         let folder = DiskFolder()
         let first = try EngineFixture(folder: folder.path)
         try first.set(#"{"b":1}"#, at: "a")
@@ -91,7 +91,7 @@ struct EngineDiskTests {
         #expect(first.take() == ["+ c 2 after nothing", "+ d 3 after c"])
     }
 
-    @Test func readsAreKept() throws {
+    @Test func readsAreStored() throws {
         let folder = DiskFolder()
         let fixture = try EngineFixture(#"{"a":{"b":1,"c":2}}"#, folder: folder.path)
         let last = TreeQuery.ordered(by: .key, last: 1)
@@ -110,7 +110,7 @@ struct EngineDiskTests {
         try EngineFixture(folder: folder.path).engine.close(.closed)
     }
 
-    @Test func damageIsPutAside() throws {
+    @Test func damagedFilesAreMovedAside() throws {
         let folder = DiskFolder()
         let first = try EngineFixture(#"{"a":1}"#, folder: folder.path)
         first.observe("a")
@@ -127,7 +127,7 @@ struct EngineDiskTests {
         second.engine.close(.closed)
     }
 
-    @Test func whatIsUsedLeastGoesFirst() throws {
+    @Test func leastRecentlyUsedIsDeletedFirst() throws {
         let folder = DiskFolder()
         let fixture = try EngineFixture(folder: folder.path, cacheSizeBytesMax: 20_000)
         let string = String(repeating: "x", count: 1000)
@@ -169,7 +169,8 @@ struct EngineDiskTests {
         try file.database.commit()
     }
 
-    /// Killed and started again anywhere: what was shown as complete is shown again, and in the end all agree.
+    /// The engine is killed and restarted at random points: data that was complete is shown again, and in the end all
+    /// states agree.
     @Test(arguments: 0..<60)
     func restartsAnywhere(_ seed: Int) throws {
         var chaos = EngineChaos(random: EngineRandom(UInt64(seed) &+ 5000))

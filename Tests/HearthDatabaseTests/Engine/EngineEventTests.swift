@@ -43,7 +43,7 @@ struct EngineEventTests {
                 #"value {"a":{".value":1,".priority":3},"b":{".value":2,".priority":2}}"#,
             ]),
         Case(
-            name: "an indexed value moves even to its own place", start: #"{"a":{"n":1},"b":{"n":9}}"#,
+            name: "an indexed value moves even to its own location", start: #"{"a":{"n":1},"b":{"n":9}}"#,
             query: .ordered(by: .child("n")), write: { try $0.set("2", at: "x/a/n") },
             events: ["~ a after nothing", #"! a {"n":2}"#, #"value {"a":{"n":2},"b":{"n":9}}"#]),
         Case(
@@ -58,10 +58,10 @@ struct EngineEventTests {
                 #"value {"b":8,"d":1,"e":0,"f":9}"#,
             ]),
         Case(
-            name: "a leaf takes the place of children", start: #"{"a":1}"#, write: { try $0.set("5", at: "x") },
+            name: "a leaf replaces children", start: #"{"a":1}"#, write: { try $0.set("5", at: "x") },
             events: ["- a 1", "value 5"]),
         Case(
-            name: "children take the place of a leaf", start: "5", write: { try $0.set("1", at: "x/a") },
+            name: "children replace a leaf", start: "5", write: { try $0.set("1", at: "x/a") },
             events: ["+ a 1 after nothing", #"value {"a":1}"#]),
         Case(
             name: "a leaf changes", start: "5", write: { try $0.set("6", at: "x") }, events: ["value 6"]),
@@ -69,7 +69,8 @@ struct EngineEventTests {
             name: "all goes", start: #"{"a":1}"#, write: { try $0.set("null", at: "") },
             events: ["- a 1", "value null"]),
         Case(
-            name: "a priority of the place itself", start: #"{"a":1}"#, write: { try $0.set("7", at: "x/.priority") },
+            name: "a priority of the location itself", start: #"{"a":1}"#,
+            write: { try $0.set("7", at: "x/.priority") },
             events: [#"value {"a":1,".priority":7}"#]),
         Case(
             name: "the last child takes the priority with it", start: #"{"a":1,".priority":7}"#,
@@ -91,14 +92,15 @@ struct EngineEventTests {
             write: { try $0.update(#"{"b":null,"c":3,"y":5}"#, at: "x") },
             events: ["- b 2", "+ c 3 after a", #"value {"a":1,"c":3}"#]),
         Case(
-            name: "increments on what is there", start: #"{"a":40}"#,
+            name: "increments on existing numbers", start: #"{"a":40}"#,
             write: { try $0.set(#"{".sv":{"increment":2}}"#, at: "x/a") }, events: ["! a 42", #"value {"a":42}"#]),
         Case(
             name: "times are the clock's", start: "null", write: { try $0.set(#"{".sv":"timestamp"}"#, at: "x") },
             events: ["value 5000000"]),
     ]
 
-    /// A write raises its events at once, and none when the server confirms it; somebody else's write raises the same.
+    /// A write raises its events immediately, and none when the server confirms it; another client's write raises the
+    /// same.
     @Test(arguments: cases)
     func writes(_ test: Case) throws {
         let own = try EngineFixture("{\"x\":\(test.start)}")
@@ -125,7 +127,7 @@ struct EngineEventTests {
         let writer = try EngineFixture("{\"x\":\(test.start)}")
         writer.server.now = 5_000_000
         try test.write(writer)
-        // Each write of the other client's as it comes out at the server.
+        // Each write of the other client in the server's form.
         while writer.connection.hasWork {
             let version = writer.server.version
             writer.connection.stepServer()
@@ -149,7 +151,7 @@ struct EngineEventTests {
         #expect(fixture.take() == ["value null"])
     }
 
-    @Test func lowerPlacesBeforeHigherOnes() throws {
+    @Test func lowerLocationsBeforeHigherOnes() throws {
         let fixture = try EngineFixture(#"{"x":{"a":{"b":1}}}"#)
         for path: TreePath in ["", "x", "x/a", "x/a/b"] { fixture.observe(path, TreeQuery(), .value, name: "\(path) ") }
         fixture.run()
@@ -161,7 +163,7 @@ struct EngineEventTests {
             ])
     }
 
-    @Test func refusedWritesAreTakenBackBeforeTheirCompletion() throws {
+    @Test func refusedWritesAreRevertedBeforeTheirCompletion() throws {
         let fixture = try EngineFixture(#"{"x":{"a":1}}"#)
         fixture.server.refuses = { _ in true }
         fixture.observe("x")
@@ -173,7 +175,7 @@ struct EngineEventTests {
         #expect(fixture.take() == ["- b 3", "! a 1", #"value {"a":1}"#, "update permission_denied"])
     }
 
-    @Test func writesAboveUnknownDataAreSeenAtOnce() throws {
+    @Test func writesAboveUnknownDataAreVisibleImmediately() throws {
         let fixture = try EngineFixture(#"{"x":{"a":1}}"#, connects: false)
         fixture.observe("x")
         try fixture.set("1", at: "x/b")
@@ -197,7 +199,7 @@ struct EngineEventTests {
         #expect(fixture.take() == ["+ a 1 after nothing", #"value {"a":1}"#])
     }
 
-    @Test func singleObserversHearOnce() throws {
+    @Test func singleObserversReceiveOneEvent() throws {
         let fixture = try EngineFixture(#"{"x":{"a":1,"b":2}}"#)
         fixture.observe("x", TreeQuery(), .value, name: "v ", isSingle: true)
         fixture.observe("x", TreeQuery(), .childAdded, name: "c ", isSingle: true)

@@ -3,7 +3,7 @@ import HearthTree
 
 @testable import HearthDatabase
 
-/// An engine with its fake server, and what it told.
+/// An engine with its fake server, and the recorded events.
 final class EngineFixture {
     let server: FakeTreeServer
     let connection: FakeTreeConnection
@@ -28,7 +28,7 @@ final class EngineFixture {
 
     func run() { connection.run() }
 
-    /// What was told since the last call.
+    /// The events since the last call.
     func take() -> [String] {
         defer { lines = [] }
         return lines
@@ -57,16 +57,16 @@ final class EngineFixture {
         }
     }
 
-    /// Adds to the number at a place.
+    /// Adds to the number at a location.
     func transact(_ path: TreePath, add: Int64 = 1, localEvents: Bool = true, name: String = "") {
         engine.runTransaction(at: path, localEvents: localEvents) { present in
-            self.note("\(name)run \(treeText(present))")
+            self.note("\(name)run \(treeString(present))")
             guard case .integer(let value)? = present.value ?? .integer(0) else { return nil }
             return Node(.integer(value + add))
         } completion: { outcome in
             switch outcome {
-            case .committed(let node): self.note("\(name)committed \(treeText(node))")
-            case .aborted(let node): self.note("\(name)aborted \(treeText(node))")
+            case .committed(let node): self.note("\(name)committed \(treeString(node))")
+            case .aborted(let node): self.note("\(name)aborted \(treeString(node))")
             case .failed(let failure): self.note("\(name)failed \(failure.status)")
             }
         }
@@ -100,7 +100,7 @@ final class EngineClock {
 
 func treeNode(_ json: String) throws -> Node { try TreeJSON.node(Array(json.utf8)) }
 
-func treeText(_ node: Node) -> String {
+func treeString(_ node: Node) -> String {
     var string: [UInt8] = []
     TreeJSON.append(node, to: &string, form: .export)
     return String(decoding: string, as: UTF8.self)
@@ -108,12 +108,12 @@ func treeText(_ node: Node) -> String {
 
 func eventLine(_ event: EngineEvent) -> String {
     switch event.kind {
-    case .value: "value \(treeText(event.node))"
-    case .childRemoved: "- \(event.path.last?.string ?? "") \(treeText(event.node))"
+    case .value: "value \(treeString(event.node))"
+    case .childRemoved: "- \(event.path.last?.string ?? "") \(treeString(event.node))"
     case .childAdded:
-        "+ \(event.path.last?.string ?? "") \(treeText(event.node)) after \(event.previousKey?.string ?? "nothing")"
+        "+ \(event.path.last?.string ?? "") \(treeString(event.node)) after \(event.previousKey?.string ?? "nothing")"
     case .childMoved: "~ \(event.path.last?.string ?? "") after \(event.previousKey?.string ?? "nothing")"
-    case .childChanged: "! \(event.path.last?.string ?? "") \(treeText(event.node))"
+    case .childChanged: "! \(event.path.last?.string ?? "") \(treeString(event.node))"
     }
 }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HearthDatabase
 
-/// What n things of a kind cost together, in CPU time of this thread: ten times as many cost about ten times as much.
+/// The CPU time of this thread for n objects of a kind: ten times as many must cost about ten times as much.
 @Suite("The engine's growth", .serialized)
 struct EngineGrowthTests {
     static let list: TreePath = "list"
@@ -16,7 +16,7 @@ struct EngineGrowthTests {
         _ run: (GrowthBench, Int) throws -> Void
     ) throws {
         func secondsEach(_ count: Int) throws -> Double {
-            // The least of some: what the machine does besides only adds.
+            // The minimum of several runs: other load on the machine only adds.
             try (0..<(count == few ? 4 : 2)).map { _ in
                 let folder = onDisk ? DiskFolder() : nil
                 let bench = try GrowthBench(folder: folder?.path)
@@ -38,7 +38,7 @@ struct EngineGrowthTests {
 
     enum Kind: CaseIterable { case set, increment, push, priority, update }
 
-    /// How many writes of a kind meet an observer, wait, and are answered, refused or given up.
+    /// Many writes of a kind at an observed location, which wait and are accepted, refused or cancelled.
     enum Ending: CaseIterable { case none, accepted, refused, purged }
 
     @Test(arguments: Kind.allCases, Ending.allCases)
@@ -65,7 +65,7 @@ struct EngineGrowthTests {
         }
     }
 
-    /// Nothing is known of the location but what is written; an observer of all above it sees it, too.
+    /// Only the written data of the location is known; an observer of all data above it sees it, too.
     @Test(arguments: [TreePath.root, "list"])
     func pushesToAnUnknownLocation(_ path: TreePath) throws {
         try expectLinear("pushes, unknown, observed at \(path)") { bench, count in
@@ -150,16 +150,16 @@ struct EngineGrowthTests {
     enum Location: CaseIterable { case oneQuery, manyQueries, siblings, siblingsBelow }
 
     @Test(arguments: Location.allCases)
-    func observers(_ place: Location) throws {
-        try expectLinear("observers, \(place)") { bench, count in
-            if place == .siblingsBelow { bench.observe(Self.list) }
+    func observers(_ location: Location) throws {
+        try expectLinear("observers, \(location)") { bench, count in
+            if location == .siblingsBelow { bench.observe(Self.list) }
             bench.answerListens(Node(1))
             var ids: [ObserverID] = []
             bench.measure {
                 for number in 0..<count {
-                    let isOne = place == .oneQuery || place == .manyQueries
+                    let isOne = location == .oneQuery || location == .manyQueries
                     let path = isOne ? Self.list : Self.list.child(TreeKey(number))
-                    let query = place == .manyQueries ? TreeQuery.ordered(by: .key, last: number + 1) : TreeQuery()
+                    let query = location == .manyQueries ? TreeQuery.ordered(by: .key, last: number + 1) : TreeQuery()
                     ids.append(bench.observe(path, query))
                 }
                 bench.answerListens(Node(1))
@@ -233,12 +233,12 @@ struct EngineGrowthTests {
     }
 
     @Test(arguments: [Location.manyQueries, .siblings])
-    func keptQueries(_ place: Location) throws {
-        try expectLinear("kept queries, \(place)", onDisk: true) { bench, count in
+    func keptQueries(_ location: Location) throws {
+        try expectLinear("kept queries, \(location)", onDisk: true) { bench, count in
             var ids: [ObserverID] = []
             bench.measure {
                 for number in 0..<count {
-                    let path = place == .manyQueries ? Self.list : Self.list.child(TreeKey(number))
+                    let path = location == .manyQueries ? Self.list : Self.list.child(TreeKey(number))
                     ids.append(bench.observe(path, .ordered(by: .key, last: number + 1)))
                 }
                 bench.answerListens(tree([("a", Node(1))]))
@@ -249,7 +249,7 @@ struct EngineGrowthTests {
 
     // MARK: Connections
 
-    /// What the connection itself keeps: listens that come, are sent, answered and taken away; writes that are sent twice.
+    /// The connection's own state: listens that are added, sent, answered and removed; writes that are sent twice.
     @Test(arguments: [true, false])
     func outbox(_ isOneLocation: Bool) throws {
         try expectLinear("outbox, one location \(isOneLocation)") { bench, count in
@@ -330,7 +330,7 @@ private func tree(_ children: [(TreeKey, Node)], priority: Scalar? = nil) -> Nod
 /// Set to measure a hundred times as many, too, and to print the figures.
 private let growthFactorMore = getenv("HEARTH_GROWTH_MORE").flatMap { Int(String(cString: $0)) }
 
-/// An engine whose connection answers when it is asked to, at a cost that doesn't grow.
+/// An engine whose connection answers on request, at a constant cost.
 final class GrowthBench {
     let connection = GrowthConnection()
     let engine: DatabaseEngine
@@ -397,7 +397,7 @@ final class GrowthBench {
 
     func answerReads() { connection.answerReads(Node(1)) }
 
-    /// Answers each write in its order. Before an answer comes what the server has made of it.
+    /// Answers each write in order. The resulting server data comes before the answer.
     func answerWrites(_ failure: WireFailure? = nil) { connection.answerWrites(failure) }
 }
 
@@ -453,7 +453,7 @@ final class GrowthConnection: DatabaseConnection {
         write.done(failure)
     }
 
-    /// To the listens at and above the location.
+    /// Answers the listens at and above the location.
     private func notify(_ write: Write) {
         let changes = write.changes.map { $0.settled(nowMilliseconds: 1, old: server) }
         server = server.applying(changes)
@@ -483,8 +483,8 @@ final class GrowthConnection: DatabaseConnection {
     func unlisten(at path: TreePath, query: TreeQuery?, tag: Int?) { open[path]?[tag] = nil }
 
     func put(at path: TreePath, _ node: Node, hash: String?, done: @escaping (WireFailure?) -> Void) {
-        let place = path.last == .priority ? path.parent ?? path : path
-        add(Write(path: place, changes: [TreeChange(path: path, node: node)], isMerge: false, done: done))
+        let location = path.last == .priority ? path.parent ?? path : path
+        add(Write(path: location, changes: [TreeChange(path: path, node: node)], isMerge: false, done: done))
     }
 
     func merge(at path: TreePath, _ members: [(path: TreePath, node: Node)], done: @escaping (WireFailure?) -> Void) {

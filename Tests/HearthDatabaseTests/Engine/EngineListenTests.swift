@@ -11,7 +11,7 @@ struct EngineListenTests {
         return fixture.connection.log
     }
 
-    @Test func onlyTheHighestPlaceIsListenedTo() throws {
+    @Test func onlyTheHighestLocationHasAListen() throws {
         let fixture = try EngineFixture(#"{"a":{"b":{"c":1}}}"#)
         let query = TreeQuery.ordered(by: .key, last: 1)
         fixture.observe("a/b")
@@ -49,13 +49,13 @@ struct EngineListenTests {
         fixture.connection.connect()
         fixture.connection.stepServer()
         fixture.connection.stepServer()
-        // Of the one that changed data and answer, of the other the answer.
+        // One listen gets changed data and its answer, the other the answer only.
         #expect(fixture.server.sessions[0].messages.count == 3)
         fixture.run()
         #expect(fixture.take() == ["+ c 2 after b", #"value {"b":1,"c":2}"#])
     }
 
-    @Test func refusedListensCancelAllAtThePlace() throws {
+    @Test func refusedListensCancelAllAtTheLocation() throws {
         let fixture = try EngineFixture(#"{"a":{"b":1}}"#)
         fixture.server.refusesReading = { $0 == "a" }
         fixture.observe("a", name: "1 ")
@@ -98,7 +98,7 @@ struct EngineListenTests {
         #expect(fixture.connection.listens.isEmpty)
     }
 
-    @Test func aChildOfAWindowIsKnownAtOnce() throws {
+    @Test func aChildOfAWindowIsKnownImmediately() throws {
         let fixture = try EngineFixture(#"{"a":{"b":{"c":1},"d":2}}"#)
         fixture.observe("a", .ordered(by: .key, first: 1))
         fixture.run()
@@ -111,7 +111,7 @@ struct EngineListenTests {
         #expect(fixture.take() == ["value 2"])
     }
 
-    @Test func childrenThatAreKnownComeBeforeTheValue() throws {
+    @Test func knownChildrenPrecedeTheValue() throws {
         let fixture = try EngineFixture(#"{"a":{"b":1,"c":2}}"#)
         fixture.observe("a/b")
         fixture.run()
@@ -155,7 +155,7 @@ struct EngineListenTests {
         #expect(fixture.connection.log.count == 1 && fixture.connection.log[0].hasPrefix("ranges /a"))
         #expect(fixture.take().map { String($0.prefix(6)) } == ["- k50 ", "+ k505", "+ z 1 ", "! k20 "])
         let id = fixture.observe("a", query, .value)
-        #expect(fixture.take() == ["value \(treeText(fixture.server.tree.child("a")))"])
+        #expect(fixture.take() == ["value \(treeString(fixture.server.tree.child("a")))"])
         fixture.engine.remove(id)
     }
 

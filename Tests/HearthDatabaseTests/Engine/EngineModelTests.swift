@@ -5,18 +5,18 @@ import Testing
 
 @testable import HearthDatabase
 
-/// An observer that keeps what the events tell, and finds out when they don't fit together.
+/// An observer that rebuilds the data from the events, and detects inconsistent events.
 final class EventReplay {
     let path: TreePath
     let query: TreeQuery
-    /// The children by the child events, in their order.
+    /// The children according to the child events, in order.
     private(set) var children: [(key: TreeKey, node: Node)] = []
     private(set) var value: Node?
     private(set) var problems: [String] = []
     private(set) var isCancelled = false
     var id: ObserverID?
 
-    /// A write that is refused or given up may make a complete place unknown; then its value comes again.
+    /// A refused or cancelled write may make a complete location unknown; then its value is delivered again.
     private let mayRepeat: Bool
 
     init(_ path: TreePath, _ query: TreeQuery, mayRepeat: Bool) {
@@ -27,7 +27,7 @@ final class EventReplay {
 
     func receive(_ event: EngineEvent) {
         let key = event.path.last ?? ""
-        // Within a change the kinds come in their order, and what comes doesn't change.
+        // Within a change the kinds come in their order, and an added child does not change.
         let isNew = arriving.contains { $0.key == key } && !moved.contains { $0.key == key }
         let isNext = event.kind == .childChanged && isNew
         if event.kind.rawValue < lastKind || isNext { settle() }
@@ -60,13 +60,13 @@ final class EventReplay {
         }
     }
 
-    /// What comes and what moves in one change, with the sibling in front of it afterwards: all have their places only when
-    /// all are known.
+    /// The added and moved children of one change, with the previous sibling afterwards: their positions are known only
+    /// after all events.
     private var arriving: [(key: TreeKey, node: Node, previous: TreeKey?)] = []
     private var moved: [(key: TreeKey, node: Node)] = []
     private var lastKind = 0
 
-    /// After the events of one change.
+    /// Called after the events of one change.
     func settle() {
         moved = []
         while !arriving.isEmpty {
@@ -78,8 +78,8 @@ final class EventReplay {
                 return arriving.removeAll()
             }
             let entry = arriving.remove(at: next)
-            let place = entry.previous.flatMap { key in children.firstIndex { $0.key == key } }.map { $0 + 1 } ?? 0
-            children.insert((entry.key, entry.node), at: place)
+            let location = entry.previous.flatMap { key in children.firstIndex { $0.key == key } }.map { $0 + 1 } ?? 0
+            children.insert((entry.key, entry.node), at: location)
         }
     }
 
@@ -90,7 +90,8 @@ final class EventReplay {
             && zip(expected, children).allSatisfy { $0.key == $1.key && $0.node == $1.node }
         if !isEqual {
             note(
-                "children \(children.map { "\($0.key):\(treeText($0.node))" }), expected \(expected.map(\.key))", event)
+                "children \(children.map { "\($0.key):\(treeString($0.node))" }), expected \(expected.map(\.key))",
+                event)
         }
     }
 
@@ -106,7 +107,7 @@ final class EventReplay {
     }
 }
 
-/// Random trees, places, queries and changes, few of each so that they meet often.
+/// Random trees, locations, queries and changes, few of each so that they meet often.
 struct EngineChaos {
     var random: EngineRandom
     static let keys: [TreeKey] = ["a", "b", "c", "1", "10", "d"]
@@ -161,7 +162,7 @@ struct EngineChaos {
         return TreeQuery.Bound(value: value, key: isStart ? .min : .max)
     }
 
-    /// Of a write: one place, or several of which none is above another.
+    /// The change of a write: one location, or several of which none is an ancestor of another.
     mutating func changes() -> (path: TreePath, isMerge: Bool, changes: [TreeChange]) {
         let kind = random.next(10)
         if kind == 0 {
@@ -179,11 +180,11 @@ struct EngineChaos {
             var relative = self.path(2)
             if relative.isRoot { relative = TreePath(keys: [key()]) }
             if random.next(6) == 0 { relative = relative.child(.priority) }
-            let place = path + relative
-            let isApart = changes.allSatisfy { !$0.path.contains(place) && !place.contains($0.path) }
+            let location = path + relative
+            let isApart = changes.allSatisfy { !$0.path.contains(location) && !location.contains($0.path) }
             guard isApart else { continue }
-            let new = place.last == .priority ? priority().map { Node($0) } ?? .empty : node(depth: 1)
-            changes.append(TreeChange(path: place, node: new))
+            let new = location.last == .priority ? priority().map { Node($0) } ?? .empty : node(depth: 1)
+            changes.append(TreeChange(path: location, node: new))
         }
         return (path, true, changes)
     }
@@ -194,9 +195,9 @@ private let engineEffort = getenv("HEARTH_TEST_EFFORT").flatMap { Int(String(cSt
 
 @Suite("The engine against a model")
 struct EngineModelTests {
-    /// Random observers, writes of both sides, refusals, transactions and lost connections. Always child events lead to the
-    /// values; when all listens are answered a view is the server's data with the pending writes on top; in the end it is the
-    /// server's.
+    /// Random observers, writes of both sides, refusals, transactions and lost connections. The child events always
+    /// lead to the values. When all listens are answered, a view is the server's data with the pending writes applied.
+    /// In the end it is the server's data.
     @Test(arguments: 0..<300 * engineEffort)
     func anyOrder(_ seed: Int) throws {
         var run = try EngineRun(UInt64(seed))
@@ -217,7 +218,7 @@ struct EngineRun {
     private let seed: UInt64
     private var replays: [EventReplay] = []
     private let pending = Pending()
-    /// Without increments and reads everything is known exactly.
+    /// Without increments and reads the expected data is known exactly.
     private let isExact: Bool
     private var comparisons = 0
 
@@ -229,7 +230,7 @@ struct EngineRun {
         fixture.server.random = EngineRandom(seed &+ 77)
         fixture.server.set(chaos.node(), at: .root)
         if seed % 4 == 1 {
-            // By what the place is called, so that it is always the same.
+            // Sorted by path, for reproducible runs.
             fixture.server.refuses = { $0.keys.contains("d") }
         }
     }
@@ -330,15 +331,15 @@ struct EngineRun {
         fixture.engine.get(chaos.query(), at: chaos.path()) { _ in }
     }
 
-    // MARK: What has to hold
+    // MARK: Invariants
 
-    private mutating func check(_ place: String) throws {
+    private mutating func check(_ location: String) throws {
         for replay in replays {
             replay.settle()
             let problems = replay.takeProblems()
-            if !problems.isEmpty { throw ModelFailure("\(place): \(problems.joined(separator: "\n"))") }
+            if !problems.isEmpty { throw ModelFailure("\(location): \(problems.joined(separator: "\n"))") }
         }
-        try checkViews(place)
+        try checkViews(location)
         guard isExact, pending.transactions == 0, !fixture.connection.isAmongMessagesOfOneVersion else { return }
         for replay in replays {
             guard let base = known(replay) else { continue }
@@ -346,15 +347,15 @@ struct EngineRun {
             let expected = seen(replay, over: base.node, isWindow: base.isWindow)
             guard replay.value == expected else {
                 throw ModelFailure(
-                    "\(place): \(replay.path) \(replay.query)\nshows    \(replay.value.map(treeText) ?? "nothing")\n"
-                        + "expected \(treeText(expected))\nserver data \(treeText(base.node))\npending "
-                        + pending.writes.map { "\($0.changes.map { "\($0.path) \(treeText($0.node))" })" }.joined())
+                    "\(location): \(replay.path) \(replay.query)\nshows    \(replay.value.map(treeString) ?? "none")\n"
+                        + "expected \(treeString(expected))\nserver data \(treeString(base.node))\npending "
+                        + pending.writes.map { "\($0.changes.map { "\($0.path) \(treeString($0.node))" })" }.joined())
             }
         }
     }
 
-    /// What views have become from change to change is what they would be made of now.
-    private func checkViews(_ place: String) throws {
+    /// Views that were updated by changes equal views that are computed from the present data.
+    private func checkViews(_ location: String) throws {
         let sync = fixture.engine.sync
         var problems: [String] = []
         sync.root.forEach { point in
@@ -364,15 +365,15 @@ struct EngineRun {
                 guard content.isComplete, content.isWhole == view.isMadeOfWhole else { continue }
                 if view.known != content.node || view.shown != view.query.result(of: content.node) {
                     problems.append(
-                        "\(place): \(view.path) \(view.query)\nhas      \(treeText(view.known))\nshows    "
-                            + "\(treeText(view.shown))\nexpected \(treeText(content.node))")
+                        "\(location): \(view.path) \(view.query)\nhas      \(treeString(view.known))\nshows    "
+                            + "\(treeString(view.shown))\nexpected \(treeString(content.node))")
                 }
             }
         }
         if let problem = problems.first { throw ModelFailure(problem) }
     }
 
-    /// The server's data that the client has for an observer by now, when the listen that serves it was ever answered.
+    /// The server's data that the client has for an observer, if the listen for it was ever answered.
     private func known(_ replay: EventReplay) -> (node: Node, isWindow: Bool)? {
         let listens = fixture.connection.listens
         let history = fixture.server.history
@@ -383,7 +384,7 @@ struct EngineRun {
         return own.version.map { (replay.query.result(of: history[$0].node(at: replay.path)), true) }
     }
 
-    /// Data with the pending writes on top. Of a window's other children only those are known that a write has put there.
+    /// Data with the pending writes applied. Of a window's other children only those are known that a write has set.
     private func seen(_ replay: EventReplay, over base: Node, isWindow: Bool) -> Node {
         let path = replay.path
         guard isWindow else {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HearthDatabase
 
-/// The lists that the engine's views and writes are kept in, against plain ones.
+/// The lists that hold the engine's views and writes, compared with plain arrays.
 @Suite("The engine's lists")
 struct EngineOrderTests {
     @Test(arguments: 0..<20)
@@ -16,8 +16,8 @@ struct EngineOrderTests {
             if random.next(1000) < 400 + 30 * (seed % 6) {
                 list.append(id, step)
                 plain.append((id, step))
-            } else if let place = plain.indices.randomElement(using: &random) {
-                let position = random.next(3) == 0 ? place : random.next(2) == 0 ? 0 : plain.count - 1
+            } else if let location = plain.indices.randomElement(using: &random) {
+                let position = random.next(3) == 0 ? location : random.next(2) == 0 ? 0 : plain.count - 1
                 #expect(list.remove(plain[position].id) == plain.remove(at: position).value)
             } else {
                 #expect(list.remove(id) == nil)
@@ -81,7 +81,7 @@ struct EngineOrderTests {
         }
     }
 
-    /// Increments of one location, some of which are refused, show what they come to one after another.
+    /// Increments of one location, some of which are refused, show their sum after each step.
     @Test(arguments: 0..<200)
     func increments(_ seed: Int) throws {
         var random = EngineRandom(UInt64(seed))
@@ -94,7 +94,7 @@ struct EngineOrderTests {
         var server = Node(random.pick([.integer(3), .double(0.5), .string("x"), .integer(.max - 20)]))
         bench.answerListens(server)
         var waiting: [Node] = []
-        // What the first one adds to.
+        // The base of the first increment.
         var base = server
         func expected() -> Node { waiting.reduce(base) { $1.settled(nowMilliseconds: 1, old: $0) } }
         for step in 0..<120 {
@@ -111,7 +111,7 @@ struct EngineOrderTests {
             } else {
                 let node = waiting.removeFirst()
                 let isRefused = random.next(2) == 0
-                // The server's data has come, and what the others show stays as it was.
+                // The server's data has arrived, and the values of the others stay as they were.
                 base = isRefused ? server : node.settled(nowMilliseconds: 1, old: base)
                 if !isRefused { server = node.settled(nowMilliseconds: 1, old: server) }
                 if waiting.isEmpty { base = server }

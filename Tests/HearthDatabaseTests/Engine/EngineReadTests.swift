@@ -9,7 +9,7 @@ struct EngineReadTests {
     private func get(_ fixture: EngineFixture, _ path: TreePath, _ query: TreeQuery = TreeQuery()) {
         fixture.engine.get(query, at: path) { result in
             switch result {
-            case .success(let node): fixture.note("got \(treeText(node))")
+            case .success(let node): fixture.note("got \(treeString(node))")
             case .failure(let failure): fixture.note("get \(failure.status)")
             }
         }
@@ -26,7 +26,7 @@ struct EngineReadTests {
         #expect(!fixture.connection.log.contains { $0.hasPrefix("get") })
     }
 
-    @Test func theServerAnswersAndObserversHear() throws {
+    @Test func theServerAnswersAndObserversAreNotified() throws {
         let fixture = try EngineFixture(#"{"a":{"b":1,"c":2}}"#)
         get(fixture, "a")
         get(fixture, "a", .ordered(by: .key, last: 1))
@@ -65,7 +65,7 @@ struct EngineReadTests {
         #expect(fixture.take() == ["get permission_denied"])
     }
 
-    @Test func disconnectWritesShowAtOnce() throws {
+    @Test func disconnectWritesAreVisibleImmediately() throws {
         let fixture = try EngineFixture(#"{"a":{"n":3},"w":{"x":1,"y":2}}"#)
         fixture.observe("a", TreeQuery(), .value)
         fixture.observe("w", .ordered(by: .key, first: 1), .value, name: "w ")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Transactions")
 struct EngineTransactionTests {
-    @Test func runsOnNothingFirstThenOnTheData() throws {
+    @Test func runsOnEmptyDataFirstThenOnTheData() throws {
         let fixture = try EngineFixture(#"{"n":10}"#)
         fixture.transact("n")
         #expect(fixture.take() == ["run null"])
@@ -50,7 +50,7 @@ struct EngineTransactionTests {
         #expect(fixture.take() == ["run 10", "value 50", "run 50", "value 51", "committed 51"])
     }
 
-    @Test func abortsWithWhatItSaw() throws {
+    @Test func abortsWithItsInput() throws {
         let fixture = try EngineFixture(#"{"n":"text"}"#)
         fixture.observe("n")
         fixture.run()
@@ -89,7 +89,7 @@ struct EngineTransactionTests {
         #expect(lines.filter { $0.hasPrefix("run") }.count == 25)
     }
 
-    @Test func aSetEndsIt() throws {
+    @Test func aSetAbortsIt() throws {
         let fixture = try EngineFixture(#"{"a":{"n":10}}"#, connects: false)
         fixture.transact("a/n", name: "1 ")
         fixture.transact("a/n", name: "2 ")
@@ -98,13 +98,13 @@ struct EngineTransactionTests {
         #expect(fixture.take() == [], "an update of something else")
         try fixture.set("7", at: "a")
         #expect(fixture.take() == ["2 failed set"])
-        // The first waits to be sent, on an input that turns out to be old.
+        // The first waits to be sent, with an outdated input.
         fixture.connection.connect()
         fixture.run()
         #expect(fixture.take() == ["1 failed set", "update ok", "set ok"])
     }
 
-    @Test func aSetLetsOneThatIsSentEnd() throws {
+    @Test func aSetDoesNotAbortASentTransaction() throws {
         let fixture = try EngineFixture(#"{"n":10}"#)
         fixture.observe("n", TreeQuery(), [])
         fixture.run()
@@ -133,7 +133,7 @@ struct EngineTransactionTests {
         #expect(fixture.take() == ["offline run 10", "value 11", "offline committed 11"])
     }
 
-    @Test func placesBelowOneAnotherAreSentInTurn() throws {
+    @Test func nestedLocationsAreSentOneAfterAnother() throws {
         let fixture = try EngineFixture(#"{"a":{"n":1,"m":1}}"#)
         fixture.observe("a", TreeQuery(), [])
         fixture.run()
@@ -141,7 +141,7 @@ struct EngineTransactionTests {
         fixture.engine.runTransaction(at: "a", localEvents: true) {
             $0.setting(TreeKey("k"), to: Node(1))
         } completion: { outcome in
-            if case .committed(let node) = outcome { fixture.note("a committed \(treeText(node))") }
+            if case .committed(let node) = outcome { fixture.note("a committed \(treeString(node))") }
         }
         fixture.transact("a/m", add: 5, name: "m ")
         fixture.run()
@@ -153,8 +153,8 @@ struct EngineTransactionTests {
         #expect(fixture.connection.log.filter { $0.hasPrefix("put") } == ["put /a/n#", "put /a#"])
     }
 
-    /// What an update ends at one of its locations must not let another one be sent that it ends, too.
-    @Test func anUpdateEndsAllAtOnce() throws {
+    /// An update that ends a transaction at one of its locations must not let another one be sent that it ends, too.
+    @Test func anUpdateAbortsAllTogether() throws {
         let fixture = try EngineFixture(#"{"t":{"a":0,"b":0,"c":0}}"#)
         fixture.observe("t", TreeQuery(), [])
         fixture.run()
@@ -184,7 +184,7 @@ struct EngineTransactionTests {
         #expect(fixture.connection.outstandingWrites == 0)
     }
 
-    @Test func serverValuesAreThoseOfTheServer() throws {
+    @Test func serverValuesComeFromTheServer() throws {
         let fixture = try EngineFixture(#"{"n":10}"#)
         fixture.server.now = 77
         fixture.observe("n", TreeQuery(), .value)
@@ -193,7 +193,7 @@ struct EngineTransactionTests {
         fixture.engine.runTransaction(at: "n", localEvents: true) { _ in
             Node(.deferred(.timestamp))
         } completion: {
-            if case .committed(let node) = $0 { fixture.note("committed \(treeText(node))") }
+            if case .committed(let node) = $0 { fixture.note("committed \(treeString(node))") }
         }
         fixture.run()
         #expect(fixture.take() == ["value 5000000", "value 77", "committed 77"])

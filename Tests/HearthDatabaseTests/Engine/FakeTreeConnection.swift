@@ -3,7 +3,7 @@ import HearthTree
 
 @testable import HearthDatabase
 
-/// The engine's connection to a `FakeTreeServer`. Nothing moves by itself: a test brings messages to the server and back.
+/// The engine's connection to a `FakeTreeServer`. A test delivers the messages in both directions.
 final class FakeTreeConnection: DatabaseConnection {
     final class Listen {
         let id: Int
@@ -12,7 +12,7 @@ final class FakeTreeConnection: DatabaseConnection {
         let tag: Int?
         let hash: () -> ListenHash
         let done: (WireFailure?) -> Void
-        /// In the present session its data, or that it has it already, has come.
+        /// Whether its data, or the confirmation of it, has arrived in the present session.
         var isAnswered = false
         /// The server's version whose data the client has; nil before the first data.
         var version: Int?
@@ -49,10 +49,10 @@ final class FakeTreeConnection: DatabaseConnection {
     private var writes: [(id: Int, write: Write)] = []
     private var gets: [(id: Int, path: TreePath, query: TreeQuery?, done: (Result<Node, WireFailure>) -> Void)] = []
     private var session: FakeTreeSession?
-    /// Messages that the server hasn't got.
+    /// Messages that the server did not receive yet.
     private var requests: [(FakeTreeSession) -> Void] = []
     private var lastID = 0
-    /// What the engine asked for, for tests that look at it.
+    /// The engine's requests, for tests that check them.
     var log: [String] = []
     private(set) var offlineReasons: Set<String> = []
 
@@ -60,7 +60,7 @@ final class FakeTreeConnection: DatabaseConnection {
 
     var isConnected: Bool { session != nil }
     var hasWork: Bool { !requests.isEmpty || !(session?.messages.isEmpty ?? true) }
-    /// Some listens have the data of a commit and others don't.
+    /// Some listens have the data of a commit and others do not.
     var isAmongMessagesOfOneVersion = false
     var outstandingWrites: Int { writes.count }
 
@@ -83,13 +83,13 @@ final class FakeTreeConnection: DatabaseConnection {
         for get in gets { send(get.id) }
     }
 
-    /// - Parameter arriving: of the messages on the way how many still reach the server.
+    /// - Parameter arriving: the number of pending messages that still reach the server.
     func disconnect(arriving: Int = 0) {
         guard let session else { return }
         for request in requests.prefix(arriving) { request(session) }
         requests = []
         self.session = nil
-        // The rest of that version doesn't come any more.
+        // The rest of that version does not arrive any more.
         if isAmongMessagesOfOneVersion { for listen in listens { listen.version = nil } }
         isAmongMessagesOfOneVersion = false
         server.close(session)
@@ -124,7 +124,7 @@ final class FakeTreeConnection: DatabaseConnection {
 
     // MARK: From the server
 
-    /// A listen that isn't answered has the data of no one version any more.
+    /// A listen without an answer does not have the data of a single version any more.
     private func unsettle(_ path: TreePath, _ tag: Int?) {
         for listen in listens where !listen.isAnswered && listen.tag == tag {
             if listen.path.contains(path) || path.contains(listen.path) { listen.version = nil }
@@ -215,7 +215,7 @@ final class FakeTreeConnection: DatabaseConnection {
     private func send(_ id: Int, _ write: Write) {
         write.isSent = true
         requests.append { [unowned self] session in
-            // Given up before it was sent.
+            // Cancelled before it was sent.
             guard writes.contains(where: { $0.id == id }) else { return }
             let failure = session.server.write(write.changes, hash: write.hash)
             session.send { connection in

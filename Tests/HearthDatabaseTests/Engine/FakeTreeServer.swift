@@ -3,7 +3,7 @@ import HearthTree
 
 @testable import HearthDatabase
 
-/// A server of one database, with the rules of rtdb-protocol §10 and §11, written for shortness.
+/// A server of one database, as short as possible.
 final class FakeTreeServer {
     private(set) var tree = Node.empty
     private(set) var version = 0
@@ -12,7 +12,7 @@ final class FakeTreeServer {
     private(set) var history: [Node] = [.empty]
     private(set) var sessions: [FakeTreeSession] = []
     var now: Int64 = 1_000_000
-    /// Which writes are refused, by the places that they change.
+    /// Selects the refused writes by the locations that they change.
     var refuses: (TreePath) -> Bool = { _ in false }
     var refusesReading: (TreePath) -> Bool = { _ in false }
     var random = EngineRandom(0)
@@ -25,7 +25,7 @@ final class FakeTreeServer {
         if !changes.isEmpty { commit(changes) }
     }
 
-    /// Makes a write of somebody.
+    /// Makes a write of another client.
     func commit(_ changes: [TreeChange]) {
         let old = tree
         let resolved = changes.map { $0.settled(nowMilliseconds: now, old: old) }
@@ -51,7 +51,7 @@ final class FakeTreeServer {
     }
 }
 
-/// One connection of a client, on the server's side. Its messages to the client wait until they are delivered.
+/// The server's side of a client's connection. Its messages to the client wait until they are delivered.
 final class FakeTreeSession {
     struct Listen {
         let path: TreePath
@@ -103,11 +103,11 @@ final class FakeTreeSession {
     }
 
     func push(_ changes: [TreeChange], old: Node) {
-        var isWholeTold = Set<TreePath>()
+        var sentWhole = Set<TreePath>()
         for listen in listens {
             if let query = listen.query, let tag = listen.tag {
                 pushWindow(query, tag, at: listen.path, old: old)
-            } else if isWholeTold.insert(listen.path).inserted {
+            } else if sentWhole.insert(listen.path).inserted {
                 pushWhole(changes, at: listen.path)
             }
         }
@@ -137,7 +137,7 @@ final class FakeTreeSession {
         for key in Set(before.children.map(\.key)).union(after.children.map(\.key)).sorted() {
             let (left, right) = (before.child(key), after.child(key))
             if left == right { continue }
-            // A change inside a child that stays may be told by its parts.
+            // A change inside a child that stays may be sent in parts.
             if left.childCount > 0, right.childCount > 0, left.priority == right.priority, server.random.next(2) == 0 {
                 for inner in Set(left.children.map(\.key)).union(right.children.map(\.key)).sorted()
                 where left.child(inner) != right.child(inner) {
@@ -158,7 +158,8 @@ final class FakeTreeSession {
 struct EngineRandom: RandomNumberGenerator {
     private var state: UInt64
 
-    /// Multiplied by another number than steps are made of: else the next seed's numbers would be this one's, one later.
+    /// The multiplier differs from the generator's step; otherwise the numbers of consecutive seeds would be shifted
+    /// copies.
     init(_ seed: UInt64) { state = (seed &+ 1) &* 0xD6E8_FEB8_6659_FD93 }
 
     mutating func next() -> UInt64 {

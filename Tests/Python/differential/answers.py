@@ -1,10 +1,9 @@
-"""Brings an answer into a form in which two servers' answers are equal when they mean the same.
+"""Normalises an answer, so that two servers' answers are equal when they have the same meaning.
 
-Times differ between servers, so each becomes a symbol that says where it came from: `W12` is the
-time at which request 12 wrote, `fresh` a read time not before the last commit. A broken promise
-about times (a commit time that does not ascend, an update time that no write gave) shows up as a
-symbol of its own and so as a difference. Values keep type and bits: `3` and `3.0`, `0.0` and `-0.0`
-stay apart.
+Times differ between servers, so each becomes a symbol that names its source: `W12` is the time at which request 12
+wrote, `fresh` a read time not before the last commit. A time that violates a guarantee (a commit time that does not
+ascend, an update time that no write returned) becomes a symbol of its own and so causes a difference. Values preserve
+type and bits: `3` and `3.0`, `0.0` and `-0.0` differ.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ DAY_NANOSECONDS = 86_400 * 10**9
 
 @dataclass
 class Chronicle:
-    """What one server has told about times in this episode."""
+    """The times that one server has reported in this episode."""
 
     started: int
     made: dict[int, str] = field(default_factory=dict)
@@ -32,7 +31,7 @@ class Chronicle:
 
 @dataclass
 class Canonical:
-    """An answer ready to be compared; `message` is not part of the comparison."""
+    """A normalised answer; `message` is not part of the comparison."""
 
     code: str
     http: int | None
@@ -46,7 +45,7 @@ class Canonical:
 
 
 class Canonicaliser:
-    """Canonicalises one answer; `Chronicle` carries the knowledge from answer to answer."""
+    """Normalises one answer; `Chronicle` carries the knowledge from answer to answer."""
 
     def __init__(self, chronicle: Chronicle, request: Request, sent: Json) -> None:
         self._known = chronicle
@@ -66,12 +65,12 @@ class Canonicaliser:
     # Times
 
     def _take_commit_times(self, body: Json) -> None:
-        """Learns the times of this request's commits before any symbol is given out."""
+        """Records the times of this request's commits before any symbol is used."""
         if not isinstance(body, dict):
             return
         times: list[str] = []
         if self._request.method == "Commit":
-            # All that a commit changes has the commit's time; any other update time must be known already.
+            # All changes of a commit have the commit's time; any other update time must be known already.
             times = [body.get("commitTime", "")]
         elif self._request.method == "BatchWrite":
             times = [result.get("updateTime", "") for result in body.get("writeResults", [])]
@@ -102,12 +101,12 @@ class Canonicaliser:
         if self._asked_time is not None:
             return "as asked" if time == nanoseconds(self._asked_time) else "not as asked"
         if self._in_transaction:
-            # Its own snapshot may be older than the last commit, but not than the episode.
+            # The answer's own snapshot may be older than the last commit, but not than the episode.
             return "of the transaction" if time >= min(self._known.made, default=0) else "before the episode"
         return "fresh" if time >= self._before else "stale"
 
     def _timestamp(self, text: str) -> Json:
-        """A stored timestamp: a server's time becomes a symbol, a client's stays as it is."""
+        """A stored timestamp: a server's time becomes a symbol, a client's is unchanged."""
         time = nanoseconds(text)
         if time is None or abs(time - self._known.started) > DAY_NANOSECONDS:
             return ["timestamp", text]
@@ -140,7 +139,7 @@ class Canonicaliser:
             case "readTime":
                 return self._read(member)
             case "status":
-                # Of a failed write in a batch; the text is as soft as that of a failed call.
+                # The status of a failed write in a batch; its message is compared as loosely as that of a failed call.
                 return [{key: value for key, value in status.items() if key != "message"} for status in member]
             case "transaction" | "nextPageToken":
                 return "present" if member else "empty"
@@ -149,7 +148,7 @@ class Canonicaliser:
         return self._message(member)
 
     def _name(self, name: Json) -> Json:
-        """A name that the server made up becomes a symbol; the request that made it is the first to show it."""
+        """A name that the server created becomes a symbol; the request that created it is the first to contain it."""
         if self._request.method == "CreateDocument" and not self._request.body.get("documentId"):
             last = name.rsplit("/", 1)[-1]
             good = len(last) == 20 and last.isascii() and last.isalnum()

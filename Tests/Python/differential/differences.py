@@ -1,7 +1,7 @@
 """Every known difference between Hearth and Google's emulator, with the reason for it.
 
-A rule matches as narrowly as it can: the shape of the request and both outcomes. `source` names the
-chapter of the semantics document that decides for Hearth's way, or the observation behind it.
+A rule matches as narrowly as possible: the shape of the request and both outcomes. `source` names the reason for
+Hearth's behaviour, or the observation behind it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .rules import Note, Rule, members, outcome, query_of
 COMMITS = ("Commit", "BatchWrite")
 WRITERS = (*COMMITS, "CreateDocument", "UpdateDocument", "DeleteDocument")
 
-# What the emulator answers where it does not see that a write is malformed: success, or what the condition says.
+# The emulator's answers where it does not detect that a write is malformed: success, or the result of the condition.
 EVEN_BEFORE_CONDITIONS = "OK|ALREADY_EXISTS|NOT_FOUND|FAILED_PRECONDITION"
 
 RULES: list[Rule] = [
@@ -269,7 +269,7 @@ RULES: list[Rule] = [
         "9.5",
         outcome(
             "FAILED_PRECONDITION",
-            # An aggregation may have another reason to be refused.
+            # An aggregation may fail for another reason.
             "OK|INVALID_ARGUMENT",
             text="descending key scans",
             when=shapes.first_order_is_name_descending,

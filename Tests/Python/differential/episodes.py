@@ -1,7 +1,7 @@
-"""Puts random requests together into episodes. An episode is a fresh database and what is done to it.
+"""Combines random requests to episodes. An episode is a new database and a sequence of requests.
 
-Everything follows from the seed and the episode's number, never from an answer, so that an episode
-can be replayed, and shortened, without the servers' help.
+Everything follows from the seed and the episode's number, never from an answer, so that an episode can be replayed, and
+shortened, without the servers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .world import World
 from .writes import Writes
 
 STEPS = 10
-# How many of the episodes have a large collection.
+# The share of episodes with a large collection.
 CROWDED = 0.12
 
 
@@ -28,7 +28,7 @@ class Episode:
     def __init__(self, seed: int, number: int, transport: str, run: str) -> None:
         self._rng = Random(f"{seed}/{number}")
         self._transport = transport
-        # `run` keeps apart what one seed did on the same servers at another time; nothing else depends on it.
+        # `run` separates runs of one seed on the same servers; nothing else depends on it.
         # Lower case: the emulator fails on projects with upper-case letters.
         self.project = f"demo-{seed}-{number}-{run}"
         self.world = World(self._rng, self.project)
@@ -85,10 +85,10 @@ class Episode:
     # Sequences
 
     def _transaction(self) -> None:
-        """Begin, some reads, then commit or rollback, with nobody else about.
+        """Begin, some reads, then commit or rollback, without concurrent writes.
 
-        The emulator makes a writer wait two seconds for other transactions' locks, so nothing else may write
-        while a transaction is open. The end is always there, because a transaction left open holds its locks.
+        The emulator makes a writer wait two seconds for other transactions' locks, so nothing else may write while a
+        transaction is open. The end is always included, because an open transaction holds its locks.
         """
         rng, database = self._rng, self.world.database
         options: Json = rng.choice([None, None, {}, {"readWrite": {}}])
@@ -98,7 +98,7 @@ class Episode:
         match rng.choices(["commit", "plain commit", "rollback"], [60, 15, 25])[0]:
             case "commit":
                 self._add(self._writes.commit(self._next, transaction))
-                # If the commit was refused as malformed, the emulator keeps the transaction and its locks.
+                # If the commit is rejected as malformed, the emulator keeps the transaction and its locks.
                 self._call("Rollback", {"database": database, "transaction": transaction}, "Rollback (after commit)")
             case "plain commit":
                 write = {"update": {"name": self.world.name(), "fields": self.world.fields()}}
@@ -126,7 +126,7 @@ class Episode:
                 self._call("Rollback", {"database": database, "transaction": again})
 
     def _snapshot(self) -> None:
-        """A read-only transaction keeps its view while others write."""
+        """A read-only transaction keeps its snapshot while others write."""
         options: Json = {"readOnly": {}}
         time = self.world.read_time()
         if time is not None and self._rng.random() < 0.4:
@@ -142,11 +142,11 @@ class Episode:
         self._call("Rollback", body)
 
     def _begin(self, options: Json) -> Json:
-        """Begins a transaction, by itself or together with its first read; gives the reference to its id."""
+        """Begins a transaction, separately or together with its first read; returns the reference to its id."""
         if options is not None and self._rng.random() < 0.3:
             read = self._reads.batch_get(self._next)
             if self._rng.random() < 0.5:
-                # A plain query: when it refuses one, the emulator keeps the transaction that nobody has heard of.
+                # A plain query: when the emulator rejects one, it keeps the new transaction, whose id no client knows.
                 query = {"from": [{"collectionId": self.world.collection()}], "limit": 3}
                 read = Request(self._next, "", "RunQuery", {"parent": self.world.root, "structuredQuery": query})
             read.body.pop("readTime", None)
@@ -170,7 +170,9 @@ class Episode:
         self._add(replace(read, kind=f"{read.method} in transaction"), grpc_only=True)
 
     def _generated(self) -> None:
-        """A document whose id the server makes up; it is deleted at once, since its place in any order is random."""
+        """A document with an id from the server; it is deleted immediately, because its position in any order is
+        random.
+        """
         index = self._next
         body = {"parent": self.world.root, "collectionId": "generated", "document": {"fields": self.world.fields()}}
         self._call("CreateDocument", body, "CreateDocument (generated id)")
@@ -179,7 +181,7 @@ class Episode:
         self._call("DeleteDocument", {"name": name})
 
     def _misuse(self) -> None:
-        """Transaction ids that never were."""
+        """Transaction ids that never existed."""
         rng, database = self._rng, self.world.database
         transaction = rng.choice(["", "AAAA", "Z2FyYmFnZQ==", "EQ=="])
         match rng.randrange(3):

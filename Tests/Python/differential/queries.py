@@ -17,7 +17,7 @@ MEASURES = ["EUCLIDEAN", "COSINE", "DOT_PRODUCT"]
 
 
 class Queries:
-    """Draws queries for one episode. Most are valid; what makes one invalid is left in rarely."""
+    """Draws queries for one episode. Most are valid; invalid parts are rare."""
 
     def __init__(self, world: World, reads: Reads) -> None:
         self._world = world
@@ -34,7 +34,7 @@ class Queries:
         return Request(index, "RunQuery", "RunQuery", body)
 
     def _parent_for(self, query: Json) -> str:
-        # The emulator refuses a collection group below a document; a few are enough to see that it still does.
+        # The emulator rejects a collection group below a document; a few requests are enough to detect a change.
         group = any(source.get("allDescendants") and source.get("collectionId") for source in query["from"])
         return self._world.root if group and self._rng.random() < 0.95 else self._world.parent()
 
@@ -53,12 +53,12 @@ class Queries:
         if rng.random() < 0.45:
             query["orderBy"] = self.orders()
         self._cursors(query)
-        # The emulator has another order for some of these, and a window on it would show other documents.
+        # The emulator has another order for some of these, and a window on it would contain other documents.
         if not never_satisfied({"structuredQuery": query}):
             self._window(query)
         if rng.random() < 0.15:
             query["select"] = self._projection()
-            # Without the values of the order nobody could tell a known difference of order from a wrong one.
+            # Without the values of the order a known difference of order cannot be distinguished from an error.
             ordered = [order["field"] for order in query.get("orderBy", [])]
             query["select"]["fields"] += [field for field in ordered if field not in query["select"]["fields"]]
         return query
@@ -83,7 +83,7 @@ class Queries:
             members = [self.filter(depth + 1) for _ in range(rng.choices([0, 1, 2, 3, 4], [1, 6, 55, 28, 10])[0])]
             return {"compositeFilter": {"op": operator, "filters": members}}
         if roll < 0.5:
-            # One negation a query is all that is allowed; they are kept rare, so that few queries have two.
+            # A query may have only one negation; negations are rare, so that few queries have two.
             unary = rng.choices(UNARY, [35, 35, 15, 15])[0]
             return {"unaryFilter": {"op": unary, "field": {"fieldPath": self._filter_path()}}}
         return self.field_filter()
@@ -143,7 +143,7 @@ class Queries:
             for path in paths
         ]
         if rng.random() < 0.3:
-            # The emulator serves the name only in ascending order where nothing precedes it.
+            # The emulator supports the name only in ascending order where no other order precedes it.
             direction = "ASCENDING" if rng.random() < 0.5 else rng.choice(DIRECTIONS)
             orders.append({"field": {"fieldPath": "__name__"}, "direction": direction})
         return orders
@@ -153,7 +153,7 @@ class Queries:
         orders = query.get("orderBy", [])
         for side in ("startAt", "endAt"):
             if rng.random() < (0.25 if orders else 0.04):
-                # Values line up with the orders; fewer are a prefix, and one too many is an error.
+                # Values correspond to the orders; fewer are a prefix, and one too many is an error.
                 count = rng.choices([len(orders), rng.randint(0, len(orders)), len(orders) + 1], [75, 22, 3])[0]
                 paths = [order["field"]["fieldPath"] for order in orders] + ["__name__"]
                 cursor: Json = {"values": [self._cursor_value(path) for path in paths[:count]]}
@@ -187,7 +187,7 @@ class Queries:
         if rng.random() < 0.5:
             query.pop("select", None)
         if never_satisfied({"structuredQuery": query}):
-            # The emulator does not ask of an alternative's documents that they have the field: it counts others.
+            # The emulator does not require that an alternative's documents have the field: it counts others.
             query.pop("where")
         aggregations: list[Json] = []
         for place in range(rng.choices([1, 2, 3, 5], [60, 25, 10, 5])[0]):
@@ -231,7 +231,7 @@ class Queries:
         query["findNearest"] = nearest
         if rng.random() < 0.15:
             query["select"] = self._projection()
-            # Without the vectors nobody could tell neighbours at the same distance from wrong ones.
+            # Without the vectors neighbours at the same distance cannot be distinguished from errors.
             query["select"]["fields"].append({"fieldPath": "v"})
         body = {"parent": self._world.root, "structuredQuery": query}
         return Request(index, "RunQuery (findNearest)", "RunQuery", body)

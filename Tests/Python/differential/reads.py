@@ -1,4 +1,4 @@
-"""Random reads that are no queries: single documents, several documents, lists of documents and of collections."""
+"""Random reads other than queries: single documents, several documents, lists of documents and of collections."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Reads:
         return Request(index, "ListDocuments", "ListDocuments", body)
 
     def pages(self, index: int) -> list[Request]:
-        """A list in small pages. The later pages are left out where the earlier answer held no token."""
+        """A list in small pages. A later page is omitted where the earlier answer had no token."""
         first = self.list_documents(index)
         first.body["pageSize"] = self._rng.choice([1, 2, 3])
         made = [first]
@@ -74,7 +74,7 @@ class Reads:
         return [first, Request(index + 1, "ListCollectionIds (next page)", "ListCollectionIds", body)]
 
     def at_time(self, body: Json, likelihood: float = 0.08) -> None:
-        """Sometimes reads the past: at the time of an earlier commit or just around it."""
+        """Sometimes reads at the time of an earlier commit or just around it."""
         if self._rng.random() < likelihood:
             time = self._world.read_time()
             if time is not None:

@@ -1,7 +1,7 @@
-"""How each known difference shows in a request and its two answers, and how it is taken out of them.
+"""How each known difference appears in a request and its two answers, and how it is removed from them.
 
-Each function says whether its difference was there. The self-test plants faults in recorded answers, and
-fails if one of these takes a fault for its difference.
+Each function returns whether its difference was present. The self-test plants faults in recorded answers, and fails if
+one of these functions accepts a fault as its difference.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .shapes import future, nan_negated, unsatisfiable
 
 STREAMS = ("RunQuery", "RunAggregationQuery", "BatchGetDocuments")
 COMMITS = ("Commit", "BatchWrite")
-# The emulator's indexes cut values off after so many bytes.
+# The emulator's indexes truncate values at this size.
 INDEXED_BYTES_MAX = 1500
 
 
@@ -28,14 +28,14 @@ def end_mark(case: Case) -> bool:
 
 
 def _each(case: Case, change: Any) -> bool:
-    """Applies `change` to every message of both streams; says whether any changed."""
+    """Applies `change` to every message of both streams; returns whether any changed."""
     if case.request.method not in STREAMS or not isinstance(case.hearth.body, list):
         return False
     return any([change(entry) for answer in (case.hearth, case.emulator) for entry in answer.body])
 
 
 def skipped(case: Case) -> bool:
-    """Takes the number of skipped results out, after seeing that Hearth's is right."""
+    """Removes the number of skipped results, after checking Hearth's."""
     offset = query_of(case.sent).get("offset", 0)
     if case.request.method != "RunQuery" or not case.both_good or not offset:
         return False
@@ -103,7 +103,7 @@ def page_size(case: Case) -> bool:
 
 
 def _begins_with(documents: list[Json], shown: list[Json]) -> bool:
-    """Whether the longer list begins with the shorter one; odd values have an order of their own."""
+    """Whether the longer list begins with the shorter one; unusual values have an order of their own."""
     longer, shorter = ([one for one in some if not _odd(one)] for some in (documents, shown))
     known = {document["name"]: document for document in documents}
     same = all(known.get(one["name"], one) == one for one in shown)
@@ -120,7 +120,7 @@ def empty_commit(case: Case) -> bool:
 
 
 def verified_missing(case: Case) -> bool:
-    """A verify of a document that does not exist: the emulator makes up an update time."""
+    """A verify of a document that does not exist: the emulator invents an update time."""
     if case.request.method not in COMMITS or not case.both_good:
         return False
     changed = False
@@ -135,7 +135,7 @@ def verified_missing(case: Case) -> bool:
 
 
 def merged_results(case: Case) -> bool:
-    """Several writes to one document: the emulator gives each the final state's update time."""
+    """Several writes to one document: the emulator returns the final state's update time for each."""
     names = written_names(case.sent)
     if case.request.method != "Commit" or not case.both_good or len(names) == len(set(names)):
         return False
@@ -147,7 +147,7 @@ def merged_results(case: Case) -> bool:
 
 
 def empty_projection(case: Case) -> bool:
-    """Present but empty: all fields here, none there. Names and times still have to agree."""
+    """Present but empty: all fields in Hearth, none in the emulator. Names and times must still be equal."""
     if query_of(case.sent).get("select") != {} or case.request.method != "RunQuery" or not case.both_good:
         return False
     return _each(case, lambda entry: entry.get("document", {}).pop("fields", None) is not None)
@@ -163,7 +163,7 @@ def error_in_array(case: Case) -> bool:
 
 
 def _close(one: Json, other: Json, lost: float = 0) -> bool:
-    """Doubles that differ by no more than the order of additions can make them."""
+    """Doubles whose difference is explained by the order of additions."""
     if not (one[0] == other[0] == "double"):
         return False
     left, right = float(one[1]), float(other[1])
@@ -173,8 +173,8 @@ def _close(one: Json, other: Json, lost: float = 0) -> bool:
 def sums(case: Case) -> bool:
     """Sums and averages of doubles, which depend on the order of addition.
 
-    Where numbers about 2^63 cancel each other, the emulator's sum has lost up to half their last bit for each document.
-    (That Hearth's sums are exact, PlannerTests compares with a sum of its own.)
+    Where numbers of about 2^63 cancel out, the emulator's sum loses up to half of their last bit for each document.
+    (PlannerTests compares Hearth's sums with an independent exact sum.)
     """
     if case.request.method != "RunAggregationQuery" or not case.both_good:
         return False
@@ -191,7 +191,7 @@ def sums(case: Case) -> bool:
 
 
 def show_missing(case: Case) -> bool:
-    """With `showMissing` the emulator ignores the mask and gives missing documents an update time."""
+    """With `showMissing` the emulator ignores the mask and adds an update time to missing documents."""
     if case.request.method != "ListDocuments" or not case.both_good or not case.sent.get("showMissing"):
         return False
     hearth, emulator = case.hearth.body.get("documents", []), case.emulator.body.get("documents", [])
@@ -207,7 +207,7 @@ def show_missing(case: Case) -> bool:
 
 
 def _part_of(fields: Json, whole: Json) -> bool:
-    """Whether the first fields are the second ones with some left out, at any depth of maps."""
+    """Whether the first fields are a subset of the second ones, at any depth of maps."""
     for name, value in fields.items():
         other = whole.get(name)
         if value != other and not (other and value[0] == other[0] == "map" and _part_of(value[1], other[1])):
@@ -216,7 +216,7 @@ def _part_of(fields: Json, whole: Json) -> bool:
 
 
 def distance_field(case: Case) -> bool:
-    """The emulator takes the path of the distance for a literal field name."""
+    """The emulator interprets the path of the distance as a literal field name."""
     path = query_of(case.sent).get("findNearest", {}).get("distanceResultField", "")
     if not case.both_good or case.request.method != "RunQuery" or not re.search(r"[.`]", path):
         return False
@@ -224,7 +224,7 @@ def distance_field(case: Case) -> bool:
     for entry in case.emulator.body:
         fields = entry.get("document", {}).get("fields", {})
         if path in fields:
-            # The last name of the path is all that is put right: with `m.d`, the map `m` may hold more.
+            # Only the last name of the path is corrected: with `m.d`, the map `m` may contain more.
             distance = fields.pop(path)
             holder = fields
             for name in names[:-1]:
@@ -234,14 +234,14 @@ def distance_field(case: Case) -> bool:
                 holder = member[1]
             holder[names[-1]] = distance
     if "select" in query_of(case.sent):
-        # The emulator does not find its own field, when the path is selected.
+        # The emulator does not find its own field when the path is selected.
         for one, other in zip(case.hearth.body, case.emulator.body, strict=False):
             _forget_distance(one.get("document", {}), other.get("document", {}), names)
     return True
 
 
 def _forget_distance(document: Json, other: Json, names: list[str]) -> None:
-    """Takes the distance out of Hearth's document if the emulator's lacks it, and the maps that it leaves empty."""
+    """Removes the distance from Hearth's document if the emulator's lacks it, and the maps that become empty."""
     here, there = document.get("fields", {}), other.get("fields", {})
     if _forget(here, there, names) and not here:
         del document["fields"]
@@ -258,7 +258,7 @@ def _forget(here: Json, there: Json, names: list[str]) -> bool:
 
 
 def _distances(case: Case, body: Json) -> list[float] | None:
-    """The distances of the results, computed from the vectors that they show; None where one shows none."""
+    """The distances of the results, computed from their vectors; None if one has no vector."""
     nearest = query_of(case.sent)["findNearest"]
     wanted = nearest["queryVector"]["mapValue"]["fields"]["value"]["arrayValue"]["values"]
     query = [float(value["doubleValue"]) for value in wanted]
@@ -287,9 +287,9 @@ def _distance(measure: str, one: list[float], other: list[float]) -> float:
 
 
 def equal_distances(case: Case) -> bool:
-    """The same distances in the same order, of different documents where several are equally far away.
+    """The same distances in the same order, with different documents where several have the same distance.
 
-    Several may be so far away as the last one, and only some of them stand within the limit.
+    Several may have the same distance as the last one, and only some of them are within the limit.
     """
     if case.request.method != "RunQuery" or not case.both_good or "findNearest" not in query_of(case.sent):
         return False
@@ -302,7 +302,7 @@ def equal_distances(case: Case) -> bool:
     pairs = zip(hearth, emulator, strict=True)
     if not all(a == b or math.isnan(a) and math.isnan(b) or math.isclose(a, b, rel_tol=1e-12) for a, b in pairs):
         return False
-    # Documents that both show must look the same wherever they stand.
+    # Documents in both results must be equal at any position.
     shown = [
         {e["document"]["name"]: e["document"] for e in x.body if "document" in e} for x in (case.hearth, case.emulator)
     ]
@@ -322,7 +322,7 @@ def distance_bits(case: Case) -> bool:
 
 
 def _round(fields: Json, others: Json) -> bool:
-    """Makes doubles equal that differ by a bit, at any depth of maps; says whether there were any."""
+    """Replaces doubles that differ by one bit, at any depth of maps; returns whether there were any."""
     changed = False
     for name in fields.keys() & others.keys():
         one, other = fields[name], others[name]
@@ -335,9 +335,9 @@ def _round(fields: Json, others: Json) -> bool:
 
 
 def odd_values(case: Case) -> bool:
-    """The same results in another order, and only some with odd values stand elsewhere.
+    """The same results in another order, and only some with unusual values at other positions.
 
-    Odd are values that an index cuts off, and points at -0.0, which the emulator puts before those at 0.0.
+    Unusual are values that an index truncates, and points at -0.0, which the emulator sorts before those at 0.0.
     """
     if not case.both_good or case.request.method not in ("RunQuery", "ListDocuments"):
         return False
@@ -362,7 +362,7 @@ def _odd(entry: Json) -> bool:
 
 
 def _at_minus_zero(node: Json) -> bool:
-    """Whether a point at -0.0 is in there, in the canonical form `["point", latitude, longitude]`."""
+    """Whether it contains a point at -0.0, in the canonical form `["point", latitude, longitude]`."""
     if isinstance(node, dict):
         return any(_at_minus_zero(member) for member in node.values())
     if not isinstance(node, list) or not node:
@@ -392,9 +392,10 @@ def update_time_in_batch(case: Case) -> bool:
 
 
 def order_without_unsatisfiable(case: Case) -> bool:
-    """An inequality with null or NaN does not count for the emulator's order.
+    """The emulator does not use an inequality with null or NaN for the order.
 
-    So the same documents may come in another order; and inside an OR, documents that lack its field come as well.
+    Therefore the same documents may be in another order; and inside an OR the result includes documents without its
+    field.
     """
     if case.request.method != "RunQuery" or not case.both_good or not unsatisfiable(case):
         return False

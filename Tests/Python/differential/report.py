@@ -1,4 +1,4 @@
-"""Gathers the outcomes of many episodes and prints what matters first: the unexplained differences."""
+"""Collects the outcomes of many episodes and prints the unexplained differences first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Group:
     """Differences of one signature."""
 
     count: int = 0
-    # The shortest history first seen: seed's episode, its requests up to the difference, and the difference.
+    # The shortest known history: the seed's episode, its requests up to the difference, and the difference.
     episode: int = 0
     project: str = ""
     history: list[Request] = field(default_factory=list)
@@ -128,6 +128,6 @@ def _print_example(out: TextIO, group: Group) -> None:
 
 def _brief(node: Any) -> str:
     text = json.dumps(node, ensure_ascii=True)
-    # Long runs of one letter stand for long strings; their length is what matters.
+    # Long runs of one letter represent long strings; only their length is relevant.
     text = re.sub(r"(.|\\u....)\1{60,}", lambda run: f"{run[1]}…({len(run[0]) // len(run[1])} times)", text)
     return text if len(text) < 3000 else text[:2900] + f"… ({len(text)} letters)"

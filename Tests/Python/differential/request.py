@@ -1,13 +1,13 @@
-"""A request in a form that both servers and both transports share.
+"""A request in the common form of both servers and both transports.
 
-The body is the request message in proto3 JSON form. Where it needs something that only a server
-knows (a commit time, a transaction id, a page token), it holds a *reference* to an earlier answer:
+The body is the request message in proto3 JSON form. For data that only a server knows (a commit time, a transaction id,
+a page token), it contains a *reference* to an earlier answer:
 
     {"$from": [12, "writeResults", 0, "updateTime"], "plusNanos": 1000, "else": "2020-01-01T00:00:00Z"}
 
-The first element is the index of the request that was answered, the rest a path into the answer's
-JSON form (a stream is a list). Each server's own answer is used, so that the two stay comparable.
-`else` stands in when the path leads nowhere; without it the request is left out.
+The first element is the index of the request that was answered, the rest a path in the answer's JSON form (a stream is
+a list). Each server's own answer is used, so that the two remain comparable. `else` is used when the path does not
+exist; without it the request is omitted.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ class Request:
     method: str
     body: Json
     rest: bool = False
-    # Names what was made wrong on purpose, for the report; empty for a request meant to be good.
+    # Names the deliberate error, for the report; empty for a valid request.
     spoiled: str = ""
     tags: frozenset[str] = field(default=frozenset())
 
     @property
     def commutes(self) -> bool:
-        """Whether it may run at the same time as its neighbours: a read that touches no transaction."""
+        """Whether it may run concurrently with its neighbours: a read without a transaction."""
         return self.method in READS and not mentions(self.body, ("transaction", "newTransaction", "$from"))
 
 
 class Missing(Exception):
-    """A reference leads nowhere and has no stand-in."""
+    """The path of a reference does not exist and there is no `else`."""
 
 
 def mentions(node: Json, keys: tuple[str, ...]) -> bool:
@@ -74,7 +74,7 @@ def reference(index: int, *path: str | int, stand_in: Json = None, plus_nanos: i
 
 
 def resolve(node: Json, answers: dict[int, Json]) -> Json:
-    """The body with every reference replaced by what this server answered."""
+    """The body with every reference replaced by this server's data."""
     if isinstance(node, dict):
         if "$from" in node:
             return _look_up(node, answers)
@@ -85,7 +85,7 @@ def resolve(node: Json, answers: dict[int, Json]) -> Json:
 
 
 def stand_ins(node: Json, answers: dict[int, Json]) -> list[bool]:
-    """For each reference, in order, whether its stand-in is used."""
+    """For each reference, in order, whether its `else` is used."""
     if isinstance(node, dict):
         if "$from" in node:
             return [_found(node, answers) is None]
@@ -121,7 +121,7 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:)(\d\d)(?:\.(\d+))?Z")
 
 
 def nanoseconds(text: str) -> int | None:
-    """A UTC timestamp as nanoseconds since 1970, or None if the text is none."""
+    """A UTC timestamp as nanoseconds since 1970, or None if the string is not one."""
     match = _TIME.fullmatch(text)
     if match is None:
         return None

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from .request import Json
 
-# Methods with a custom verb: the member that stands in the path, and the verb.
+# Methods with a custom verb: the member that is in the path, and the verb.
 _CUSTOM = {
     "BatchGetDocuments": ("database", "documents:batchGet"),
     "BeginTransaction": ("database", "documents:beginTransaction"),
@@ -48,11 +48,11 @@ def http_request(method: str, body: Json) -> tuple[str, str, Json | None]:
 
 
 def expressible(method: str, body: Json) -> bool:
-    """Whether REST can say the same, to the emulator as well.
+    """Whether REST can express the same request, for the emulator as well.
 
-    Five of its defects would only produce noise: it takes any colon for the one before a custom verb, loses segments
-    that are a space, never answers a PATCH whose body names another document than the path, misreads times in query
-    strings, and loses the sign of -0.0 in a body. The end-to-end tests look at these.
+    Five defects of the emulator would only cause noise: it treats any colon as the one before a custom verb, loses
+    segments that are a space, never answers a PATCH whose body names another document than the path, misreads times in
+    query strings, and loses the sign of -0.0 in a body. The end-to-end tests cover these.
     """
     if _has_minus_zero(body):
         return False
@@ -65,7 +65,7 @@ def expressible(method: str, body: Json) -> bool:
         return False
     if not body.get("collectionId", "c") or "/" in body.get("collectionId", ""):
         return False
-    # A query string cannot hold a mask that is present and empty, nor a condition without a kind.
+    # A query string cannot express a mask that is present and empty, nor a condition without a kind.
     if any(key in body and not body[key].get("fieldPaths") for key in ("mask", "updateMask")):
         return False
     condition = body.get("currentDocument", {"exists": True})
@@ -73,7 +73,7 @@ def expressible(method: str, body: Json) -> bool:
 
 
 def path_of(name: str) -> str:
-    # The emulator does not decode the parentheses of `(default)` before custom verbs, so they stay as they are.
+    # The emulator does not decode the parentheses of `(default)` before custom verbs, so they are not encoded.
     return "/v1/" + "/".join(quote(segment, safe="()") for segment in name.split("/"))
 
 

@@ -11,13 +11,13 @@ from .rule_sets import Asked, RuleSet
 
 @dataclass(frozen=True)
 class Case:
-    """A verdict that differs; without a request it is whether the rules compile."""
+    """A difference between verdicts; without a request it concerns whether the rules compile."""
 
     rules: RuleSet
     asked: Asked | None
     ours: str
     theirs: str
-    #: Why the rules of a line didn't allow it.
+    #: The reason why the rules of a line did not allow it.
     ours_by_line: dict[int, str] = field(default_factory=dict)
     theirs_by_line: dict[int, str] = field(default_factory=dict)
 
@@ -27,7 +27,7 @@ class Difference:
     name: str
     theirs: str
     ours: str
-    #: Where it is decided.
+    #: The source of the decision.
     source: str
     explains: Callable[[Case], bool]
 
@@ -37,7 +37,7 @@ def _is_denied(code: str) -> bool:
 
 
 def _filters(node: object) -> list[dict[str, object]]:
-    """The field filters of a query, wherever it stands."""
+    """The field filters of a query, at any depth."""
     found: list[dict[str, object]] = []
     if isinstance(node, dict):
         if isinstance(node.get("fieldFilter"), dict):
@@ -57,7 +57,7 @@ def _by_name(case: Case) -> bool:
 
 
 def _lines(case: Case) -> str:
-    """The rules that came out otherwise."""
+    """The rules with different results."""
     lines = {*case.ours_by_line, *case.theirs_by_line}
     if not lines:
         return case.rules.text
@@ -69,7 +69,7 @@ def _compares_differences(case: Case) -> bool:
 
 
 def _misses(case: Case) -> bool:
-    """The emulator has failed to get something, and Hearth has not."""
+    """The emulator failed to get a document, and Hearth did not."""
     failed = any("Service call error. Function: [get" in text for text in case.theirs_by_line.values())
     return failed and not any("Service call error" in text for text in case.ours_by_line.values())
 
@@ -114,7 +114,7 @@ def _is_below_a_glob(case: Case) -> bool:
 
 
 def _write_looks_at_many(case: Case) -> bool:
-    """One of several writes looks at more than ten documents, and all at no more than twenty."""
+    """One of several writes reads more than ten documents, and all together at most twenty."""
     many = case.asked is not None and len(case.asked.body.get("writes", case.asked.body.get("documents", []))) > 1
     over = any("Service call error. Function: [exists" in text for text in case.ours_by_line.values())
     ten_or_less = not any(line.count("exists") > 10 for line in _lines(case).split("\n"))

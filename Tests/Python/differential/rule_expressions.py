@@ -1,4 +1,4 @@
-"""Draws conditions of security rules: expressions of every type, some of them wrong on purpose."""
+"""Draws conditions of security rules: expressions of every type, some of them with deliberate errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TYPES = (
     *("bool", "int", "float", "string", "bytes", "list", "map", "set", "timestamp", "duration", "latlng", "path"),
     *("null", "diff"),
 )
-#: What `is` may name.
+#: The types that `is` may name.
 TYPE_NAMES = (
     *("bool", "bytes", "duration", "float", "int", "latlng", "list", "map", "number", "path", "string", "timestamp"),
     *("set", "map_diff", "vector", "constraint"),
@@ -28,9 +28,9 @@ class Function:
 
 @dataclass
 class Scope:
-    """What an expression may name."""
+    """The names that an expression may use."""
 
-    #: Methods for which the rule is: tells which of `resource` and `request.resource` are there.
+    #: The methods of the rule: they determine which of `resource` and `request.resource` exist.
     method: str = "get"
     functions: list[Function] = field(default_factory=list)
     #: Names with their types.
@@ -40,9 +40,9 @@ class Scope:
 
 
 class Expressions:
-    """All draws follow from `dice`; `depth` is how deep an expression may still go."""
+    """All draws follow from `dice`; `depth` is the remaining depth of an expression."""
 
-    #: How often something is of another type than it should be.
+    #: How often an expression has another type than required.
     wrong = 0.04
 
     def __init__(self, dice: Random, scope: Scope) -> None:

@@ -1,4 +1,4 @@
-"""Draws rule sets, and requests that they judge."""
+"""Draws rule sets, and requests that they evaluate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Json = Any
 METHODS = ("get", "list", "create", "update", "delete")
 COLLECTIONS = tuple(f"c{number}" for number in range(6))
 
-#: Who asks, by name.
+#: The clients, by name.
 TOKENS: dict[str, str | None] = {
     "nobody": None,
     "alice": unsigned("alice", email="alice@x.org", email_verified=True, level=3, admin=True, groups=["a", "b"]),
@@ -54,7 +54,7 @@ RICH: Json = {
     "g": {"geoPointValue": {"latitude": 10.0, "longitude": 20.0}},
     "bytes": {"bytesValue": "AP9o"},
 }
-#: The same names, mostly of other types.
+#: The same names, mostly with other types.
 ODD: Json = {
     "n": {"stringValue": "five"},
     "f": {"integerValue": "2"},
@@ -69,7 +69,7 @@ ODD: Json = {
 
 
 def stored(database: str) -> dict[str, Json]:
-    """The documents that are there, by path."""
+    """The existing documents, by path."""
     made = {"aux/x1": {"n": {"integerValue": "1"}, "s": {"stringValue": "x"}}, "aux/x2": RICH}
     for collection in COLLECTIONS:
         made[f"{collection}/a"] = {**RICH, "r": {"referenceValue": f"{database}/documents/aux/x1"}}
@@ -81,7 +81,7 @@ def stored(database: str) -> dict[str, Json]:
 
 @dataclass(frozen=True)
 class Asked:
-    """One request: the body has the paths that begin with `$`, which stands for the database."""
+    """One request: the body contains the paths that begin with `$`, which represents the database."""
 
     method: str
     body: Json
@@ -153,7 +153,7 @@ class RuleSets:
             scope.names.append((f"v{place}", kind))
         result = dice.choice(["bool", "bool", *TYPES])
         lines += [f"return {Expressions(dice, scope).draw(result, 2)};", "}"]
-        # A function sees no captures of the place that calls it.
+        # A function does not see the captures of its caller.
         lines = [re.sub(r"\bdoc\b", "'a'", line.replace("$(doc)", "a").replace("$(db)", "x")) for line in lines]
         functions.append(Function(name, kinds, result))
         return lines
@@ -468,7 +468,7 @@ class RuleSets:
         return f" {dice.choice(['&&', '||'])} ".join(dice.sample(simple, dice.choice([1, 1, 2])))
 
     def _many(self) -> str:
-        """Looks at many documents: the same for all, or others for each."""
+        """Reads many documents: the same for all, or different ones for each."""
         dice = self.dice
         place = "/databases/$(db)/documents/many"
         paths = [dice.choice([f"{place}/x{number}", f"{place}/$(doc + '{number}')"]) for number in range(21)]

@@ -32,7 +32,7 @@ EXAMPLES_MAX = 40
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one `allow` came to: false, or a text of an error."""
+    """The result of one `allow`: false, or an error message."""
 
     line: int
     method: str
@@ -51,12 +51,12 @@ def outcomes(message: str) -> list[Outcome]:
 
 
 def last_outcomes(message: str) -> dict[int, str]:
-    """By line. The emulator tells of a rule twice when it evaluates it first without the stored document."""
+    """By line. The emulator reports a rule twice when it evaluates it first without the stored document."""
     return {one.line: one.text for one in outcomes(message)}
 
 
 class Side:
-    """One server, with a project that holds the documents."""
+    """One server, with a project that contains the documents."""
 
     def __init__(self, address: str, project: str) -> None:
         self.server = Server(address)
@@ -69,7 +69,7 @@ class Side:
         self.restore(list(self.stored))
 
     def load(self, text: str) -> tuple[bool, list[str]]:
-        """Whether the rules compile, and what is said of them."""
+        """Whether the rules compile, and the messages."""
         body = {"rules": {"files": [{"name": "security.rules", "content": text}]}, "ignore_errors": True}
         path = f"/emulator/v1/projects/{self.project}:securityRules"
         self.http.request("PUT", path, json.dumps(body), {"Content-Type": "application/json"})
@@ -96,7 +96,7 @@ class Side:
     def finish_restoring(self, pending: Any, paths: list[str]) -> None:
         answer = self.server.grpc.finish(pending)
         if answer.code == NO_ANSWER:
-            # The machine is busy with something else; it does no harm to do it twice.
+            # The machine is busy; repeating it is safe.
             answer = self.server.grpc.finish(self.start_restoring(paths))
         assert answer.good, answer
 
@@ -123,9 +123,9 @@ class Report:
     texts: int = 0
     unanswered: int = 0
     hits: Counter[str] = field(default_factory=Counter)
-    #: Verdicts that differ without a reason.
+    #: Verdicts that differ without a known reason.
     unexplained: list[str] = field(default_factory=list)
-    #: Texts that differ, how often, and an example.
+    #: Messages that differ, their number, and an example.
     other_texts: Counter[tuple[str, str]] = field(default_factory=Counter)
     examples: dict[tuple[str, str], str] = field(default_factory=dict)
     issues: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -185,7 +185,7 @@ class Judge:
         if not ours:
             report.sets_refused += 1
             return
-        # What changes nothing, and doesn't wait for its turn on a connection, may go at once.
+        # Requests without effects, which do not wait for a connection, may be sent concurrently.
         waiting = [
             (place, asked, self._start(asked))
             for place, asked in enumerate(rules.asked)
@@ -242,10 +242,10 @@ class Judge:
     def _compare_texts(self, rules: RuleSet, number: int, place: int, asked: Asked, ours: str, theirs: str) -> None:
         report = self.report
         if len(asked.body.get("writes", asked.body.get("documents", []))) > 1:
-            # Each tells of the first write that is denied, or of all.
+            # One server reports the first denied write only, the other one all.
             return
         mine, others = last_outcomes(ours), last_outcomes(theirs)
-        # The emulator tells of `allow update` when something is created, and the other way round.
+        # The emulator reports `allow update` when a document is created, and vice versa.
         for line in sorted(mine):
             report.texts += 1
             pair = _plain(others.get(line, "(nothing)")), _plain(mine.get(line, "(nothing)"))
@@ -269,7 +269,7 @@ class Judge:
 
 
 def _plain(text: str) -> str:
-    """Without what differs from case to case."""
+    """The message without the parts that differ from case to case."""
     text = re.sub(r"Argument: \[.*\]\.?", "Argument: […]", text, flags=re.S)
     text = re.sub(r"\[-?[\w.]+\]", "[…]", text) if "Index" in text or "range" in text else text
     return text

@@ -16,7 +16,7 @@ from .request import WRITES, Json, Request
 
 @dataclass
 class Case:
-    """One request and what the two servers made of it. Rules change the answers."""
+    """One request and the two servers' answers. Rules change the answers."""
 
     request: Request
     sent: Json
@@ -28,26 +28,26 @@ class Case:
         return self.hearth.key[:3] == self.emulator.key[:3] and self.hearth.code == "OK"
 
     def agree(self) -> None:
-        """Takes the whole difference out: the answers count as equal."""
+        """Removes the whole difference: the answers count as equal."""
         self.hearth = self.emulator
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A known difference: `reconcile` takes it out of the case and says whether it was there."""
+    """A known difference: `reconcile` removes it from the case and returns whether it was present."""
 
     name: str
     emulator: str
     hearth: str
     source: str
     reconcile: Callable[[Case], bool]
-    # The two servers hold different documents afterwards, even though both said the same.
+    # The two servers contain different documents afterwards, although both answers are equal.
     diverges: bool = False
 
 
 @dataclass(frozen=True)
 class Note:
-    """A known difference that no random request shows; the end-to-end tests look at it."""
+    """A known difference that no random request causes; the end-to-end tests cover it."""
 
     name: str
     emulator: str
@@ -89,7 +89,7 @@ def outcome(
     methods: tuple[str, ...] = (),
     when: Callable[[Case], bool] = lambda case: True,
 ) -> Callable[[Case], bool]:
-    """A difference of the outcome itself: `emulator` and `hearth` are codes, several joined by `|`.
+    """A difference of the outcome: `emulator` and `hearth` are codes, several joined by `|`.
 
     `text` and `said` are regular expressions for the emulator's and Hearth's messages.
     """
@@ -128,7 +128,7 @@ def filters_of(sent: Json) -> Iterator[Json]:
 
 
 def written_names(sent: Json) -> list[str]:
-    """The documents that a commit or batch write names, one entry a write."""
+    """The documents that a commit or batch write names, one entry per write."""
     names = []
     for write in sent.get("writes", []):
         target = write.get("update", {}).get("name") or write.get("delete") or write.get("verify")

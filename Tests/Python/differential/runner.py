@@ -1,4 +1,4 @@
-"""Runs an episode against both servers and judges every pair of answers."""
+"""Runs an episode against both servers and compares every pair of answers."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Difference:
 
     @property
     def signature(self) -> str:
-        """What kind of difference it is: the same for many random requests with one cause."""
+        """The kind of the difference: the same for many random requests with one cause."""
         hearth, emulator = self.rest
         if hearth.code != emulator.code:
-            # The refusal's text tells causes apart better than what was made wrong on purpose.
+            # The error message distinguishes causes better than the deliberate error.
             return f"{self.request.method} | {emulator.code} -> {hearth.code}: {_gist(emulator, hearth)}"
         elif hearth.key[:3] != emulator.key[:3]:
             outcome = f"{_outcome(emulator)} -> {_outcome(hearth)}"
@@ -52,14 +52,14 @@ def _outcome(answer: Canonical) -> str:
 
 
 def _gist(*answers: Canonical) -> str:
-    """The beginning of the first message there is, without names: enough to tell causes apart."""
+    """The beginning of the first message, without names: enough to distinguish causes."""
     text = next((answer.message for answer in answers if answer.message), "")
     text = re.sub(r"(value for|property) \S+", r"\1 …", _text(text))
     return re.sub(r'"[^"]*"|\[[^\]]*\]|\d+', "…", text)[:60]
 
 
 def first_difference(left: Any, right: Any, path: str = "") -> str:
-    """Where two canonical bodies part, without the indexes and names that vary from case to case."""
+    """The first difference of two canonical bodies, without the indexes and names that vary from case to case."""
     if type(left) is not type(right):
         return f"{path}: {_brief(left)} / {_brief(right)}"
     if isinstance(left, dict):
@@ -88,19 +88,19 @@ def _brief(node: Any) -> str:
 
 @dataclass
 class Outcome:
-    """What became of one episode."""
+    """The outcome of one episode."""
 
     compared: list[tuple[Request, str]] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
     explained: list[tuple[Request, Explanation]] = field(default_factory=list)
     messages: list[tuple[str, str, str]] = field(default_factory=list)
     left_out: int = 0
-    # Set when the servers no longer hold the same state, so that the rest of the episode says nothing.
+    # Set when the servers' states differ, so that the rest of the episode is not comparable.
     abandoned: int = 0
 
 
 class Judge:
-    """Compares the answers of one episode, one request after the other. It sends nothing itself."""
+    """Compares the answers of one episode, one request after another. It sends no requests."""
 
     def __init__(self, rules: list[Rule] = RULES) -> None:
         started = time.time_ns()
@@ -110,7 +110,7 @@ class Judge:
         self.outcome = Outcome()
 
     def compare(self, request: Request, sent: tuple[Json, Json], answers: tuple[Answer, Answer]) -> bool:
-        """Compares Hearth's answer with the emulator's; says whether the episode may go on."""
+        """Compares Hearth's answer with the emulator's; returns whether the episode may continue."""
         hearth = Canonicaliser(self.hearth, request, sent[0]).run(answers[0])
         emulator = Canonicaliser(self.emulator, request, sent[1]).run(answers[1])
         self.outcome.compared.append((request, emulator.code))
@@ -148,9 +148,9 @@ class Pair:
         self.emulator.close()
 
     def run(self, requests: list[Request], seen: list[Exchange] | None = None) -> Outcome:
-        """Sends the requests in order; reads that stand next to each other run at the same time.
+        """Sends the requests in order; adjacent reads run concurrently.
 
-        Every exchange is noted in `seen`, if that is given.
+        Every exchange is recorded in `seen`, if it is given.
         """
         judge = Judge()
         position = 0
@@ -210,14 +210,14 @@ class Pair:
 
 
 def _text(message: str) -> str:
-    """A message without what varies from episode to episode, so that equal texts are counted together."""
+    """A message without the parts that vary from episode to episode, so that equal messages are counted together."""
     message = re.sub(r"demo(-\w+)+", "P", message)
     message = re.sub(r"\d{13,}", "#", message)
     return re.sub(r"(.)\1{40,}", r"\1…", message)[:400]
 
 
 def groups(requests: list[Request]) -> Iterator[list[Request]]:
-    """Splits into runs of reads that commute; everything else stands alone."""
+    """Splits into runs of reads that commute; all other requests are single."""
     group: list[Request] = []
     for request in requests:
         if request.commutes and len(group) < READS_AT_ONCE_MAX:

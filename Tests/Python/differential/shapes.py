@@ -1,4 +1,4 @@
-"""Shapes of requests in which a difference is known: each says whether a request has it."""
+"""Shapes of requests in which a difference is known: each function returns whether a request has it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .request import Json
 from .rest import http_request
 from .rules import Case, filters_of, members, query_of, written_names
 
-# Any time after this one lies in the future, whenever the tests run.
+# Any time after this one is in the future, whenever the tests run.
 FUTURE = "2090"
 
 
@@ -25,7 +25,7 @@ def unsatisfiable(case: Case) -> bool:
 
 
 def never_satisfied(sent: Json) -> bool:
-    """Whether a comparison with null or NaN stands in the filter: nothing can satisfy it."""
+    """Whether the filter contains a comparison with null or NaN: no document can satisfy it."""
 
     def nothing(value: Json) -> bool:
         return "nullValue" in value or value == {"doubleValue": "NaN"}
@@ -35,7 +35,7 @@ def never_satisfied(sent: Json) -> bool:
 
 
 def repeated(case: Case) -> bool:
-    """Whether two conditions are on the same field, or a value occurs twice in a list: they may come to nothing."""
+    """Whether two conditions are on the same field, or a value occurs twice in a list: they may be unsatisfiable."""
     conditions = [condition.get("field") for condition in filters_of(case.sent)]
     lists = [condition.get("value", {}).get("arrayValue", {}).get("values", []) for condition in filters_of(case.sent)]
     return any(len(entries) > len({repr(entry) for entry in entries}) for entries in (conditions, *lists))
@@ -77,7 +77,7 @@ def path_of_1500_bytes(case: Case) -> bool:
 
 
 def outside_the_mask(case: Case) -> bool:
-    """A masked write holds a field that the mask leaves out; Hearth's complaint is about that field."""
+    """A masked write contains a field that is not in the mask; Hearth's error is about that field."""
     complaint = re.search(r'[Pp]roperty "?(.+?)"? (?:contains|is longer)', case.hearth.message)
     for write in [*case.sent.get("writes", []), case.sent]:
         fields = (write.get("update") or write.get("document") or {}).get("fields", {})

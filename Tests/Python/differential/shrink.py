@@ -1,4 +1,4 @@
-"""Makes a reproduction smaller: leaves out earlier requests, then parts of them, while the difference stays."""
+"""Makes a reproduction smaller: removes earlier requests, then parts of them, while the difference remains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Shrinker:
         self._attempts = 0
 
     def shrink(self, history: list[Request], difference: Difference) -> tuple[list[Request], Difference] | None:
-        """The shortest history found that still shows the difference, or None if it does not come back at all."""
+        """The shortest history found that still has the difference, or None if it is not reproducible."""
         self._attempts = 0
         best = self._try(history, difference.signature)
         if best is None:
@@ -44,7 +44,7 @@ class Shrinker:
         return None
 
     def _fewer_requests(self, history: list[Request], found: Difference) -> tuple[list[Request], Difference]:
-        """Leaves out ever smaller runs of requests; the last one is the one that differs."""
+        """Removes ever smaller runs of requests; the last request is the one that differs."""
         size = max(1, (len(history) - 1) // 2)
         while True:
             start = 0

@@ -1,7 +1,7 @@
-"""Makes one thing about a good request wrong, so that the servers' refusals can be compared.
+"""Makes one part of a valid request invalid, so that the servers' errors can be compared.
 
-A spoiler finds all places of one kind in the body (names, values, field paths, numbers) and replaces
-one of them. The request keeps a note of what was done.
+A spoiler finds all positions of one kind in the body (names, values, field paths, numbers) and replaces one of them.
+The request records the change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Place:
 
 
 def spoil(rng: Random, request: Request) -> Request:
-    """The request with one thing made wrong, or as it was if it offers no such place."""
+    """The request with one invalid part, or unchanged if it has no such position."""
     spoilers: list[tuple[str, Callable[[Random, Json], str | None]]] = [
         ("name", _spoil_name),
         ("value", _spoil_value),
@@ -116,7 +116,7 @@ BAD_NAMES: list[tuple[str, Callable[[str], str]]] = [
 
 
 def _values(node: Json) -> Iterator[Place]:
-    """Places that hold a Value."""
+    """Positions of a Value."""
     for place in _places(node):
         value = place.value
         if isinstance(value, dict) and len(value) == 1 and next(iter(value)).endswith("Value"):
@@ -258,9 +258,9 @@ def _spoil_number(rng: Random, body: Json) -> str | None:
 
 BAD_TIMES = ["2020-01-01T00:00:00.000000001Z", "2150-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z"]
 
-# Structure: what is there too often, missing or in the wrong place.
+# Structure: members that are repeated, missing or at the wrong position.
 
-# What is changed, and the change. Lambdas take what a loop gives them as a default, hence the loose type.
+# The changed member, and the change. Lambdas receive loop variables as defaults, hence the loose type.
 Change = tuple[str, Callable[..., Any]]
 
 
@@ -396,7 +396,7 @@ def _transform(transform: Json, **operation: Json) -> Json:
     return operation
 
 
-# Members: JSON that is no such message. Only REST can send it.
+# Members: JSON that is not such a message. Only REST can send it.
 
 
 def _spoil_member(rng: Random, body: Json) -> str | None:

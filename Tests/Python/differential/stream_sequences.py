@@ -1,4 +1,4 @@
-"""Sequences on Listen and Write streams; each `yield` is a moment at which what came is compared."""
+"""Sequences on Listen and Write streams; at each `yield` the received messages are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One server in a comparison of streams: what a sequence does there, and what comes back, normalised."""
+"""One server in a comparison of streams: a sequence's actions, and the normalised messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOUNDARY = "boundary"
 
 
 class Side:
-    """One server: what a sequence does there, and what comes back, normalised."""
+    """One server: a sequence's actions, and the normalised messages."""
 
     def __init__(self, name: str, address: str) -> None:
         self.name = name
@@ -36,11 +36,11 @@ class Side:
         self.token = b""
         self.read_time = 0
         self.write_token = b""
-        #: Of each target that has its documents: path to content.
+        #: For each target with documents: path to content.
         self.state: dict[int, dict[str, Message]] = {}
-        #: Targets of documents, which the emulator treats in another way.
+        #: Targets of documents, which the emulator handles differently.
         self.document_targets: set[int] = set()
-        #: Requests that ended the stream have been told.
+        #: Requests whose end of stream was reported.
         self.has_ended = False
 
     # Actions
@@ -77,7 +77,7 @@ class Side:
         self.listen.send(ListenRequest(database=self.database, remove_target=target))
 
     def reopen(self, *kept: int) -> None:
-        """Another stream; of the targets that are named the client keeps what it has."""
+        """Another stream; the client keeps its data of the named targets."""
         self.listen.cancel()
         self.listen = Stream(self.calls.channel, "Listen", self.database)
         self.state = {target: self.state[target] for target in kept}
@@ -112,7 +112,7 @@ class Side:
     # Answers
 
     def poll(self) -> list[tuple[bool, Any]]:
-        """What has come: whether it is of the Write stream, and a message or an end."""
+        """The received events: whether from the Write stream, and a message or an end."""
         found: list[tuple[bool, Any]] = []
         for stream in (self.listen, self.write):
             while stream is not None:
@@ -128,7 +128,7 @@ class Side:
         return found
 
     def normalise(self, came: Sequence[tuple[bool, Any]]) -> list[Message]:
-        """The streams one after the other: how they overtake each other means nothing."""
+        """The streams one after another: their relative order is not significant."""
         written = [one if isinstance(one, tuple) else self._written(one) for is_write, one in came if is_write]
         return [one if isinstance(one, tuple) else self._told(one) for is_write, one in came if not is_write] + written
 
@@ -201,7 +201,7 @@ class Side:
         return self._document(found)
 
     def take_in(self, messages: Sequence[Message]) -> None:
-        """Does what they say, as a client would."""
+        """Processes messages as a client would."""
         for message in messages:
             match message:
                 case ("RESET", ids):

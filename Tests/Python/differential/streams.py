@@ -1,12 +1,12 @@
-"""The same sequences on Listen and Write streams of Hearth and of Google's emulator, with the messages compared.
+"""Runs the same sequences on Listen and Write streams of Hearth and of Google's emulator, and compares the messages.
 
     python -m differential.streams              # compares
     python -m differential.streams --markdown   # the known differences as a table
 
-What only a server knows is replaced: `W3` is the time of the sequence's third commit, tokens and ids of streams are
-only there or not, a boundary's read time is that of the last commit which it covers. The emulator answers most changes
-with the whole result anew; what that comes to for a client must then be what Hearth says message by message.
-`DIFFERENCES` lists where the two may differ, and why; any other difference fails.
+Data that only a server knows is replaced: `W3` is the time of the sequence's third commit; of tokens and stream ids
+only the presence is compared; a boundary's read time is that of the last commit which it covers. The emulator answers
+most changes with the whole new result; its effect on a client must equal that of Hearth's single messages.
+`DIFFERENCES` lists the permitted differences and their reasons; any other difference fails.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from . import stream_sequences
 from .stream_sequences import SEQUENCES
 from .stream_side import BOUNDARY, Message, Side
 
-#: For the first message of an answer that may not come, and for what may follow.
+#: For the first message of an optional answer, and for further messages.
 FIRST_SECONDS, FOLLOWING_SECONDS = 0.7, 0.2
-#: By how much longer a sequence is waited for when it came out otherwise at first: a busy machine isn't a difference.
+#: The longer wait for a sequence whose first result differed: a busy machine is not a difference.
 PATIENCE = 8
 
 
@@ -37,7 +37,7 @@ PATIENCE = 8
 
 @dataclass
 class Case:
-    """What both said at one moment. A rule changes the two so that its difference is gone."""
+    """The messages of both servers at one moment. A rule changes them so that its difference is removed."""
 
     sequence: str
     moment: str
@@ -56,7 +56,7 @@ class Difference:
 
 
 def _blocks(messages: list[Message]) -> Iterator[tuple[int, int, int]]:
-    """Where the emulator sends a target's whole result anew: its id, the place of RESET and that behind CURRENT."""
+    """The emulator's whole new result of a target: its id, the index of RESET and the one after CURRENT."""
     for start, message in enumerate(messages):
         if message[0] == "RESET" and len(message[1]) == 1:
             (target,) = message[1]
@@ -68,9 +68,9 @@ def _blocks(messages: list[Message]) -> Iterator[tuple[int, int, int]]:
 
 
 def whole_results(case: Case) -> bool:
-    """Replaces each whole result of the emulator by what it changes."""
+    """Replaces each whole result of the emulator by its changes."""
     side = case.sides[1]
-    # What the client never had can't have changed.
+    # Documents that the client never had cannot have changed.
     blocks = [block for block in _blocks(case.emulator) if block[0] in side.state]
     if not blocks:
         return False
@@ -91,7 +91,7 @@ def whole_results(case: Case) -> bool:
             rest.append(case.emulator[end - 1])
         place = end
     rest += case.emulator[place:]
-    # What comes over targets of documents belongs to the same change.
+    # Messages for targets of documents belong to the same change.
     others = [message for message in rest if message[0] in ("change", "delete")]
     rest = [message for message in rest if message not in others]
     for message in others:
@@ -107,7 +107,7 @@ def whole_results(case: Case) -> bool:
             made.append(("delete", path, tuple(sorted(gone)), True))
         else:
             made.append(("change", path, now, tuple(sorted(shown)), tuple(sorted(gone))))
-    # Without a change there is nothing that a boundary would have to close.
+    # Without a change a boundary is not needed.
     if not made and not is_resumed:
         rest = [message for message in rest if message[0] != BOUNDARY]
     first = next((n for n, message in enumerate(rest) if message[0] in ("CURRENT", BOUNDARY)), len(rest))
@@ -130,7 +130,7 @@ def _ordered(messages: list[Message]) -> list[Message]:
 
 
 def all_documents(case: Case) -> bool:
-    """Takes out what the emulator says again of a documents target."""
+    """Removes repeated messages of the emulator for a documents target."""
     side = case.sides[1]
     if any(message[0] in ("ADD", "RESET") for message in case.emulator):
         return False
@@ -169,7 +169,7 @@ def filters(case: Case) -> bool:
 
 
 def _exactly(sequence: str, moment: str, hearth_: list[Message], emulator_: list[Message]) -> Callable[[Case], bool]:
-    """A difference of one moment, of which both sides are known word by word."""
+    """A difference at one moment, of which both servers' messages are known exactly."""
 
     def reconcile(case: Case) -> bool:
         if (case.sequence, case.moment, case.hearth, case.emulator) != (sequence, moment, hearth_, emulator_):
@@ -336,7 +336,7 @@ class Report:
 
 
 def gather(sides: Sequence[Side], patience: float) -> list[list[Message]]:
-    """What both say until both are silent."""
+    """The messages of both servers until both are silent."""
     came: list[list[tuple[bool, Any]]] = [[] for _ in sides]
     deadline = time.monotonic() + FIRST_SECONDS * patience
     while (now := time.monotonic()) < deadline:
@@ -357,7 +357,7 @@ def judge(case: Case, report: Report) -> None:
         if case.hearth != case.emulator and rule.reconcile(case):
             report.hits[rule.name] += 1
     if not any(message[0] in ("ADD", "RESET") for message in case.hearth + case.emulator):
-        # The order of documents says nothing in what isn't a fresh result.
+        # The order of documents is not significant except in a new result.
         case.hearth, case.emulator = _ordered(case.hearth), _ordered(case.emulator)
     if case.hearth != case.emulator:
         lines = [f"{case.sequence}, {case.moment}:"]
@@ -370,7 +370,7 @@ def judge(case: Case, report: Report) -> None:
 def moments(
     hearth_: str, emulator_: str, sequences: Sequence[stream_sequences.Sequence] = SEQUENCES, patience: float = 1
 ) -> Iterator[Case]:
-    """Runs the sequences on both, and gives what they said at each moment."""
+    """Runs the sequences on both servers, and returns the messages at each moment."""
     for sequence in sequences:
         sides = (Side("Hearth", hearth_), Side("emulator", emulator_))
         for both in zip(*(sequence(side) for side in sides), strict=True):

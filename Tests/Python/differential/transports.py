@@ -1,6 +1,6 @@
-"""Sends requests to one server, over gRPC or REST, and gives answers in one form.
+"""Sends requests to one server, over gRPC or REST, and returns answers in one form.
 
-`start` and `finish` are apart, so that both servers work on a request at the same time.
+`start` and `finish` are separate, so that both servers process a request at the same time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HEADERS = {"Authorization": "Bearer owner", "Content-Type": "application/json"}
 _OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
-    # Error texts repeat names of several kilobytes; past its default of 8 KiB the client drops answers at random.
+    # Error messages repeat names of several kilobytes; above its default of 8 KiB the client drops answers at random.
     ("grpc.max_metadata_size", 262_144),
     ("grpc.absolute_max_metadata_size", 524_288),
 )
@@ -33,7 +33,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server said: a status and a body in JSON form (a list for streaming methods)."""
+    """A server's answer: a status and a body in JSON form (a list for streaming methods)."""
 
     code: str
     message: str = ""
@@ -48,7 +48,7 @@ class Answer:
 
 
 class Unsendable(Exception):
-    """The body is no valid message of this method, so that gRPC cannot carry it."""
+    """The body is not a valid message of this method, so that gRPC cannot carry it."""
 
 
 class GrpcTransport:
@@ -65,7 +65,7 @@ class GrpcTransport:
         )
 
     def start(self, name: str, body: Json, token: str | None = OWNER) -> Any:
-        """Without a token it is nobody who asks."""
+        """Without a token the client is anonymous."""
         method = METHODS[name]
         metadata = [] if token is None else [("authorization", f"Bearer {token}")]
         try:
@@ -85,7 +85,7 @@ class GrpcTransport:
         except grpc.RpcError as error:
             code = error.code().name
             if code == "DEADLINE_EXCEEDED":
-                # Ours, not the server's: no request here takes that long.
+                # The tester's timeout, not the server's: no request here takes that long.
                 return Answer("NO_ANSWER")
             return Answer(code, error.details() or "")
 

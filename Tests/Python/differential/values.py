@@ -9,7 +9,7 @@ from .request import Json
 
 NULL: Json = {"nullValue": None}
 
-# Values that appear most of the time: few, close to each other, equal across types where Firestore says so.
+# Frequent values: few, close to each other, equal across types where Firestore treats them as equal.
 DENSE: list[Json] = [
     NULL,
     {"booleanValue": False},
@@ -47,7 +47,7 @@ STRINGS = [
     *("", "a", "A", "aa", "ab", "b", "é", "e\u0301", "\u0000", "a\u0000", "a\u0000b", "\ud7ff", "\ue000", "\uffff"),
     *("\U0001f600", "\U00010000", "zażółć", "Ω", "1", "10", "2", " ", "__x__", "a.b", "`"),
 ]
-# The 1500th byte is where an index may cut a value off; two of these differ only past it.
+# An index may truncate a value at the 1500th byte; two of these differ only after it.
 LONG_STRINGS = ["x" * 1499, "x" * 1500, "x" * 1501, "x" * 1600 + "a", "x" * 1600 + "b", "é" * 750 + "a", "é" * 751]
 BYTES = [b"", b"\0", b"\0\xff", b"\xff", b"a", b"ab", b"\x80", b"b" * 1600, b"b" * 1600 + b"a"]
 POINTS: list[tuple[float, float]] = [(0.0, 0.0), (0.0, 1.0), (90.0, 180.0), (-90.0, -180.0), (1.5, -2.25), (-0.0, 0.5)]
@@ -67,7 +67,7 @@ class Values:
         self._paths = paths
 
     def dense(self) -> Json:
-        """A value from the small pool: what filters most often look for."""
+        """A value from the small pool, which filters usually search for."""
         return self._rng.choice(DENSE)
 
     def any(self, depth: int = 0) -> Json:
@@ -125,7 +125,7 @@ class Values:
         return {"referenceValue": f"{database}/documents/{self._rng.choice(self._paths)}"}
 
     def array(self, depth: int = 0, lengths: tuple[int, int] = (0, 4)) -> Json:
-        """An array without an array or a vector directly inside."""
+        """An array without a directly nested array or vector."""
         made = []
         for _ in range(self._rng.randint(*lengths)):
             value = self.any(depth + 1)
@@ -152,7 +152,7 @@ def vector(elements: list[float | str]) -> Json:
 
 
 def nested(depth: int, kind: str = "mapValue") -> Json:
-    """A value of maps (or maps and arrays in turn) `depth` levels deep; level 1 is the outermost."""
+    """A value of maps (or alternating maps and arrays) `depth` levels deep; level 1 is the outermost."""
     value: Json = {"integerValue": "1"}
     for level in range(depth):
         if kind == "mapValue" or level % 2 == 0:

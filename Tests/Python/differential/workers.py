@@ -1,4 +1,4 @@
-"""Runs many episodes in several processes: the requests' making and reading costs more than the waiting."""
+"""Runs many episodes in several processes: creating and parsing requests costs more than waiting."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .request import Request, mentions
 from .runner import Outcome, Pair
 
 SILENCE_SECONDS_MAX = 120.0
-# How many episodes may wait for the parent.
+# The number of episodes that may wait for the parent.
 BACKLOG_MAX = 50
 
 
 @dataclass(frozen=True)
 class Result:
-    """One episode: its number, its project, all its requests and what became of them."""
+    """One episode: its number, its project, all its requests and the outcome."""
 
     number: int
     project: str
@@ -30,7 +30,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the processes need to know."""
+    """The parameters of the processes."""
 
     hearth: str
     emulator: str
@@ -67,7 +67,7 @@ def _work(plan: Plan, first: int, results: Any, enough: Any) -> None:
 
 
 def run_episodes(plan: Plan, wanted: int) -> Iterator[Result]:
-    """Episodes in the order in which they end, until `wanted` requests have been compared."""
+    """Episodes in the order of completion, until `wanted` requests have been compared."""
     # gRPC's threads do not survive a fork.
     context = multiprocessing.get_context("spawn")
     results, enough = context.Queue(maxsize=BACKLOG_MAX), context.Event()

@@ -1,7 +1,6 @@
 """The small world of one episode: its database, its documents' names and its fields.
 
-Pools are small on purpose. Two random requests only test each other when they meet on a document,
-a field or a value.
+Pools are deliberately small. Two random requests only test each other when they use the same document, field or value.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ IDS = [
 ]
 COLLECTIONS = ["c", "d", "s", "c-", "C"]
 
-# Field -> path text. The first are ordinary, the others need quoting in a path.
+# Field -> path string. The first are ordinary, the others need quoting in a path.
 PLAIN_FIELDS = ["a", "b", "n", "t", "m", "v"]
 ODD_FIELDS = ["a.b", "1x", "é", "`", "\\", " ", "_u", "\U0001f600", "__", "A"]
 NESTED_PATHS = ["m.x", "m.y", "m.`a.b`", "a.x", "m.x.y", "m.`1`", "m.`é`", "m.z"]
 
 
 def quoted(name: str) -> str:
-    """A field name as it stands in a field path."""
+    """A field name in the form of a field path."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name):
         return name
     return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
@@ -42,7 +41,7 @@ class World:
         self.root = f"{self.database}/documents"
         self.paths = self._draw_paths()
         self.values = Values(rng, self.database, self.paths)
-        # Where the newest update time of a document stands in earlier answers.
+        # The path of a document's newest update time in earlier answers.
         self.last_writes: dict[str, list[tuple[str | int, ...]]] = {}
         self.commits: list[tuple[str | int, ...]] = []
 
@@ -62,7 +61,7 @@ class World:
         return f"{self.root}/{path or self.path()}"
 
     def parent(self) -> str:
-        """A parent for queries and lists: mostly the root, else a document, existing or not."""
+        """A parent for queries and lists: mostly the root, otherwise a document, existing or not."""
         return self.root if self.rng.random() < 0.75 else self.name()
 
     def collection(self) -> str:
@@ -75,7 +74,7 @@ class World:
         return self.rng.choice(NESTED_PATHS) if self.rng.random() < 0.25 else quoted(self.field())
 
     def value_for(self, field: str) -> Json:
-        """A value such as the field usually holds, so that typed operations find something."""
+        """A value that the field usually has, so that typed operations have an effect."""
         roll = self.rng.random()
         if field == "n" and roll < 0.85:
             return self.values.number()
@@ -92,11 +91,11 @@ class World:
         return {name: self.value_for(name) for name in names}
 
     def noted(self, path: str, *place: str | int) -> None:
-        """Remembers where the answer will hold the document's update time."""
+        """Records the path of the document's update time in the answer."""
         self.last_writes.setdefault(path, []).append(place)
 
     def update_time(self, path: str) -> Json:
-        """The newest update time of the document that an answer holds: a request that failed gave none."""
+        """The newest update time of the document in an answer: a failed request returned none."""
         time: Json = "2020-01-01T00:00:00Z"
         for index, *place in self.last_writes.get(path, [])[-4:]:
             time = reference(int(index), *place, stand_in=time)

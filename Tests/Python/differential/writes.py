@@ -21,7 +21,7 @@ class Writes:
         )[0](index)
 
     def seed(self, index: int) -> Request:
-        """Fills the world without conditions, so that what follows has something to meet."""
+        """Fills the world without conditions, so that later requests find documents."""
         world = self._world
         paths = [path for path in world.paths if self._rng.random() < 0.85]
         writes = [{"update": {"name": world.name(path), "fields": world.fields()}} for path in paths]
@@ -31,7 +31,7 @@ class Writes:
         return Request(index, "Commit (seed)", "Commit", {"database": world.database, "writes": writes})
 
     def crowd(self, index: int) -> Request:
-        """Many small documents in one collection, so that windows and cursors have something to cut."""
+        """Many small documents in one collection, for windows and cursors."""
         world = self._world
         count = self._rng.randint(35, 200)
         writes = []
@@ -60,7 +60,7 @@ class Writes:
     def batch_write(self, index: int) -> Request:
         world = self._world
         count = self._rng.randint(1, 4)
-        # The same document twice refuses the whole call; rarely wanted.
+        # The same document twice makes the whole call fail; rarely wanted.
         twice = self._rng.random() < 0.05
         paths = self._rng.choices(world.paths, k=count) if twice else self._rng.sample(world.paths, count)
         writes = self._several(paths, index, "writeResults")
@@ -160,11 +160,11 @@ class Writes:
                 return {"fieldPath": self._path_near("t"), "removeAllFromArray": elements}
 
     def _path_near(self, field: str) -> str:
-        """Mostly the field made for this transform, else any path."""
+        """Mostly the field made for this transform, otherwise any path."""
         return quoted(field) if self._rng.random() < 0.6 else self._world.field_path()
 
     def _mask_for(self, fields: Json) -> list[str]:
-        """Some of the written fields, some that only exist in the stored document (deletes), some nested."""
+        """Some of the written fields, some that exist only in the stored document (deletes), some nested."""
         rng = self._rng
         mask = [quoted(name) for name in fields if rng.random() < 0.8]
         mask += [self._world.field_path() for _ in range(rng.choices([0, 1, 2], [50, 35, 15])[0])]

@@ -1,4 +1,4 @@
-"""WebChannel sessions whose requests a test makes one by one, and may spoil."""
+"""WebChannel sessions whose requests a test makes one by one, and may corrupt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.webchannel import FORM, Answer, Download, Frames, Session, Way
 
 
 class Get:
-    """A GET of the back channel that a test makes itself."""
+    """A GET of the back channel, made by a test."""
 
     def __init__(self, download: Download) -> None:
         self.download = download
@@ -30,7 +30,7 @@ class Get:
         return taken
 
     def told(self, count: int) -> list[Any]:
-        """The next arrays that are no noops."""
+        """The next arrays other than noops."""
         found: list[Any] = []
         while len(found) < count:
             found += without_noops(self.take(1))
@@ -49,7 +49,7 @@ class Get:
 
 
 class Bare(Session):
-    """A session whose back channel the test works itself, and whose requests it may spoil."""
+    """A session whose back channel is driven by the test, and whose requests may be corrupted."""
 
     def __init__(self, way: Way, project: str, method: str = "Listen", **options: Any) -> None:
         self.root = f"projects/{project}/databases/(default)"
@@ -100,7 +100,7 @@ class Bare(Session):
 
 
 def kinds(arrays: list[Any]) -> list[str]:
-    """What arrays say, in short: `ADD`, `CURRENT`, `boundary`, `documentChange`, `noop`, …"""
+    """The content of arrays, in short: `ADD`, `CURRENT`, `boundary`, `documentChange`, `noop`, …"""
     found = []
     for _, (content,) in arrays:
         if isinstance(content, str):

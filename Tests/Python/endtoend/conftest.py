@@ -1,7 +1,7 @@
-"""The server under test, and clients that talk to it.
+"""The server under test, and its clients.
 
-`FIRESTORE_EMULATOR_HOST` names a running server; without it Hearth is started from `HEARTH_BINARY`.
-Every test gets a project of its own, so that tests neither see each other's documents nor need an order.
+`FIRESTORE_EMULATOR_HOST` names a running server; without it Hearth is started from `HEARTH_BINARY`. Every test gets a
+project of its own, so that tests neither share documents nor depend on their order.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def is_emulator(address: str) -> bool:
-    """Whether the server is Google's emulator: it is the one without PartitionQuery."""
+    """Whether the server is Google's emulator: it does not implement PartitionQuery."""
     method = METHODS["PartitionQuery"]
     with grpc.insecure_channel(address) as channel:
         call = channel.unary_unary(

@@ -1,4 +1,4 @@
-"""Writers and listeners by the dozen: what they write, what they watch, and the trouble that they are in."""
+"""Dozens of writers and listeners: their writes, their queries, and the faults that they are exposed to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.wire import message_class
 
 WRITERS = 4
 LISTENERS = 18
-#: All writers together: what leaves the listeners time to see most commits one by one.
+#: The rate of all writers together: listeners have time to see most commits one by one.
 COMMITS_PER_SECOND = 120
 
 CommitRequest = message_class("CommitRequest")
@@ -107,7 +107,7 @@ class Writer:
                 return Write(name, {}, (), self.transforms())
             case kind:
                 mask = tuple(self.choice.sample(("n", "s", "tags", "m.x", "m"), 1))
-                # A member of a write that isn't in its mask is no business of the server's.
+                # A member of a write that is not in its mask is not validated by the server.
                 return Write(name, self.fields(), mask, exists=True if kind == "update" else None)
 
     def transforms(self) -> tuple[tuple[str, str, Any], ...]:
@@ -166,19 +166,19 @@ class Writer:
 
 
 class Listener:
-    """One thread that watches some queries and is in trouble most of the time."""
+    """One thread that watches some queries and suffers a fault most of the time."""
 
     def __init__(self, number: int, seed: int, kind: str, open: Callable[[], Any], project: str) -> None:
         self.choice = random.Random(f"listener {number} {seed}")
         self.kind = kind
         queries = self.choice.sample(range(len(QUERIES)), self.choice.choice((1, 2, 3, 4)))
-        # Each query is watched by someone.
+        # Each query has a watcher.
         queries = list(dict.fromkeys([number % len(QUERIES), (number + LISTENERS) % len(QUERIES), *queries]))
         name = f"listener {number} over {kind}"
         self.watcher = Watcher(name, f"projects/{project}/databases/(default)", QUERIES, open)
         self.watcher.spoil = self.spoil
         self.queries = queries
-        #: Once the writers have ended: what each query gives.
+        #: After the end of the writers: the result of each query.
         self.final: list[dict[str, Entry]] | None = None
         self.deadline = 0.0
         self.is_done = threading.Event()
@@ -218,7 +218,7 @@ class Listener:
         match self.choice.choices(("break", "drop", "shake", "sleep"), (30, 40, 20, 10))[0]:
             case "break":
                 watcher.stream.cancel()
-                # Something happens meanwhile.
+                # Other changes happen meanwhile.
                 time.sleep(self.choice.choice((0, 0, 0.05, 0.3)))
                 watcher.reconnect(by_time, expects)
             case "drop":
@@ -236,7 +236,7 @@ class Listener:
         self.take_up_all(0.2)
 
     def spoil(self, target: Target) -> None:
-        """A client's own memory fails it: the count that it sends lets the server help."""
+        """A client that lost a part of its memory: the count that it sends lets the server help."""
         if QUERIES[target.query].documents:
             return  # SDKs count the results of queries only.
         match self.choice.choices(("nothing", "lose", "invent"), (80, 12, 8))[0]:

@@ -1,4 +1,6 @@
-"""The Realtime Database as its SDKs see it: messages over a WebSocket, events over HTTP, requests over REST."""
+"""The Realtime Database from its SDKs' point of view: messages over a WebSocket, events over HTTP, requests over
+REST.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def token(uid: str, **claims: Any) -> str:
 
 
 class Wire:
-    """One socket. Pushes that come before an answer are kept in `pushes`."""
+    """One socket. Pushes that arrive before an answer are stored in `pushes`."""
 
     def __init__(self, address: str, namespace: str, *, parameters: str = "", **options: Any) -> None:
         self.address = address
@@ -69,7 +71,7 @@ class Wire:
         return frame
 
     def quiet(self, seconds: float = 0.3) -> bool:
-        """Whether nothing comes."""
+        """Whether no message arrives."""
         if self.pushes:
             return False
         try:
@@ -84,7 +86,7 @@ class Wire:
         if units <= PIECE_UNITS_MAX:
             self.socket.send(text)
             return
-        # Half of the units: no character is cut in two.
+        # Half of the units: no character is split.
         size = PIECE_UNITS_MAX // 2
         pieces = [text[i : i + size] for i in range(0, len(text), size)]
         self.socket.send(str(len(pieces)))
@@ -97,7 +99,7 @@ class Wire:
         return self.number
 
     def answer(self, number: int) -> dict[str, Any]:
-        """The answer to a request; what else comes before it is kept."""
+        """The answer to a request; earlier messages are stored."""
         while number not in self.answers:
             message = self.next()
             assert message["t"] == "d", message
@@ -127,7 +129,7 @@ class Wire:
             self.answers[message["d"]["r"]] = message["d"]["b"]
 
     def taken(self) -> list[tuple[Any, ...]]:
-        """The pushes that have come: action, path, data and, if there is one, the tag."""
+        """The received pushes: action, path, data and, if there is one, the tag."""
         taken = [
             (push["a"], push["b"].get("p"), push["b"].get("d"), *([push["b"]["t"]] if "t" in push["b"] else []))
             for push in self.pushes
@@ -136,7 +138,7 @@ class Wire:
         return taken
 
     def wait(self) -> list[tuple[Any, ...]]:
-        """The pushes up to now. What goes through the journal is answered after all commits before it are told."""
+        """The pushes up to now. Requests through the journal are answered after all earlier commits are delivered."""
         self.ok("oc", {"p": "nothing", "d": None})
         return self.taken()
 

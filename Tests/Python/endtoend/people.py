@@ -1,4 +1,4 @@
-"""A project with security rules, and the people who ask: over gRPC and REST as messages, and as Google's client."""
+"""A project with security rules, and its clients: over gRPC and REST as messages, and with Google's client."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def query(collection: str, where: Json = None, group: bool = False, **more: Any)
 
 
 class Person:
-    """Somebody with a token, or nobody, who speaks over gRPC or REST."""
+    """A client with a token, or an anonymous one, over gRPC or REST."""
 
     def __init__(self, site: Site, token: str | None, rest: bool = False) -> None:
         self.site = site
@@ -116,7 +116,7 @@ class Person:
         return self.ask("CreateDocument", {**body, "document": {"fields": fields(content)}})
 
     def update(self, path: str, **content: Any) -> Answer:
-        """UpdateDocument: replaces the document, or makes it."""
+        """UpdateDocument: replaces or creates the document."""
         return self.ask("UpdateDocument", {"document": {"name": self.site.name(path), "fields": fields(content)}})
 
     def delete(self, path: str) -> Answer:
@@ -163,7 +163,7 @@ class Site:
         self.clients.append(made)
         return made
 
-    # What the administrator does, which always succeeds
+    # The administrator's actions, which always succeed
 
     def set(self, path: str, **content: Any) -> None:
         answer = self.owner.commit(self.written(path, **content))
@@ -201,7 +201,7 @@ class Site:
 
 
 class UserClient(firestore.Client):
-    """Google's client as somebody else than the administrator, whom it calls itself with an emulator."""
+    """Google's client as a user other than the administrator, which is its default with an emulator."""
 
     def __init__(self, project: str, token: str | None) -> None:
         super().__init__(project=project, credentials=AnonymousCredentials())

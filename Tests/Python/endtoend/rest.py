@@ -1,4 +1,4 @@
-"""A plain HTTP client for the REST tests: nothing between the test and the bytes but JSON."""
+"""A plain HTTP client for the REST tests: only JSON between the test and the bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Reply:
         return json.loads(self.content)
 
     def error(self) -> tuple[int, str, str]:
-        """Status, name and message of an error, whether it stands alone or in an array."""
+        """Status, name and message of an error, single or in an array."""
         body = self.json[-1] if isinstance(self.json, list) else self.json
         assert body["error"]["code"] == self.status
         return self.status, body["error"]["status"], body["error"]["message"]
@@ -36,7 +36,7 @@ class Rest:
         return f"{self.root}/{path}"
 
     def send(self, verb: str, target: str, body: Any = None, headers: dict[str, str] | None = None) -> Reply:
-        """Sends to `target` as it stands; a body that is no bytes goes as JSON."""
+        """Sends to `target` unchanged; a body that is not bytes is sent as JSON."""
         content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         sent = {"Authorization": "Bearer owner", **({"Content-Type": "application/json"} if body is not None else {})}
         self.connection.request(verb, target, content, {**sent, **(headers or {})})

@@ -1,9 +1,9 @@
-"""Hostile peers over bare sockets: others are served all the while, memory has a bound, and nothing is left behind.
+"""Hostile peers over bare sockets: others are served all the while, memory is bounded, and nothing is left behind.
 
-Around each attack stands the same judgement (`attack`): a bystander in a process of its own gets its document within
-`ANSWER_SECONDS_MAX` throughout; the server's resident memory at its highest stays under `RESIDENT_MEGABYTES_MAX`, and
-grows by less than the attack's own bound; and when the attackers have gone, the server has closed their connections and
-streams and works as before. The bounds hold for a debug build. docs/reference/abuse.md lists what is bounded, and by what.
+Each attack is judged in the same way (`attack`). A bystander in a process of its own gets its document within
+`ANSWER_SECONDS_MAX` throughout. The server's peak resident memory stays below `RESIDENT_MEGABYTES_MAX`, and grows by
+less than the attack's own bound. After the attack the server has closed the attackers' connections and streams and
+works as before. The bounds hold for a debug build. docs/reference/abuse.md lists what is bounded, and by what.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ SMALL = f"{ROOT}/c/small"
 LARGE = f"{ROOT}/c/large"
 LARGE_BYTES = 900_000
 
-# The promise is one second. It is held to that with HEARTH_TEST_STRICT set, on a machine that has nothing else to do; on
-# one that is shared a bystander waits for the machine as well, and a tighter bound would tell of that.
+# The documented bound is one second. HEARTH_TEST_STRICT enables it, on a machine without other load; on a shared
+# machine a bystander waits for the machine as well, and a tighter bound would measure that.
 IS_STRICT = bool(os.environ.get("HEARTH_TEST_STRICT"))
 ANSWER_SECONDS_MAX = 1.0 if IS_STRICT else 5.0
-# What no attack may reach, one after the other against one process.
+# The bound for all attacks, one after another against one process.
 RESIDENT_MEGABYTES_MAX = 400
-# What most attacks may add.
+# The bound for the increase by most attacks.
 GROWTH_MEGABYTES_MAX = 60
-# The bystander's, and one that asks for the metrics.
+# The connections of the bystander and of the metrics.
 OWN_CONNECTIONS_MAX = 8
 FLOOD_SECONDS = 0.4
 
@@ -69,12 +69,12 @@ class Target:
         assert self.bystander.stdout is not None
         for line in self.bystander.stdout:
             if not line.endswith("\n"):
-                return  # It was ended while it wrote.
+                return  # It was terminated while it wrote.
             began, took, way = line.split(" ", 2)
             self.waits.append((float(began), float(took), way.strip()))
 
     def rounds_after(self, began: float) -> list[tuple[float, float, str]]:
-        """What the bystander waited for since then, once it has done a whole round from now on."""
+        """The bystander's waiting times since then, after one complete round from now on."""
         now = time.monotonic()
         while True:
             done = [way for start, _, way in list(self.waits) if start >= now]
@@ -102,13 +102,13 @@ class Target:
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 
     def megabytes(self, name: str) -> float:
-        """`VmRSS`, what is resident, or `VmHWM`, the most that was since `forget_peak`."""
+        """`VmRSS`, the resident memory, or `VmHWM`, its peak since `forget_peak`."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(rf"{name}:\s+(\d+) kB", status)[1]) / 1024  # type: ignore[index]
 
 
 class Attack:
-    """One attack: its peers, and what it may cost."""
+    """One attack: its peers, and its permitted cost."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -142,7 +142,7 @@ def attacked_server() -> Iterator[Target]:
 
 @contextmanager
 def judged(target: Target) -> Iterator[Attack]:
-    """An attack with the judgement around it."""
+    """An attack with the checks around it."""
     made = Attack(target)
     target.forget_peak()
     before = target.megabytes("VmRSS")
@@ -191,8 +191,8 @@ def attack(target: Target) -> Iterator[Attack]:
 def slow_loris(request: pytest.FixtureRequest, descriptors: None) -> Iterator[Callable[[], str]]:
     """Runs the attack that takes more than ten seconds, and returns its figures.
 
-    Its time passes while the other attacks have theirs, against a server of its own; held to one second it waits until it
-    has the machine for itself.
+    It runs during the other attacks, against a server of its own; with the strict bound of one second it waits until
+    the machine has no other load.
     """
 
     def run() -> str:
@@ -234,7 +234,8 @@ SMUGGLED = (
 POST = b"POST /v1/x HTTP/1.1\r\nHost: h\r\n"
 CHUNKED_END = b"0\r\n\r\n"
 
-# What two servers in a row might end at different places. Each is followed by a request that must not be served.
+# Requests that two servers in a chain may end at different positions. Each is followed by a request that must not be
+# served.
 AMBIGUOUS = {
     "length and chunked": POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKED_END,
     "chunked and length": POST + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n" + CHUNKED_END,
@@ -285,7 +286,7 @@ AMBIGUOUS = {
 class TestHTTP1:
     @pytest.mark.parametrize("name", AMBIGUOUS)
     def test_what_may_end_at_two_places_ends_the_connection(self, target: Target, name: str) -> None:
-        """However the bytes come: in one piece, or cut where a parser may forget what it saw."""
+        """Independent of the pieces: in one piece, or split at positions where a parser may lose its state."""
         before = target.metric("hearth_bad_requests_total")
         raw = AMBIGUOUS[name]
         for pieces in ([raw + SMUGGLED], [raw[:-1], raw[-1:] + SMUGGLED], [raw[: len(raw) // 2], raw[len(raw) // 2 :] + SMUGGLED]):
@@ -335,7 +336,7 @@ class TestHTTP1:
             start, more, expected = endless[number % len(endless)]
             peer = attack.peer(start)
             peer.flood(more, FLOOD_SECONDS)
-            # A body may go on for as long as it comes; it ends here.
+            # A body may take any time as long as bytes arrive; it ends here.
             if 431 not in expected:
                 peer.half_close()
                 assert set(statuses(peer.read_to_end())) <= expected
@@ -345,7 +346,7 @@ class TestHTTP1:
         at_once(2 * len(endless), one)
 
     def test_pipelines_that_nobody_reads(self, attack: Attack) -> None:
-        """Requests are read only as their answers are."""
+        """Requests are read only as fast as their answers are."""
         small = get(f"/v1/{SMALL}") * 100
         large = get(f"/v1/{LARGE}") * 100
 
@@ -362,14 +363,14 @@ class TestHTTP1:
             attack.peer(start).half_close()
         for peer in attack.peers:
             peer.read_to_end()
-        # A whole request before the end of input may be answered; if it is, then in full.
+        # A whole request before the end of input may be answered; the answer must be complete.
         peer = attack.peer(get(f"/v1/{LARGE}"))
         peer.half_close()
         answer = peer.read_to_end()
         assert answer == b"" or len(answer) > LARGE_BYTES
 
     def test_clients_that_vanish(self, attack: Attack) -> None:
-        """In the midst of an answer, of a body, of a gRPC message, of a transaction's request."""
+        """Within an answer, a body, a gRPC message, a transaction's request."""
         attack.growth_megabytes_max = 100
         starts: list[Callable[[], Peer]] = [
             lambda: attack.peer(get(f"/v1/{LARGE}") * 3, receive_bytes=4_096),
@@ -397,7 +398,7 @@ def query() -> bytes:
 
 
 def creep(attack: Attack) -> str:
-    """Slow heads, slow bodies, and thousands that say nothing; what a connection costs."""
+    """Slow heads, slow bodies, and thousands of silent connections; the cost of a connection."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     idle = [attack.peer() for _ in range(min(3_000, hard - 1_500))]
     idle += [attack.http2() for _ in range(min(1_000, hard - 1_500))]
@@ -415,7 +416,7 @@ def creep(attack: Attack) -> str:
         assert statuses(peer.read_to_end(4)) == [408]
     for peer in prefaces:
         assert peer.read_to_end(4) == b""
-    # The rate of a body is looked at each 30 s (bodyProgressMilliseconds); idle ones may stay for longer.
+    # The rate of a body is checked every 30 s (bodyProgressMilliseconds); idle connections may stay for longer.
     for peer in (*bodies, *idle):
         assert peer.push(b""), "an idle connection was closed too early"
     assert attack.target.metric("hearth_connections_open") >= len(idle) + len(bodies)
@@ -425,7 +426,7 @@ def creep(attack: Attack) -> str:
 
 class TestSlowness:
     def test_large_answers_into_closed_windows(self, attack: Attack) -> None:
-        """Many streams of many connections ask for 900 KB each, and none takes a byte."""
+        """Many streams of many connections request 900 KB each, and none reads a byte."""
         attack.growth_megabytes_max = 180
         get_large = b"".join(request(2 * n + 1, f"/v1/{LARGE}") for n in range(128))
         call_large = b"".join(call(2 * n + 1, "GetDocument", large_get()) for n in range(128))
@@ -437,14 +438,14 @@ class TestSlowness:
         time.sleep(1)
 
     def test_large_answers_into_full_sockets(self, attack: Attack) -> None:
-        """The windows of HTTP/2 are wide open; it is TCP's that is closed."""
+        """The windows of HTTP/2 are open; TCP's window is closed."""
         attack.growth_megabytes_max = 250
         update = frame(hostile.WINDOW_UPDATE, payload=(2**31 - 1 - 65_535).to_bytes(4, "big"))
         opening = settings(s4=2**31 - 1) + update
         get_large = b"".join(request(2 * n + 1, f"/v1/{LARGE}") for n in range(128))
         for _ in range(12):
             attack.http2(get_large, receive_bytes=4_096, opening=opening)
-        # A debug build takes some 8 ms to make each answer, and a turn has one for each connection.
+        # A debug build takes some 8 ms to make each answer, and a tick has one for each connection.
         for _ in range(100):
             attack.peer(get(f"/v1/{LARGE}"), receive_bytes=4_096)
         time.sleep(1)
@@ -500,10 +501,11 @@ class TestHTTP2:
             peer.read_to_end()
 
     def test_rapid_resets(self, attack: Attack) -> None:
-        """CVE-2023-44487: the client resets what it has just asked for.
+        """CVE-2023-44487: the client resets its latest requests.
 
-        Half of the peers open calls that can't be answered yet; each reset counts. What the other half asks for is
-        answered at once: then a reset is no cheaper for the peer than a request, and turns of the loop are what holds.
+        Half of the peers open calls that cannot be answered yet; each reset counts. The requests of the other half are
+        answered immediately: then a reset is as expensive for the peer as a request, and the ticks of the loop are the
+        bound.
         """
         cancel = (8).to_bytes(4, "big")
 
@@ -523,7 +525,7 @@ class TestHTTP2:
         assert attack.target.metric("hearth_abuses_total") >= before + 4
 
     def test_provoked_resets(self, attack: Attack) -> None:
-        """The server is made to reset: a window of a stream overflows, an increment is 0."""
+        """The client provokes resets of the server: a stream's window overflows, an increment is 0."""
         faults = [b"\x7f\xff\xff\xff", b"\0\0\0\0"]
 
         def one(number: int) -> None:
@@ -544,7 +546,7 @@ class TestHTTP2:
         ids=["a field", "nothing", "a large field"],
     )
     def test_continuation_floods(self, attack: Attack, more: bytes) -> None:
-        """CVE-2024-27316 and its kin: a header block that never ends."""
+        """CVE-2024-27316 and similar attacks: a header block that never ends."""
 
         def one(number: int) -> None:
             peer = attack.http2(frame(hostile.HEADERS, 0, 1, hostile.head("/")))
@@ -569,7 +571,7 @@ class TestHTTP2:
         def one(number: int) -> None:
             peer = attack.http2(call(1, "Commit"))
             peer.flood(kind[1] * 200, FLOOD_SECONDS)
-            # nghttp2 itself ends a flood of frames that want an answer, without a word.
+            # nghttp2 itself ends a flood of frames that require an answer, without a message.
             assert goaway(peer.read_to_end()) in (hostile.ENHANCE_YOUR_CALM, None)
 
         at_once(6, one)
@@ -580,11 +582,11 @@ class TestHTTP2:
         ids=["padding", "unknown frames"],
     )
     def test_floods_that_may_go_on(self, attack: Attack, flood: bytes) -> None:
-        """The protocol allows them, and they cost no more than other bytes."""
+        """The protocol permits them, and they cost no more than other bytes."""
         at_once(6, lambda number: attack.http2(call(1, "Commit")).flood(flood * 200, FLOOD_SECONDS))
 
     def test_windows_opened_byte_by_byte(self, attack: Attack) -> None:
-        """Each increment lets one byte of a large answer go, in a frame of its own."""
+        """Each increment permits one byte of a large answer, in a frame of its own."""
         one_more = frame(hostile.WINDOW_UPDATE, 0, 1, b"\0\0\0\1") * 1_000
 
         def one(number: int) -> None:
@@ -594,7 +596,7 @@ class TestHTTP2:
         at_once(6, one)
 
     def test_header_compression_bombs(self, attack: Attack) -> None:
-        """A field of 4 KB enters the table once, and is named by one byte ever after."""
+        """A field of 4 KB enters the table once; later requests refer to it by one byte."""
         name, value = b"x", b"v" * 4_000
         entry = b"\x40\x01" + name + b"\x7f" + bytes([(4_000 - 127) & 0x7F | 0x80, (4_000 - 127) >> 7]) + value
         bomb = hostile.head("/") + entry + b"\xbe" * 12_000
@@ -611,7 +613,7 @@ class TestHTTP2:
         assert attack.target.metric("hearth_abuses_total") >= before + 8
 
     def test_more_streams_than_allowed(self, attack: Attack) -> None:
-        """Calls that never send their message: only so many are open, and the rest refused."""
+        """Calls that never send their message: the number of open ones is bounded, and the others fail."""
 
         def one(number: int) -> None:
             peer = attack.http2()
@@ -633,9 +635,9 @@ def nested(depth: int, open_: str, close: str) -> bytes:
 MEGABYTE = 1_000_000
 ARRAY_OF_NULLS = b'{"fields":{"a":{"arrayValue":{"values":[' + b",".join([b'{"nullValue":null}'] * 500_000) + b"]}}}}"
 
-# Name, body, and the statuses that are an answer to it.
+# Name, body, and the permitted statuses of the answer.
 JSON_BODIES: dict[str, tuple[bytes, set[int]]] = {
-    # Beside each other stand the three that cost most.
+    # The three most expensive ones run together.
     "half a million nulls": (ARRAY_OF_NULLS, {200, 400}),
     "half a million members": (
         b'{"fields":{' + b",".join(b'"f%d":{"nullValue":null}' % n for n in range(300_000)) + b"}}",
@@ -707,7 +709,7 @@ def finished(received: bytes) -> bool:
 
 
 def by_threes(names: Iterable[str]) -> list[list[str]]:
-    """Three at once hold each other up as three of a kind do, and take a third of the time."""
+    """Three at once delay each other as three of a kind do, and take a third of the time."""
     rest = list(names)
     return [rest[start : start + 3] for start in range(0, len(rest), 3)]
 
@@ -742,7 +744,7 @@ class TestBodies:
 
     @pytest.mark.parametrize("megabytes", [15, 100])
     def test_gzip_bombs(self, attack: Attack, megabytes: int) -> None:
-        """A few KB that become the largest message there may be, and more than that; 64 of them at once."""
+        """A few KB that decompress to the maximum message size, and to more than that; 64 of them at once."""
         attack.growth_megabytes_max = 150
         bomb = gzip.compress(b"\0" * megabytes * 1024 * 1024, 9)
         calls = [call(2 * n + 1, "Commit", bomb, encoding="gzip") for n in range(16)]
@@ -759,7 +761,7 @@ class TestBodies:
         at_once(4, one)
 
     def test_bodies_that_stay_unfinished(self, attack: Attack) -> None:
-        """All that all peers have begun to send and not finished has one bound."""
+        """The unfinished input of all peers together has one bound."""
         attack.growth_megabytes_max = 260
         message = b"\0" + (16 << 20).to_bytes(4, "big") + b"a" * (15 << 20)
 
@@ -775,5 +777,5 @@ class TestBodies:
 
 class TestAllTheWhile:
     def test_slow_loris_among_idle_thousands(self, slow_loris: Callable[[], str]) -> None:
-        """A head has 10 s in all; a connection that says nothing costs little, and stays."""
+        """A head has 10 s in total; a silent connection costs little, and stays."""
         print(slow_loris())

@@ -52,7 +52,7 @@ def test_count(db: firestore.Client) -> None:
 def test_sum(db: firestore.Client, values: list[object], expected: float) -> None:
     result = one(fill(db, values).sum("n"))
     assert result == expected
-    # The client shows an integer 0 as 0.0; the REST tests look at that one.
+    # The client shows an integer 0 as 0.0; the REST tests check that case.
     assert expected == 0 or type(result) is type(expected)
 
 

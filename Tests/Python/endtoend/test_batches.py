@@ -111,7 +111,7 @@ class TestBulkWriter:
         writer = BulkWriter(db, options=BulkWriterOptions(mode=SendMode.serial))
         failed: list[tuple[str, int]] = []
         done: list[str] = []
-        # The client tries a failed write again unless it is told not to.
+        # The client retries a failed write unless it is configured otherwise.
         writer.on_write_error(lambda failure, _: failed.append((failure.operation.reference.id, failure.code)) or False)
         writer.on_write_result(lambda reference, result, _: done.append(reference.id))
         writer.create(db.document("c/there"), {})

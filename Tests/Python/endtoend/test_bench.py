@@ -1,4 +1,6 @@
-"""`hearth bench` from outside: what a short run writes. What the figures are is for quiet machines to say."""
+"""`hearth bench` from outside: the output of a short run. The figures themselves are only meaningful on quiet
+machines.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,12 @@ def test_a_run_writes_figures_and_a_picture(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     report = json.loads(Path(files[0]).read_text())
     measured = {figure["workload"] for figure in report["figures"] if figure["target"] == "hearth"}
-    # Those that others are compared with come with them.
+    # A workload includes those that it is compared with.
     assert measured == {*workloads, "commit-32", "get", "query-range-small"}
     for figure in report["figures"]:
         assert len(figure["values"]) == 2
         assert min(figure["values"]) <= figure["median"] <= max(figure["values"])
-        # The memory of fifty connections may be what was there before.
+        # Fifty connections may fit into memory that was already resident.
         assert figure["median"] > 0 or figure["workload"] == "connections"
     bars = {(bar["workload"], bar["beside"]): bar for bar in report["bars"]}
     assert {("get", "get-constant"), ("commit-32-many", "commit-32"), ("count-huge", "limit")} <= set(bars)
@@ -54,7 +56,7 @@ def test_a_run_writes_figures_and_a_picture(tmp_path: Path) -> None:
     assert picture.tag == SVG + "svg"
     texts = {element.text for element in picture.iter(SVG + "text")}
     assert {"get", "commit-32-many", "count-huge"} <= texts
-    # Nothing stays behind: neither a folder nor, as they would keep theirs, a server.
+    # Nothing is left behind: neither a folder nor a server.
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figures.json", "picture.svg"]
 
 
@@ -64,7 +66,7 @@ def children(process: int) -> list[int]:
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_what_was_started(tmp_path: Path, sent: signal.Signals) -> None:
-    # What is ignored stays ignored in children: hang-ups, when the tests were started by nohup.
+    # Ignored signals stay ignored in children: SIGHUP, when the tests were started by nohup.
     if signal.getsignal(sent) == signal.SIG_IGN:
         signal.signal(sent, signal.SIG_DFL)
     running = subprocess.Popen(

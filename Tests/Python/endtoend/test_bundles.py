@@ -1,4 +1,6 @@
-"""Data bundles: the tool's build and inspect beside Google's Python builder and reader, and the server's `/bundles`."""
+"""Data bundles: the tool's build and inspect compared with Google's Python builder and reader, and the server's
+`/bundles`.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ def inspect(bundle: bytes, folder: Path, code: int = 0) -> dict[str, Any]:
 
 
 def elements(bundle: bytes) -> list[dict[str, Any]]:
-    """The JSON of a bundle's elements, cut by their lengths in bytes."""
+    """The JSON of a bundle's elements, split by their lengths in bytes."""
     found = []
     position = 0
     while position < len(bundle):
@@ -111,7 +113,7 @@ def test_google_reads_what_hearth_builds(db: firestore.Client, cities: Any, addr
     assert list(documents["ber"].metadata.queries) == ["all", "big"]
     assert list(documents["zrh"].metadata.queries) == ["all"]
     assert documents["tiergarten"].snapshot.to_dict()["city"].id == "ber"
-    # One time for everything.
+    # One read time for all data.
     times = {str(query.read_time) for query in read.named_queries.values()}
     times |= {str(document.metadata.read_time) for document in read.documents.values()}
     assert len(times) == 1
@@ -289,7 +291,7 @@ def test_hearth_reads_what_google_builds(db: firestore.Client, cities: Any, proj
 def test_googles_queries_are_shown_and_their_parent_is_told_of(
     db: firestore.Client, cities: Any, tmp_path: Path
 ) -> None:
-    """Google's Python builder writes a query's name where its parent belongs: no client can load that."""
+    """Google's Python builder writes a query's name in the field of its parent: no client can load that."""
     bundle = FirestoreBundle("googles")
     bundle.add_named_query("big", cities.where(filter=FieldFilter("pop", ">", 1_000_000)).order_by("pop").limit(9))
     found = inspect(bundle.build().encode(), tmp_path, code=1)
@@ -300,7 +302,7 @@ def test_googles_queries_are_shown_and_their_parent_is_told_of(
     assert query["bundledQuery"]["structuredQuery"]["limit"] == 9
     assert query["documents"] == 2
     assert len(found["documents"]) == 2
-    # With the parent put right all of it loads.
+    # With the parent corrected all of it loads.
     mended = b""
     for part in elements(bundle.build().encode()):
         if "namedQuery" in part:
@@ -491,7 +493,7 @@ def test_who_may_fetch_and_define(tmp_path: Path) -> None:
 
 
 def test_a_bundle_shows_one_moment(server: Program) -> None:
-    """Two collections that only change together are together in every bundle, whatever else happens meanwhile."""
+    """Two collections that only change together are consistent in every bundle, during other changes."""
 
     def commit(number: int) -> None:
         writes = [
@@ -528,7 +530,7 @@ def test_a_bundle_shows_one_moment(server: Program) -> None:
 
 
 def test_a_large_bundle_streams(server: Program, tmp_path: Path) -> None:
-    """Larger than what is kept in memory, to a client that reads slowly."""
+    """Larger than the memory buffer, to a client that reads slowly."""
     text = "0123456789abcdef" * 4096
     for start in range(0, 300, 50):
         writes = [
@@ -545,7 +547,7 @@ def test_a_large_bundle_streams(server: Program, tmp_path: Path) -> None:
     assert len(answer.body) > 300 * len(text)
     assert len(numbers(answer.body)) == 305
     assert gzip.decompress(fetch(server, "/bundles/open", accept_encoding="gzip").body) == answer.body
-    # One that breaks off leaves the others alone.
+    # A client that disconnects does not affect the others.
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
     connection.request("GET", "/bundles/open")
     assert len(connection.getresponse().read(100_000)) == 100_000

@@ -1,4 +1,4 @@
-"""`hearth check` from outside: what it counts, what it finds in damaged folders, what it repairs, when it refuses."""
+"""`hearth check` from outside: its counts, its results for damaged folders, its repairs, its errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = "/v1/projects/{}/databases/{}/documents"
 
 
 def fill(folder: Path, clean: bool = True, documents: int = 12) -> Path:
-    """A data folder with two databases; unless `clean`, as SIGKILL leaves it."""
+    """A data folder with two databases; unless `clean`, in the state after SIGKILL."""
     (folder / "firestore.indexes.json").write_text(
         json.dumps(
             {"indexes": [{"collectionGroup": "c", "fields": [{"fieldPath": name, "order": "ASCENDING"} for name in "ab"]}]}
@@ -57,7 +57,7 @@ def database(data: Path) -> sqlite3.Connection:
 
 
 def fingerprints(data: Path) -> dict[str, str]:
-    """Of every file but the lock, which holds the number of the process that had it last."""
+    """Of every file except the lock, which contains the id of the process that had it last."""
     files = [path for path in data.rglob("*") if path.is_file() and path.name != ".lock"]
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -75,7 +75,7 @@ def test_a_sound_folder(tmp_path: Path, clean: bool) -> None:
         "  p (default)\n    11 documents, 66 index entries, 13 feed records, 1 tombstone\n    sound\n\n"
         "  q other\n    11 documents, 55 index entries, 13 feed records, 1 tombstone\n    sound\n\n"
     )
-    # Looking changes nothing; after a crash the log is left for the server to recover.
+    # Checking changes nothing; after a crash the log stays for the server to recover.
     after = fingerprints(data)
     assert {path: after[path] for path in before} == before
 
@@ -96,7 +96,7 @@ def test_damage_is_found_and_entries_are_repaired(tmp_path: Path) -> None:
     result = check(data)
     assert result.code == 1
     assert "1 of 2 databases has problems. `hearth check --repair` rebuilds" in result.complaint
-    # Strays are one problem together.
+    # Stray rows count as one problem.
     assert f"    {missing + wrong + 1} problems:\n" in result.text
     assert ": an index entry is missing\n" in result.text
     assert f"      and {missing + wrong + 1 - 20} more\n" in result.text
@@ -131,14 +131,14 @@ def test_what_is_no_matter_of_entries_is_not_repaired(tmp_path: Path, statement:
     assert result.code == 1
     assert found in result.text
     again = check(data, "--repair")
-    # A document that is gone leaves entries, which are removed; its history still tells of it.
+    # A missing document leaves entries, which are removed; its history still contains it.
     assert again.code == 1
 
 
 def test_damaged_pages(tmp_path: Path) -> None:
     data = fill(tmp_path, documents=400)
     (file,) = data.glob("p/*.sqlite")
-    # The first page stays, so that the file is still taken for ours.
+    # The first page is not damaged, so that the file is still recognized as Hearth's.
     with file.open("r+b") as raw:
         raw.seek(4096 * 4)
         raw.write(b"\x5a" * 4096 * 3)
@@ -191,7 +191,7 @@ def test_what_is_no_data_folder(tmp_path: Path) -> None:
 
 def test_a_database_that_is_none(tmp_path: Path) -> None:
     data = fill(tmp_path)
-    # One whose making was interrupted holds nothing yet; one that is something else is a problem.
+    # A file whose creation was interrupted contains no data; a file of another kind is a problem.
     (data / "p" / "begun.sqlite").write_bytes(b"")
     assert check(data).code == 0
     (data / "p" / "noise.sqlite").write_bytes(b"no database " * 1000)

@@ -1,4 +1,4 @@
-"""Reads of the past, and databases that must not see each other."""
+"""Reads of the past, and databases that must be isolated from each other."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""The server is killed at random moments under load; what it had acknowledged is there when it is back.
+"""The server is killed at random moments under load; acknowledged data exists after the restart.
 
-Every worker thread does one kind of work through Google's client, with numbers that only grow, and notes what it asked
-for and what was acknowledged:
+Every worker thread does one kind of work through Google's client, with numbers that only grow, and records the
+requested and the acknowledged numbers:
 
-- a *batch* writes its number into five documents, and its sixth member, of which every third batch deletes one;
+- a *batch* writes its number into five documents, and a sixth one, which every third batch deletes;
 - a *transfer* moves money between two of the accounts in a transaction, and writes an entry of the ledger with it;
 - a *chain* reads its documents in a transaction by a query and writes each one's number plus one.
 
-After each kill `hearth check` looks at the folder before anybody opens it, then a new server answers for the rest.
+After each kill `hearth check` checks the folder before a server opens it, then a new server is compared with the
+records.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ INDEXES = """{"indexes": [{"collectionGroup": "ledger", "queryScope": "COLLECTIO
 
 @dataclass
 class Promises:
-    """What the server has acknowledged, over all rounds."""
+    """The acknowledged writes of all rounds."""
 
-    #: Of each batcher and each chainer the last number that was acknowledged, and the last that was asked for.
+    #: For each batcher and each chainer the last acknowledged and the last requested number.
     acknowledged: dict[str, int] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
     #: Names of ledger entries.
@@ -95,18 +96,18 @@ class Load:
                 try:
                     kind(worker, db, choice)
                 except exceptions.GoogleAPICallError as error:
-                    # The server is gone, or a transaction has lost five times.
+                    # The server was killed, or a transaction has failed five times.
                     if self.is_over.is_set() or not isinstance(error, exceptions.Aborted):
                         return
                 except ValueError as error:
-                    # How the client says that it has tried a transaction often enough.
+                    # The client's error when it has retried a transaction often enough.
                     if not self.is_over.is_set() and "Failed to commit transaction" not in str(error):
                         raise
         except BaseException as error:  # noqa: BLE001 - told to the test's thread
             self.faults.append(error)
 
     def end(self) -> bool:
-        """Whether all threads end, when the server is gone."""
+        """Whether all threads end after the server was killed."""
         self.is_over.set()
         for thread in self.threads:
             thread.join(20)
@@ -164,7 +165,7 @@ class Load:
 
 
 def connect(address: str) -> firestore.Client:
-    """A client of a server. The variable is read when a client is made; other tests have their own server in it."""
+    """A client of a server. The variable is read when a client is created; other tests use it for their own server."""
     with mock.patch.dict(os.environ, {"FIRESTORE_EMULATOR_HOST": address}):
         return firestore.Client(project="crash", credentials=AnonymousCredentials())
 
@@ -184,7 +185,7 @@ def contents(db: firestore.Client, collection: str) -> dict[str, dict]:
 
 
 def broken_promises(db: firestore.Client, promises: Promises) -> list[str]:
-    """What is not as it must be, in words."""
+    """The violated invariants, in words."""
     broken: list[str] = []
     batches = contents(db, "batches")
     for number in range(BATCHERS):
@@ -236,7 +237,7 @@ def broken_promises(db: firestore.Client, promises: Promises) -> list[str]:
 
 
 def settle(db: firestore.Client, promises: Promises) -> None:
-    """What the server has after a crash is what counts from now on, also of requests that were never answered."""
+    """After a crash the server's state is the new base, including requests that were never answered."""
     for number in range(BATCHERS):
         found = db.document(f"batches/batch{number}-0").get().to_dict()
         promises.acknowledged[f"batch{number}"] = found["n"] if found else 0
@@ -246,7 +247,9 @@ def settle(db: firestore.Client, promises: Promises) -> None:
 
 
 class _Time:
-    """The clock of the client library's retries, which else go on for a minute after the server was killed."""
+    """The clock of the client library's retries, which would otherwise continue for a minute after the server was
+    killed.
+    """
 
     monotonic = staticmethod(time.monotonic)
     is_over = threading.Event()
@@ -269,14 +272,15 @@ def test_killed_at_random_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for number in range(ROUNDS):
         where = f"seed {seed}, round {number}"
         if choice.random() < 0.3:
-            # Killed while it starts and recovers, or just before.
+            # Killed during or just before start and recovery.
             process = Program.spawn(tmp_path)
             time.sleep(choice.random() * 0.05)
             process.kill()
             process.communicate()
             if (data / ".lock").exists():
                 assert_sound(data)
-        # The index is built under load, and killed there; without the file it stays and is kept up.
+        # The index is built under load, and the server is killed meanwhile; without the file the index stays and is
+        # updated.
         if number == 1:
             indexes.write_text(INDEXES)
         server = Program(tmp_path)
@@ -303,12 +307,12 @@ def test_killed_at_random_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         in_flight += sum(promises.asked[w] - promises.acknowledged.get(w, 0) for w in promises.asked)
         counted = assert_sound(data)
     print(f"seed {seed}: {ROUNDS} kills, {promises.commits} acknowledged commits, at the end {counted}")
-    # A load that gets nothing done shows nothing.
+    # A load without progress proves nothing.
     assert promises.commits > ROUNDS * 5, where
 
 
 class TestTheJudge:
-    """Promises that were broken on purpose are found."""
+    """Deliberate violations of the invariants are found."""
 
     @pytest.mark.parametrize(
         ("damage", "found"),
@@ -342,14 +346,14 @@ class TestTheJudge:
 
 #: Kills of the test below: 1,000 with HEARTH_TEST_KILLS=1000 take about half an hour.
 KILLS = int(os.environ.get("HEARTH_TEST_KILLS", str(8 * EFFORT)))
-#: The log is copied after so many KiB, which is after every few commits.
+#: The log is copied after this many KiB, which is after every few commits.
 CHECKPOINT_KIB = os.environ.get("HEARTH_TEST_CHECKPOINT_KIB", "64")
 WRITERS = 4
 KEYS = 20
 
 
 class Writer(threading.Thread):
-    """Overwrites documents of its own by numbers that only grow, until the server is gone."""
+    """Overwrites documents of its own by numbers that only grow, until the server is killed."""
 
     def __init__(self, port: int, name: str, start: int, seed: int) -> None:
         super().__init__(daemon=True)
@@ -407,7 +411,7 @@ def test_killed_while_the_log_is_copied(tmp_path: Path) -> None:
                 found = numbers(server, name)
                 for key, (low, high) in bounds.items():
                     assert low <= found.get(key, 0) <= high, (where, name, key, found.get(key), low, high)
-                    # What is there now is what counts, also of requests that were never answered.
+                    # The present state is the new base, including requests that were never answered.
                     bounds[key] = (found.get(key, 0), found.get(key, 0))
                 top = max([high for _, high in bounds.values()], default=0) + 1000
                 writers.append(Writer(server.port, name, top, choice.randrange(10**9)))

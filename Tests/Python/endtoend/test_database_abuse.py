@@ -1,8 +1,8 @@
-"""Hostile clients of the Realtime Database beside a bystander who is nobody at the same address: it is never refused nor
-kept waiting for long, and memory has a bound.
+"""Hostile clients of the Realtime Database and an anonymous bystander at the same address: the bystander's requests
+never fail nor wait for long, and memory is bounded.
 
-The server is one that others reach: rules are in force. Bounds of time hold for a debug build on a shared machine;
-`HEARTH_TEST_STRICT` holds it to what is promised.
+The server is one for production: rules are in force. Bounds of time hold for a debug build on a shared machine;
+`HEARTH_TEST_STRICT` enables the documented bounds.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Target:
                 self.waits.append((float(began), float(took), way.strip()))
 
     def rounds_after(self, began: float) -> list[tuple[float, float, str]]:
-        """What the bystander has waited for since then, once it has done a whole round from now on."""
+        """The bystander's waiting times since then, after one complete round from now on."""
         now = time.monotonic()
         while len({way for start, _, way in list(self.waits) if start >= now}) < 4:
             if self.bystander.poll() is not None:
@@ -203,7 +203,7 @@ def test_large_puts_over_sockets(target: Target, path: str, action: str) -> None
 
 @pytest.mark.parametrize("path", ["shut/a", "open/a"])
 def test_sockets_that_end_amid_their_answers(target: Target, path: str) -> None:
-    """Some hundred writes are answered, and others are under way, when the connection is cut."""
+    """Some hundred writes are answered, and others are in progress, when the connection is cut."""
     writes = b"".join(text_frame(request(number, "p", path)) for number in range(1, 601))
     for attempt in range(20):
         made = opened(target)
@@ -227,7 +227,7 @@ def test_pieces_that_are_announced(target: Target) -> None:
 
 
 def test_requests_that_wait_their_turn(target: Target) -> None:
-    """Each has to wait for the one before: the first is large."""
+    """Each must wait for the one before: the first is large."""
     sockets = [opened(target) for _ in range(30)]
     for made in sockets:
         large = text_frame(request(1, "p", "open/w", b'"' + b"x" * 1_000_000 + b'"'))

@@ -1,4 +1,4 @@
-"""The Realtime Database through `firebase_admin.db`, as programs use it."""
+"""The Realtime Database through `firebase_admin.db`, as used by programs."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""The server is killed at random moments while a Realtime Database is written; what it had acknowledged is there when it
-is back, and no update of several places is there in part.
+"""The server is killed at random moments while a Realtime Database is written. Acknowledged data exists after the
+restart, and no update of several locations is stored partly.
 
 Every worker thread does one kind of work over REST, with numbers that only grow:
 
-- an *update* writes its number to five places at different depths in one PATCH, and a sixth that every third one removes;
-- a *set* replaces a subtree whose leaves all have its number, below a place that is now and then deleted as a whole;
+- an *update* writes its number to five locations at different depths in one PATCH, and a sixth that every third one
+  removes;
+- a *set* replaces a subtree whose leaves all have its number, below a location that is deleted as a whole at times;
 - an *increment* adds one to a counter, and two to another in the same PATCH, by server values;
 - a *swap* changes a number by its ETag, as transactions do;
 - a *push* appends to a list.
@@ -35,7 +36,7 @@ NAMESPACE = "crash"
 
 
 class Gone(Exception):
-    """The server doesn't answer any more."""
+    """The server does not answer any more."""
 
 
 class Connection:
@@ -67,11 +68,11 @@ class Connection:
 
 @dataclass
 class Promises:
-    """What was acknowledged, over all rounds, by worker: the last number that was, and the last that was asked for."""
+    """The acknowledged writes of all rounds, by worker: the last acknowledged and the last requested number."""
 
     acknowledged: dict[str, int] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
-    #: What pushes were given as names, with their numbers.
+    #: The names that pushes received, with their numbers.
     pushed: dict[str, dict[str, int]] = field(default_factory=dict)
     writes: int = 0
 
@@ -167,7 +168,7 @@ def leaves(node: Any) -> list[Any]:
 
 
 def broken_promises(connection: Connection, promises: Promises) -> list[str]:
-    """What is not as it must be, in words."""
+    """The violated invariants, in words."""
     broken: list[str] = []
     root = connection.ok("GET", "/") or {}
 
@@ -208,7 +209,7 @@ def broken_promises(connection: Connection, promises: Promises) -> list[str]:
         if twos != 2 * ones:
             broken.append(f"{worker} has added one {ones} times, and two to {twos}")
     for number in range(WORKERS["swap"]):
-        # Every round ends with one of which the answer was lost.
+        # At the end of every round the answer to one write is lost.
         found = root.get("swaps", {}).get(f"swap{number}", 0)
         bounded(f"swap{number}", found)
     for number in range(WORKERS["push"]):
@@ -223,7 +224,7 @@ def broken_promises(connection: Connection, promises: Promises) -> list[str]:
 
 
 def settle(connection: Connection, promises: Promises) -> None:
-    """What was asked for and not acknowledged may or may not have happened: from here on numbers are what they are."""
+    """Requested and unacknowledged writes may or may not have happened: the present numbers are the new base."""
     root = connection.ok("GET", "/") or {}
     for number in range(WORKERS["update"]):
         worker = f"update{number}"

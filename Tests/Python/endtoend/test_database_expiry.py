@@ -1,4 +1,4 @@
-"""What becomes of connections to the Realtime Database when their token ends."""
+"""The behaviour of connections to the Realtime Database when their token expires."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_client_is_told_and_is_nobody_from_then_on(server: Program, wire: Wi
     assert wire.call("p", {"p": "users/ann/x", "d": 2})["s"] == DENIED
     assert Tree(server.address, NAMESPACE).send("PUT", "users/ann/x", "3", ADMIN).status == 200
     assert wire.quiet()
-    # The connection goes on with a new token.
+    # The connection continues with a new token.
     wire.ok("auth", {"cred": signed("ann")})
     assert wire.ok("g", {"p": "users/ann/x", "q": {}}) == 3
 

@@ -1,4 +1,4 @@
-"""Clients of the Realtime Database that do read get everything that is large, whole and in order, on each way."""
+"""Clients of the Realtime Database that read receive all large data, complete and in order, on each transport."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def text(size: int, seed: int) -> str:
 
 
 def large(seed: int) -> dict[str, Any]:
-    """About a megabyte: of strings, of small values, and with a name that means something else to a script."""
+    """About a megabyte: of strings, of small values, and with a name that has a special meaning in a script."""
     return {
         "strings": {f"s{i}": text(20_000, seed + i) for i in range(8)},
         "numbers": {f"k{i}": i for i in range(40_000)},
@@ -41,7 +41,7 @@ def large(seed: int) -> dict[str, Any]:
 
 
 def patched(value: dict[str, Any], number: int) -> tuple[str, dict[str, Any]]:
-    """A change of which every other one is large."""
+    """Changes, every other one of which is large."""
     change = {"text": text(120_000 if number % 2 else 5, number), "number": number}
     value[f"change{number}"] = change
     return f"change{number}", change

@@ -1,4 +1,4 @@
-"""The Realtime Database by long polling, as the SDK for the web does it: scripts whose addresses carry what the page says."""
+"""The Realtime Database by long polling, as in the SDK for the web: scripts whose URLs contain the page's messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PIECE_CHARACTERS_MAX = 1840
 
 
 class Poller:
-    """A page: it keeps one request waiting, and says things in others."""
+    """A page: it always has one waiting request, and sends messages in others."""
 
     def __init__(self, address: str, namespace: str, parameters: str = "") -> None:
         self.address = address
@@ -89,7 +89,7 @@ class Poller:
             elif arguments[0] == "close":
                 self.closed_after = arguments[1]
 
-    # What a page says.
+    # The page's messages.
 
     def pieces(self, message: Any) -> list[str]:
         text = base64.urlsafe_b64encode(json.dumps(message, ensure_ascii=False).encode()).decode().replace("=", ".")
@@ -101,7 +101,7 @@ class Poller:
         return written
 
     def say(self, *messages: Any) -> None:
-        """In one request if they fit; the answer is what there is to say, perhaps much later."""
+        """In one request if they fit; the answer contains the waiting messages, perhaps much later."""
         pieces = [piece for message in messages for piece in self.pieces(message)]
         self.poll("".join("&" + piece.format(index) for index, piece in enumerate(pieces)))
 
@@ -172,7 +172,7 @@ def test_a_long_message_comes_in_pieces_in_any_order(page: Poller) -> None:
     def send(index: int, piece: str) -> None:
         scripts[index] = page.get(f"/.lp?{page.who}&ser={index}&{piece.format(0)}")
 
-    # Each request answers the one before it: that is why they can't be sent one after another.
+    # Each request answers the one before it, so they cannot be sent one after another.
     for index, piece in enumerate(reversed(pieces)):
         threads.append(threading.Thread(target=send, args=(index, piece)))
         threads[-1].start()
@@ -248,7 +248,7 @@ def test_goodbye_ends_the_session_and_does_what_was_to_be_done(page: Poller, tre
     frame = page.get(f"/.lp?dframe=t&{page.who}")
     goodbye = re.search(r'sendBeacon\("([^"]+)"\)', frame)
     assert goodbye
-    # The frame is loaded at the beginning: that alone ends nothing.
+    # The frame is loaded at the beginning: that alone closes nothing.
     assert page.ask(1, "o", {"p": "/gone", "d": True})["s"] == "ok"
     assert tree.get("/gone") is None
     page.get(goodbye[1], 204, "POST")
@@ -292,7 +292,7 @@ def test_what_cannot_be_read_ends_the_session(page: Poller) -> None:
 )
 def test_bad_requests_are_refused(page: Poller, target: str, status: int) -> None:
     page.get(target.replace("{id}", page.id).replace("{pw}", page.password), status)
-    # And harm nobody.
+    # And other sessions are not affected.
     assert page.ask(1, "p", {"p": "/a", "d": 1})["s"] == "ok"
 
 
@@ -331,7 +331,7 @@ def test_a_server_that_ends_tells_pages_and_does_what_was_to_be_done(tmp_path: P
         waiting.start()
         time.sleep(0.3)
         began = time.monotonic()
-    # The request that waited didn't hold the server up.
+    # The waiting request did not delay the server.
     assert time.monotonic() - began < 8
     waiting.join(10)
     assert page.closed_after == page.number - 1

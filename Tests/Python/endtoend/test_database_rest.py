@@ -616,14 +616,14 @@ class TestTags:
         tree.rules({"secret": {".write": "newData.val() == 'never'"}})
         for guess in (tag, "other", "null_etag"):
             assert failure(tree.send("PUT", "secret", "1", {"if-match": guess})) == DENIED
-        # Who may read is told first that the value is another: the rule may hold for the next attempt.
+        # A client that may read is informed first that the value differs: the rule may hold for the next attempt.
         tree.rules({".read": True, "secret": {".write": "newData.val() == data.val() + 1"}})
         assert tree.send("PUT", "secret", "1", {"if-match": "other"}).status == 412
         assert failure(tree.send("PUT", "secret", "1", {"if-match": tag})) == DENIED
         assert tree.send("PUT", "secret", "43", {"if-match": tag}).status == 200
 
 
-# Who asks
+# Credentials
 
 
 class TestIdentity:
@@ -665,7 +665,7 @@ class TestIdentity:
         assert failure(tree.send("PUT", "users/bob", "1", OWNER, **override)) == DENIED
         nobody = {"auth_variable_override": "null"}
         assert failure(tree.send("GET", "users/ann", headers=OWNER, **nobody)) == DENIED
-        # Only administrators may be somebody else.
+        # Only administrators may act as another user.
         assert failure(tree.send("GET", "users/ann", **override)) == DENIED
         assert failure(tree.send("GET", "users/ann", auth=unsigned("bob"), **override)) == DENIED
         for bad in ("{", "5", '"ann"', "[]", ""):
@@ -829,7 +829,7 @@ def test_whatever_is_sent_is_answered_in_order(tree: Tree, seed: int) -> None:
         assert reply.status in (200, 204, 304, 400, 401, 405, 412), (verb, path, body, parameters, reply)
         if reply.content and reply.status == 200 and "callback" not in parameters:
             json.loads(reply.content)
-    # What was taken is a tree that can be read and written again.
+    # Accepted data is a tree that can be read and written again.
     value = tree.get(format="export")
     assert tree.put("copy", value, format="export") is not None or value is None
     assert tree.get("copy", format="export") == value
@@ -884,7 +884,7 @@ class TestSizes:
         reply.read()
 
 
-# A server of one's own
+# A server for production
 
 
 def until(condition: Any, seconds: float = 15) -> None:

@@ -1,7 +1,7 @@
-"""Who may do what: every method of REST and every action of the socket, for every kind of credential, with and without an
-override of what rules see.
+"""Permissions: every method of REST and every action of the socket, for every kind of credential, with and without an
+override of the user that rules see.
 
-What a credential forbids (writing, or anything in another project) stays forbidden whomever its holder asks rules about.
+Restrictions of a credential (no writes, or no other project) stay in force with any override.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SECRETS = {
     "other": "the secret of another project's administrator",
 }
 PEOPLE = ["nobody", "ann", *SECRETS]
-#: None: without one.
+#: None: without an override.
 OVERRIDES: list[Any] = [None, "null", {"uid": "ann"}, {"uid": "bob"}]
 READS = ["GET", "HEAD", "events", "shallow"]
 WRITES = ["PUT", "PATCH", "POST", "DELETE", "PUT by override"]
@@ -101,7 +101,7 @@ def test_rest(server: Program, person: str, override: Any) -> None:
 
 
 def connected(server: Program, person: str, override: Any) -> Wire | None:
-    """None where the credential isn't taken."""
+    """None where the credential is not accepted."""
     wire = Wire(server.address, NAMESPACE)
     if person == "nobody" and override is None:
         return wire
@@ -148,7 +148,7 @@ def test_socket(server: Program, person: str, override: Any) -> None:
 
 
 def test_what_is_wished_for_the_end_keeps_its_limits_when_the_credential_changes(server: Program) -> None:
-    """A wish is made with the rights that the session has at its end."""
+    """An onDisconnect operation runs with the rights that the session has at its end."""
     owner = Tree(server.address, NAMESPACE)
     headers = {"Authorization": f"Bearer {SECRETS['owner']}"}
     for override in [{"uid": "ann"}, None]:
@@ -157,7 +157,7 @@ def test_what_is_wished_for_the_end_keeps_its_limits_when_the_credential_changes
             wire.ok("o", {"p": "open/wish", "d": 1})
             body: dict[str, Any] = {"cred": SECRETS["reader"]}
             wire.ok("gauth", body if override is None else {**body, "authvar": override})
-        # Ends after the former: what the former wished is done or dropped.
+        # Ends after the former session, whose operation is done or dropped by then.
         with Wire(server.address, NAMESPACE, parameters="&ls=" + wire.handshake["d"]["d"]["s"]) as next_one:
             next_one.ok("oc", {"p": "x", "d": None})
         assert owner.get("open/wish", headers=headers) is None

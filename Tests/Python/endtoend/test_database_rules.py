@@ -1,4 +1,6 @@
-"""Rules of the Realtime Database as clients meet them: over REST, with tokens as SDKs make them up for an emulator."""
+"""Rules of the Realtime Database from the clients' point of view: over REST, with tokens that SDKs create for an
+emulator.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from support.tokens import unsigned
 
 DENIED = (401, "Permission denied")
 CASES = Path(__file__).parents[2] / "HearthRulesTests" / "cases" / "database"
-#: The moment that the tables' cases are judged at in the unit tests; here it is another.
+#: The time of the tables' cases in the unit tests; here it is another.
 NOW = "17092098"
 
 
@@ -28,7 +30,7 @@ def who(words: str) -> dict[str, str]:
     return {"auth": token(uid, **json.loads(claims or "{}"))}
 
 
-# What a write tells of what its client may not read
+# Information that a write reveals about unreadable data
 
 
 def test_a_condition_shows_nothing_to_who_may_only_write(tree: Tree) -> None:
@@ -42,7 +44,7 @@ def test_a_condition_shows_nothing_to_who_may_only_write(tree: Tree) -> None:
     shown = tree.send("PUT", "box/secret", "1", {"if-match": "abc"})
     assert (shown.status, shown.json) == (412, {"pin": 4711})
     tag = shown.headers["etag"]
-    # A condition that holds is one that its client knew.
+    # A client whose condition holds knew the value.
     assert tree.send("PUT", "drop/secret", "1", {"if-match": tag}).status == 200
 
 
@@ -147,7 +149,7 @@ def test_what_is_not_json(tree: Tree) -> None:
         assert status == 400 and ": Parse error: " in error and error.endswith("\n"), text
 
 
-# Several places at once
+# Several locations at once
 
 
 def test_all_places_or_none(tree: Tree) -> None:
@@ -171,7 +173,7 @@ def test_places_see_each_other(tree: Tree) -> None:
     assert failure(tree.send("PUT", "from", 7)) == DENIED
     assert tree.send("PATCH", "", {"from": 7, "to": 8}).status == 200
     assert tree.get() == {"from": 7, "to": 8}
-    # What increments come to is what rules see.
+    # Rules see the results of increments.
     up, down = {".sv": {"increment": 3}}, {".sv": {"increment": -3}}
     assert failure(tree.send("PATCH", "", {"from": up, "to": up})) == DENIED
     assert tree.send("PATCH", "", {"from": up, "to": down}).status == 200
@@ -191,7 +193,7 @@ def test_a_tag_is_compared_before_rules_for_who_may_read(tree: Tree) -> None:
     reply = tree.send("PUT", "open", 1, stale)
     assert (reply.status, reply.json) == (412, 4)
     assert tree.send("PUT", "open", 5, {"if-match": reply.headers["etag"]}).status == 200
-    # Nobody finds out by tags what he may not read.
+    # A client cannot use tags to detect data that it may not read.
     assert failure(tree.send("PUT", "shut", 1, stale)) == DENIED
 
 
@@ -205,7 +207,7 @@ def test_an_index_is_asked_for_after_the_right_to_read(tree: Tree) -> None:
     )
 
 
-# Who
+# Users
 
 
 def test_somebody_else_in_the_administrator_s_name(tree: Tree) -> None:
@@ -270,7 +272,7 @@ def test_a_counter_that_rules_guard_counts_every_success(address: str, tree: Tre
 
 
 def test_seats_are_never_sold_twice(address: str, tree: Tree) -> None:
-    """A validation that reads the root is never passed by two writes that together break it."""
+    """Two concurrent writes that together violate a validation of the root never both succeed."""
     tree.rules({
         ".read": True,
         "sold": {
@@ -312,7 +314,7 @@ def test_seats_are_never_sold_twice(address: str, tree: Tree) -> None:
 def test_new_rules_hold_for_the_next_write(address: str, tree: Tree) -> None:
     tree.rules({".read": True, ".write": True})
     stop = threading.Event()
-    # Odd while nobody may write; it grows before the rules open and after they have shut.
+    # Odd while writing is not allowed; it grows before the rules allow it and after they deny it again.
     generation = [0]
     wrong: list[int] = []
 

@@ -1,4 +1,6 @@
-"""The Realtime Database's WebSocket protocol over real sockets: messages, their order, and what lives as long as a connection."""
+"""The Realtime Database's WebSocket protocol over real sockets: messages, their order, and the lifetime of a
+connection's state.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,7 @@ def test_pings_are_answered_and_keep_alives_ignored(wire: Wire) -> None:
 
 
 def test_the_example_session(address: str, namespace: str, tree: Tree) -> None:
-    """Specification §10.6, line by line."""
+    """The order of answers and events, case by case."""
     tree.put("counter", 10)
     tree.put("scores", {"ann": {"points": 7}, "bob": {"points": 9}, "abe": {"points": 1}})
     tree.rules({".read": True, "admin": {".write": False}, "$other": {".write": True}})
@@ -177,7 +179,7 @@ def test_gets_by_queries_need_their_index(wire: Wire, tree: Tree) -> None:
 
 
 def test_answers_come_in_the_order_of_requests(wire: Wire) -> None:
-    """But for listens, whose answer comes right behind their data."""
+    """Except for listens, whose answer directly follows their data."""
     numbers = []
     listens = set()
     for round in range(200):
@@ -220,7 +222,7 @@ def test_a_stale_hash_is_answered_after_the_newer_data(wire: Wire, other: Wire) 
 
 
 def test_counting_by_transactions_loses_nothing(address: str, namespace: str, tree: Tree) -> None:
-    """Clients that add one, each from what it has been told."""
+    """Clients that add one, each to the value that it has received."""
     import base64
     import hashlib
     import struct
@@ -238,7 +240,7 @@ def test_counting_by_transactions_loses_nothing(address: str, namespace: str, tr
             wire.ok("q", {"p": "n", "h": ""})
             value = wire.taken()[-1][2]
             for _ in range(20):
-                # Who is slower than the others loses often; SDKs would give up after 25 times.
+                # A slower client often fails; SDKs would give up after 25 times.
                 for attempt in range(1, 1000):
                     answer = wire.call("p", {"p": "n", "d": (value or 0) + 1, "h": digest(value)})
                     value = wire.taken()[-1][2] if wire.pushes else value
@@ -413,7 +415,7 @@ def test_a_listen_without_index_is_warned_and_right(wire: Wire, tree: Tree) -> N
 
 
 class Window:
-    """What a client keeps under a tag."""
+    """A client's data under a tag."""
 
     def __init__(self, path: str, children: Any) -> None:
         self.path = path
@@ -508,7 +510,7 @@ def test_random_windows_agree_with_the_tree(wire: Wire, other: Wire, tree: Tree,
             assert window.children == expected(children, query), (query, changes)
 
 
-# The order of things.
+# Order
 
 
 def test_a_clients_own_write_is_told_before_it_is_answered(wire: Wire) -> None:
@@ -521,7 +523,7 @@ def test_a_clients_own_write_is_told_before_it_is_answered(wire: Wire) -> None:
 
 
 def test_every_connection_hears_commits_in_their_order(address: str, namespace: str) -> None:
-    """Many writers; the listens of one connection never fall behind each other between commits."""
+    """Many writers; the listens of one connection never differ in their commits."""
     writers = 4
     each = 60
 
@@ -611,7 +613,7 @@ def test_rules_judge_listens_gets_and_writes(wire: Wire, tree: Tree) -> None:
 
 
 def test_requests_behind_a_sign_in_are_the_users(wire: Wire, tree: Tree) -> None:
-    """The web client sends all its queue without waiting for the answer."""
+    """The web client sends its whole queue without waiting for the answer."""
     tree.rules({"users": {"$uid": {".read": "auth.uid === $uid", ".write": "auth.uid === $uid"}}})
     numbers = [
         wire.begin("auth", {"cred": token("ann")}),
@@ -682,7 +684,7 @@ def test_new_rules_revoke_what_may_not_be_read(wire: Wire, tree: Tree) -> None:
     assert wire.wait() == [("d", "open", 1)]
 
 
-# What is done when a connection ends.
+# The operations at the end of a connection.
 
 
 def test_writes_at_the_end_are_one_change(address: str, namespace: str, wire: Wire, tree: Tree) -> None:
@@ -772,7 +774,7 @@ def test_wishes_of_one_connection_are_bounded(wire: Wire) -> None:
 
 
 def test_a_client_that_does_not_read_is_sent_the_whole_later(address: str, namespace: str, tree: Tree) -> None:
-    """What waits for it stays small; in the end it has the newest."""
+    """The waiting messages stay small; in the end the client has the newest value."""
     with Wire(address, namespace, max_queue=1) as slow, Wire(address, namespace) as writer:
         slow.ok("q", {"p": "a", "h": ""})
         slow.ok("q", {"p": "a", "q": {"i": ".key", "sp": "b"}, "t": 1, "h": ""})

@@ -1,4 +1,4 @@
-"""Following a place of the Realtime Database over HTTP, by server-sent events."""
+"""Observing a location of the Realtime Database over HTTP, by server-sent events."""
 
 from __future__ import annotations
 

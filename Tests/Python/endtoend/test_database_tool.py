@@ -43,7 +43,7 @@ def tool(address: str, project: str, tmp_path: Path) -> Tool:
 
 
 def plain(value: Any) -> Any:
-    """Without arrays: they are only a way to write nodes."""
+    """Without arrays: they are only a notation for nodes."""
     if isinstance(value, list):
         return {str(index): plain(one) for index, one in enumerate(value) if one is not None}
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""A disk without room: what the log, `/readyz` and `/metrics` say of it, for both products; and whose the files are.
+"""A full disk: the log, `/readyz` and `/metrics`, for both products; and the permissions of the files.
 
-The bound on the size of files (`ulimit -f`) stands for a full disk: it holds for one process, and can be lifted while that runs.
-The signal that comes with it must not end the server.
+The bound on the size of files (`ulimit -f`) simulates a full disk: it applies to one process, and can be lifted while
+that runs. The signal that it causes must not end the server.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def test_a_disk_without_room_is_reported_and_readiness_follows(tmp_path: Path, p
         assert status == 503 and b"File too large" in reason, reason
         assert metric(server, "hearth_databases_failing") == 1
         assert metric(server, "hearth_store_commits_failed") > 0
-        # Reads go on, and what was refused is not there.
+        # Reads continue, and failed writes are not stored.
         assert [get(server, product, number) for number in range(stored)] == [200] * stored
         assert server.send("GET", "/healthz")[0] == 200
-        # Tried again by itself, more than once: the disk is as it was.
+        # Tried again automatically, more than once: the disk is unchanged.
         time.sleep(2.5)
         assert server.send("GET", "/readyz")[0] == 503
-        # There is room again, and nobody writes.
+        # There is space again, without writes.
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         assert wait_until(lambda: server.send("GET", "/readyz")[0] == 200)
         assert [put(server, product, number) for number in range(100, 110)] == [200] * 10
@@ -96,7 +96,7 @@ def test_the_data_is_for_its_owner_only(tmp_path: Path) -> None:
         assert open_to_others == []
     finally:
         server.kill()
-    # As an older version left it.
+    # In the state of an older version.
     data.chmod(0o755)
     server = Program(tmp_path)
     _, log = server.terminate()

@@ -54,7 +54,7 @@ def test_times_of_nanoseconds_are_cut_to_microseconds(db: firestore.Client) -> N
     reference = db.document("c/time")
     reference.set({"t": DatetimeWithNanoseconds(2020, 12, 31, 23, 59, 59, nanosecond=999999999, tzinfo=UTC)})
     read = reference.get().get("t")
-    # The client keeps nanoseconds apart from microseconds only when there are any.
+    # The client distinguishes nanoseconds from microseconds only when there are any.
     assert (read.microsecond, read.nanosecond % 1000) == (999999, 0)
 
 

@@ -1,4 +1,4 @@
-"""Refusals as Google's clients see them: the class always, the text where some client reads it."""
+"""Errors as Google's clients see them: always the class, and the message where a client reads it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""One client that tries to use up what all share: a bystander on another connection is refused nothing, and memory has a
-bound. `python -m support.exhaustion BINARY` prints the same as a table."""
+"""One client that tries to use up shared resources: no request of a bystander on another connection fails, and
+memory is bounded. `python -m support.exhaustion BINARY` prints the same as a table.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ BINARY = os.environ.get("HEARTH_BINARY", "")
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
 
 RESIDENT_MEGABYTES_MAX = 400
-# Of a release binary on a machine that has nothing else to do.
+# For a release binary on a machine without other load.
 WAIT_SECONDS_MAX = 0.25
 
 

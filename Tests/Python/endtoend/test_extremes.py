@@ -23,7 +23,7 @@ DOCUMENTS = f"{DATABASE}/documents"
 QUERY = {"from": [{"collectionId": "c"}]}
 WRITE = {"update": {"name": f"{DOCUMENTS}/c/x", "fields": {"n": {"integerValue": "1"}}}}
 
-#: A request that is right, by method; without one the method is asked with the field alone.
+#: A valid request, by method; without one the method is called with the field alone.
 BODIES: dict[str, dict[str, Any]] = {
     "GetDocument": {"name": f"{DOCUMENTS}/c/d"},
     "ListDocuments": {"parent": DOCUMENTS, "collectionId": "c"},
@@ -49,7 +49,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "ListCollectionIds": {"parent": DOCUMENTS},
 }
-#: REST's form of the methods that have one after a colon.
+#: The REST name of the methods that have one after a colon.
 VERBS = {name: name[0].lower() + name[1:] for name in BODIES} | {"BatchGetDocuments": "batchGet"}
 
 WHOLE = {
@@ -64,7 +64,7 @@ WHOLE = {
 
 
 def numbers(kind: Descriptor, above: tuple[str, ...] = ()) -> Iterator[tuple[FieldDescriptor, ...]]:
-    """The way to each numeric field below a message; no type occurs twice on it."""
+    """The path to each numeric field below a message; no type occurs twice on it."""
     if kind.full_name in above or len(above) > 6:
         return
     for field in kind.fields:
@@ -125,7 +125,7 @@ def test_every_number(server: Program, name: str) -> None:
                 try:
                     body = json.dumps(json_format.MessageToDict(message))
                 except json_format.SerializeToJsonError:
-                    continue  # A time that JSON has no form for.
+                    continue  # A time that JSON cannot express.
                 rest.request("POST", f"/v1/{DOCUMENTS}:{VERBS[name]}", body)
                 reply = rest.getresponse()
                 reply.read()
@@ -140,7 +140,7 @@ TIMEOUTS = ["99999999H", "99999999n", "0S", "18446744073709551615H", "-1S", "H",
 
 @pytest.mark.parametrize("text", TIMEOUTS)
 def test_every_deadline(server: Program, text: str) -> None:
-    """gRPC's own field; the channel would check a timeout that it makes itself."""
+    """gRPC's own field; the channel would check a timeout that it sets itself."""
     method = METHODS["GetDocument"]
     with grpc.insecure_channel(server.address) as channel:
         stub = channel.unary_unary(method.path, request_serializer=method.request.SerializeToString)

@@ -1,7 +1,7 @@
-"""The disk fails under the server: full, broken, slow, or without power. See `support/faults.c` for how.
+"""The disk fails under the server: full, broken, slow, or without power. See `support/faults.c` for the method.
 
-What must hold: a commit that can't be kept is refused with a clear status and leaves nothing behind; what was
-acknowledged stays whole; reads go on; when the fault is over commits succeed again; `hearth check` finds nothing.
+Invariants: a commit that cannot be stored fails with a clear status and leaves nothing behind; acknowledged data is not
+damaged; reads continue; after the fault commits succeed again; `hearth check` finds nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ pytestmark = [
 
 DATABASE = "/v1/projects/f/databases/(default)"
 ROOT = DATABASE[4:] + "/documents"
-#: So many bytes make checkpoints due in a quiet moment.
+#: This many bytes make a checkpoint due in a quiet moment.
 BIG_BYTES, BIG_COUNT = 900_000, 5
 
 ERRORS = {errno.ENOSPC: "No space left on device", errno.EIO: "Input/output error"}
@@ -42,7 +42,7 @@ def seed_of_this_run() -> int:
 
 
 class Model:
-    """A server on the failing disk, and what it must hold: document name to number."""
+    """A server on the failing disk, and its expected content: document name to number."""
 
     def __init__(self, folder: Path, faults: Faults, seed: int) -> None:
         self.folder = folder
@@ -60,7 +60,7 @@ class Model:
             self.server.kill()
 
     def commit(self, writes: dict[str, int | None], big: int = 0) -> tuple[int, dict[str, Any]]:
-        """The documents get their numbers, or are deleted. Noted when it was acknowledged."""
+        """The documents get their numbers, or are deleted. Recorded when acknowledged."""
         body = []
         for name, number in writes.items():
             path = f"{ROOT}/c/{name}"
@@ -96,7 +96,7 @@ class Model:
         return writes
 
     def contents(self) -> dict[str, int]:
-        """By an index, so that documents and entries have to agree."""
+        """By an index, so that documents and entries must agree."""
         query = {
             "from": [{"collectionId": "c"}],
             "select": {"fields": [{"fieldPath": "n"}]},
@@ -152,7 +152,8 @@ class TestEachCall:
                 disk.assert_refused(answer, ERRORS[code], where)
                 disk.assert_holds(where)
                 if disk.choice.random() < 0.3:
-                    # What was refused stays so, also for who starts after a crash and finds its pages in the log.
+                    # Failed commits stay failed, also for a server that starts after a crash and finds their pages in
+                    # the log.
                     disk.server.kill()
                     assert_sound(disk.faults.data)
                     disk.restart()
@@ -189,7 +190,7 @@ class TestEachCall:
                     disk.assert_refused(answer, ERRORS[code], where)
                     disk.assert_holds(where)
                 if number % 3 == 0:
-                    # Nothing could be done about the last commit's pages, so it may be found; but whole, and no other.
+                    # The pages of the last commit could not be undone, so it may be stored; but only as a whole.
                     disk.server.kill()
                     disk.faults.lift()
                     assert_sound(disk.faults.data)
@@ -209,7 +210,7 @@ class TestEachCall:
 
 class TestTheJudge:
     def test_a_disk_that_lies_is_noticed(self, tmp_path: Path) -> None:
-        """Acknowledged data that is gone shows, or the tests above would show nothing."""
+        """A loss of acknowledged data is detected; otherwise the tests above would prove nothing."""
         noticed = 0
         with model(tmp_path, 1) as disk:
             for _ in range(4):
@@ -227,7 +228,7 @@ class TestTheJudge:
 
 
 class TestCheckpoints:
-    """What copies the log into the file fails, beside commits and reads."""
+    """Copying the log into the file fails, during commits and reads."""
 
     @pytest.mark.parametrize("code", ERRORS)
     def test_fails_at_some_calls(self, tmp_path: Path, code: int) -> None:
@@ -236,9 +237,9 @@ class TestCheckpoints:
             assert disk.commit(disk.some_writes())[0] == 200
             hit = 0
             for attempt in range(4 if EFFORT == 1 else 60):
-                # Once, or until it is mended.
+                # Once, or until the fault ends.
                 count = disk.choice.choice((1, ALWAYS))
-                # Commits write to the log only, and the checkpoint comes in the quiet moment behind them.
+                # Commits write to the log only, and the checkpoint runs in the quiet moment after them.
                 first = 1 + int(disk.choice.random() ** 2 * 300)
                 where = f"seed {seed}, attempt {attempt}, call {first}, {'once' if count == 1 else 'on'}"
                 disk.faults.arm(first, count, code, torn=disk.choice.choice((0, disk.choice.random())), without_log=True)
@@ -276,13 +277,13 @@ class TestCheckpoints:
 
 
 class TestStarts:
-    """The making of a folder and of a database fails at each call."""
+    """Creating a folder or a database fails at each call."""
 
     @pytest.mark.parametrize("code", ERRORS)
     @pytest.mark.parametrize("is_crash", [False, True], ids=["mended", "crash"])
     def test_fails_once(self, tmp_path: Path, code: int, is_crash: bool) -> None:
         refused = 0
-        # A start is dear, so the short run takes every fifth call, others each time.
+        # A start is expensive, so the short run tests every fifth call, different ones each time.
         step = 5 if EFFORT == 1 else 1
         for number in itertools.count(1 + seed_of_this_run() % step, step):
             folder = tmp_path / str(number)
@@ -300,7 +301,7 @@ class TestStarts:
                 answer = disk.commit({"d": 1})
                 if answer[0] != 200:
                     refused += 1
-                    # While SQLite makes a file it forgets the system's word here and there; the file is named.
+                    # While SQLite creates a file it drops the system's message at some calls; the file is named.
                     disk.assert_refused(answer, "(default).sqlite" if "hearth-data/f/" in str(answer) else ERRORS[code], number)
                     if is_crash:
                         disk.server.kill()
@@ -342,7 +343,7 @@ class TestSlowSyncs:
                 reads.append(time.monotonic() - read)
             seconds = time.monotonic() - started
             assert answers == [200] * commits
-            # What waits for the disk is written together.
+            # Commits that wait for the disk are written together.
             assert disk.faults.calls_of(SYNC) - before < commits / 2
             assert 0.3 < seconds < 0.3 * commits / 2
             assert sorted(reads)[len(reads) // 2] < 0.1
@@ -352,7 +353,7 @@ class TestSlowSyncs:
 
 
 class Disk:
-    """Files as they are on the disk and as the system has them, from the events of a journal."""
+    """Files in their state on the disk and in the system, from the events of a journal."""
 
     def __init__(self, base: Path) -> None:
         files = [path for path in base.rglob("*") if path.is_file()]
@@ -380,7 +381,7 @@ class Disk:
         image[offset : offset + len(data)] = data
 
     def without_power(self, choice: random.Random, folder: Path) -> None:
-        """Writes one of the states that the disk may be in: of what wasn't synced, sectors in any selection."""
+        """Writes one of the possible states of the disk: any selection of the sectors that were not synced."""
         chance = choice.choice((0.0, 0.5, 0.9, 1.0))
         for name in self.durable.keys() | self.pending.keys():
             image = bytearray(self.durable.get(name, b""))
@@ -401,7 +402,7 @@ class Disk:
 
 
 class TestPower:
-    """The power fails: of what was not synced any part may be missing, also the middle."""
+    """The power fails: any part of unsynced data may be missing, also in the middle."""
 
     WORKERS = 4
 
@@ -489,7 +490,7 @@ class TestPower:
             shutil.rmtree(folder)
 
     def test_the_judge_sees_lost_syncs(self, tmp_path: Path) -> None:
-        """A disk that forgets what was synced is not taken for a good one."""
+        """A disk that loses synced data is detected."""
         with model(tmp_path, 1, journal=True) as disk:
             assert disk.commit({"first": 1})[0] == 200
             assert disk.server.terminate()[0] == 0

@@ -20,7 +20,7 @@ OWNER = [("authorization", "Bearer owner")]
 
 
 def call(channel: grpc.Channel, name: str, body: Any, **options: Any) -> Any:
-    """Calls a method with a body in JSON form; a stream comes back as a list."""
+    """Calls a method with a body in JSON form; a stream is returned as a list."""
     method = METHODS[name]
     make = channel.unary_stream if method.streams else channel.unary_unary
     stub = make(
@@ -33,7 +33,7 @@ def call(channel: grpc.Channel, name: str, body: Any, **options: Any) -> Any:
 
 
 def raw(channel: grpc.Channel, path: str, message: bytes, **options: Any) -> bytes:
-    """Sends bytes as they are."""
+    """Sends bytes unchanged."""
     return channel.unary_unary(path)(message, metadata=OWNER, **options)
 
 
@@ -99,7 +99,7 @@ class TestMessages:
         try:
             call(channel, "Commit", write, compression=compression, timeout=5)
         except grpc.RpcError as error:
-            # A server need not know deflate, but must say so in the way that the protocol asks for.
+            # A server need not support deflate, but must report that in the form that the protocol requires.
             assert compression is grpc.Compression.Deflate and error.code() == grpc.StatusCode.UNIMPLEMENTED
             return
         assert len(call(channel, "GetDocument", {"name": name}).fields["text"].string_value) == 13_000
@@ -117,11 +117,11 @@ class TestMessages:
         with pytest.raises(grpc.RpcError) as caught:
             commit(12)
         assert code_of(caught) in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED)
-        # The connection is still good.
+        # The connection is still usable.
         assert len(commit(1).write_results) == 1
 
     def test_large_answer(self, channel: grpc.Channel, project: str) -> None:
-        """An answer far above HTTP/2's first window must be throttled, not cut."""
+        """An answer far above HTTP/2's first window must be throttled, not truncated."""
         database = f"projects/{project}/databases/(default)"
         for n in range(20):
             fields = {"text": {"stringValue": chr(97 + n) * 900_000}}
@@ -134,7 +134,7 @@ class TestMessages:
 
 class TestCalls:
     def test_deadline_that_has_passed(self, channel: grpc.Channel, project: str) -> None:
-        """A read that waits for another transaction's turn is given up at its deadline."""
+        """A read that waits for another transaction's lock ends at its deadline."""
         database = f"projects/{project}/databases/(default)"
         name = f"{database}/documents/c/a"
 
@@ -168,7 +168,7 @@ class TestCalls:
         assert len(list(stub(query, metadata=OWNER))) == 30
 
     def test_errors_carry_their_text(self, channel: grpc.Channel, project: str) -> None:
-        """The message is percent-encoded in the trailer; it must come back as it was."""
+        """The message is percent-encoded in the trailer; it must be decoded to the same string."""
         name = f"projects/{project}/databases/(default)/documents/c/zażółć % \U0001f600"
         with pytest.raises(grpc.RpcError) as caught:
             call(channel, "GetDocument", {"name": name})
@@ -204,7 +204,7 @@ class TestCalls:
 
 
 class TestFraming:
-    """What no gRPC library sends: curl speaks HTTP/2 without one."""
+    """A request that no gRPC library sends: curl uses HTTP/2 without one."""
 
     @staticmethod
     def _post(address: str, content: bytes, *headers: str, content_type: str = "application/grpc") -> str:

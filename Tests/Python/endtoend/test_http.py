@@ -98,7 +98,7 @@ class TestHttp1:
             connection.sendall(garbage)
             connection.shutdown(socket.SHUT_WR)
             answer = connection.recv(65536)
-        # To what looks like TLS a TLS alert is the polite refusal.
+        # The polite answer to a TLS handshake is a TLS alert.
         assert (
             answer == b""
             or answer.startswith(b"\x15\x03")
@@ -150,7 +150,7 @@ class TestVerbs:
 
 @pytest.mark.emulator_differs("it serves pages of any origin, under any name")
 class TestOtherPages:
-    """Pages of other sites, in the browser of whoever runs a server for local development."""
+    """Pages of other sites, in the browser of a developer who runs a server for local development."""
 
     EVIL = {"Origin": "https://evil.example"}
 
@@ -203,7 +203,7 @@ class TestOtherPages:
 @pytest.mark.emulator_differs("its limits are its own")
 @pytest.mark.parametrize("is_chunked", [False, True])
 def test_a_request_that_is_too_large(rest: Rest, is_chunked: bool) -> None:
-    """100 MiB: told by its length at once, or found out on the way."""
+    """100 MiB: rejected by its length at once, or while it is received."""
     size = 100 << 20
     piece = b" " * (1 << 20)
     rest.connection.putrequest("POST", f"/v1/{rest.root}:commit")

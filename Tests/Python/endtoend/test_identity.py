@@ -1,4 +1,4 @@
-"""Who somebody is: tokens of issuers that the server trusts, keys of its own, credentials of administrators."""
+"""Authentication: tokens of issuers that the server trusts, keys of its own, credentials of administrators."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_what_is_not_believed(server: Program, token: Any) -> None:
 
 
 def confused(key: bytes) -> str:
-    """Signed with HMAC, by what everybody knows."""
+    """Signed with HMAC, by a public key that everybody knows."""
     def part(content: dict[str, Any]) -> str:
         return base64.urlsafe_b64encode(json.dumps(content).encode()).rstrip(b"=").decode()
 
@@ -335,7 +335,7 @@ def test_only_those_who_may_make_databases(tmp_path: Path) -> None:
 
     data = tmp_path / "data"
     with program(tmp_path, "--no-emulator", "--data", str(data), "--project", "mine") as running:
-        # Aggregations and partitions have rights of their own; nothing of theirs makes a database either.
+        # Aggregations and partitions have separate authorization; they do not create a database either.
         assert every_way(running, "foreign", None) <= {NOT_FOUND, DENIED}
         assert every_way(running, "foreign", "reader-" + SECRET) <= {NOT_FOUND, DENIED}
         assert not [file for file in data.rglob("*") if "foreign" in file.name]

@@ -1,4 +1,6 @@
-"""Databases and namespaces come and go under load: whoever uses one meets clear answers, and its name works afterwards."""
+"""Databases and namespaces are created and deleted under load: their users receive clear answers, and the name is
+usable afterwards.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ def descriptors(run: Program) -> int:
 
 
 def unnamed_files(run: Program) -> int:
-    """What answers are in."""
+    """The form of answers."""
     count = 0
     for number in os.listdir(f"/proc/{run.process.pid}/fd"):
         try:
@@ -69,7 +71,7 @@ def unnamed_files(run: Program) -> int:
 
 
 def in_threads(bodies: list[Any]) -> None:
-    """Runs all at once; the first that fails fails the test."""
+    """Runs all concurrently; the first failure fails the test."""
     with ThreadPoolExecutor(len(bodies)) as pool:
         for ended in [pool.submit(body) for body in bodies]:
             ended.result()
@@ -125,7 +127,7 @@ def test_a_database_is_deleted_beside_its_users(tmp_path: Path) -> None:
                 for _ in range(40):
                     status, body = peer.send("DELETE", "/v1/projects/demo/databases/extra-db")
                     note("delete", status, body)
-                    # Until somebody has made it again.
+                    # Until a client has created it again.
                     assert peer.send("PATCH", documents("extra-db", "/made/x"), fields(1))[0] in (200, 404)
             finally:
                 over.set()
@@ -135,7 +137,7 @@ def test_a_database_is_deleted_beside_its_users(tmp_path: Path) -> None:
             "write": {(200, ""), (404, "NOT_FOUND")},
             "query": {(200, ""), (404, "NOT_FOUND")},
             "begin": {(200, ""), (404, "NOT_FOUND")},
-            # A transaction of the database that is gone is none of the new one's.
+            # A transaction of the deleted database does not belong to the new one.
             "commit": {(200, ""), (404, "NOT_FOUND"), (400, "INVALID_ARGUMENT"), (409, "ABORTED")},
             "list": {(200, "")},
             "clear": {(200, ""), (404, "NOT_FOUND")},
@@ -145,7 +147,7 @@ def test_a_database_is_deleted_beside_its_users(tmp_path: Path) -> None:
         for (what, status, name), count in answers.items():
             assert (status, name) in allowed[what], (what, status, name, count)
         assert answers[("delete", 200, "")] > 10
-        # The name works, with nothing of before but what came after the last deletion.
+        # The name is usable, with only the data after the last deletion.
         peer = Peer(run)
         assert peer.send("PATCH", documents("extra-db", "/c/after"), fields(7))[0] == 200
         assert peer.send("GET", documents("extra-db", "/c/after"))[1]["fields"] == fields(7)["fields"]
@@ -154,7 +156,7 @@ def test_a_database_is_deleted_beside_its_users(tmp_path: Path) -> None:
 
 
 def test_answers_that_are_cut_leave_no_files(tmp_path: Path) -> None:
-    """Clients go amid a large answer, which is in a file: the files go, too."""
+    """Clients disconnect within a large answer, which is in a file: the files are deleted, too."""
     with program(tmp_path) as run:
         peer = Peer(run)
         value = {f"k{number}": "x" * 1000 for number in range(4000)}
@@ -166,7 +168,7 @@ def test_answers_that_are_cut_leave_no_files(tmp_path: Path) -> None:
                 client.connect(("127.0.0.1", run.port))
                 client.sendall(b"GET /a.json?ns=n HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer owner\r\n\r\n")
                 assert client.recv(1)
-                # The more is read, the later it goes.
+                # The more is read, the later the client disconnects.
                 for _ in range(number):
                     client.recv(4096)
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -260,7 +262,7 @@ def test_a_deleted_databases_listeners_end_with_not_found(tmp_path: Path) -> Non
             while stream.next() is not None:
                 pass
         assert ended.value.code() == grpc.StatusCode.NOT_FOUND
-        # Whoever comes again finds an empty one, and hears of what is written there.
+        # A client that connects again finds an empty database, and receives its new data.
         again = listen()
         while (message := again.next()) != ("boundary",):
             assert message[0] != "change", message
@@ -272,7 +274,7 @@ def test_a_deleted_databases_listeners_end_with_not_found(tmp_path: Path) -> Non
 
 
 def test_more_databases_than_are_kept_open(tmp_path: Path) -> None:
-    """What is in use stays: a listener, a transaction. What was closed is there when it is named again."""
+    """Resources in use stay: a listener, a transaction. A closed database is opened again when it is named."""
     count = 180
     with program(tmp_path) as run:
         peer = Peer(run)
@@ -287,7 +289,7 @@ def test_more_databases_than_are_kept_open(tmp_path: Path) -> None:
         for number in range(count):
             assert peer.send("PATCH", documents(f"many-{number}", "/c/d"), fields(number))[0] == 200
             assert peer.send("PUT", f"/a.json?ns=many-{number}", number)[0] == 200
-        # 128 are open at most, beside those in use; each has a handful of files.
+        # At most 128 are open, in addition to those in use; each has several files.
         assert descriptors(run) < 128 * 8 + 100
         commit = {
             "transaction": begun["transaction"],
@@ -313,7 +315,7 @@ def test_a_log_that_nobody_reads_stops_nobody(tmp_path: Path) -> None:
             assert peer.send("GET", documents("(default)", "/c/d"))[0] == 404
         assert peer.send("GET", "/healthz")[0] == 200
         _, log = run.terminate()
-        # More than a pipe takes, and less than what waits: nothing was dropped.
+        # More than a pipe takes, and less than the waiting data: nothing was dropped.
         assert len(log) > 1 << 16
         assert log.count("GetDocument") == count
 
@@ -324,7 +326,7 @@ def test_rules_of_a_namespace_without_data_are_kept(tmp_path: Path, options: tup
     with program(tmp_path, *options) as run:
         peer = Peer(run)
         assert peer.send("PUT", "/.settings/rules.json?ns=ruled", rules)[0] == 200
-        # Long enough for what nobody uses to be forgotten.
+        # Long enough for unused databases to be closed.
         deadline = time.monotonic() + 2.5
         while time.monotonic() < deadline:
             run.send("GET", "/readyz")

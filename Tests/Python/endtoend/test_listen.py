@@ -26,7 +26,7 @@ pytestmark = pytest.mark.emulator_differs("it answers every change with RESET an
 
 @pytest.fixture(params=["grpc", "webchannel", "polls"])
 def listen(request: pytest.FixtureRequest, channel: grpc.Channel, address: str, project: str) -> Iterator[Any]:
-    """What a stream carries is the same, whatever carries it."""
+    """The content of a stream is the same on every transport."""
     if request.param == "grpc":
         stream: Any = Listen(channel, project)
     else:
@@ -94,12 +94,12 @@ def test_what_a_commit_changes_comes_in_one_snapshot(db: firestore.Client, liste
     listen.add_query(2, "c", where=[("n", GREATER, 1)])
     listen.snapshot()
     batch = db.batch()
-    batch.update(db.document("c/a"), {"n": 5})  # comes in
-    batch.update(db.document("c/b"), {"n": 0})  # goes out, but stays
-    batch.delete(db.document("c/d"))  # is gone
-    batch.set(db.document("c/e"), {"n": 9})  # is new
-    batch.set(db.document("c/f"), {"n": 0})  # doesn't match
-    batch.set(db.document("other/f"), {"n": 7})  # is none of its business
+    batch.update(db.document("c/a"), {"n": 5})  # enters
+    batch.update(db.document("c/b"), {"n": 0})  # leaves, but exists
+    batch.delete(db.document("c/d"))  # is deleted
+    batch.set(db.document("c/e"), {"n": 9})  # is created
+    batch.set(db.document("c/f"), {"n": 0})  # does not match
+    batch.set(db.document("other/f"), {"n": 7})  # does not concern the target
     batch.commit()
     assert sorted(listen.snapshot()) == [
         ("change", "c/a", 5, [2], []),
@@ -111,11 +111,13 @@ def test_what_a_commit_changes_comes_in_one_snapshot(db: firestore.Client, liste
 
 
 def test_what_comes_and_goes_at_once_is_told(db: firestore.Client, channel: grpc.Channel, project: str) -> None:
-    """Who wrote it shows it until the server's word on it comes, also when both commits are in one snapshot."""
+    """The writer's own write is visible to it until the server's confirmation, also when both commits are in one
+    snapshot.
+    """
     listen = Listen(channel, project, is_paused=True)
     listen.add_query(2, "c")
     time.sleep(0.2)
-    # More than is sent to who doesn't read: what comes after is kept.
+    # More than is sent to a client that does not read: later data is stored.
     for number in range(6):
         db.document("c", f"large{number}").set({"n": number, "text": "x" * 900_000})
     names = [f"d{number}" for number in range(10)]
@@ -138,7 +140,7 @@ def test_what_changes_nothing_is_not_told(db: firestore.Client, listen: Listen) 
     fill(db, a=1)
     listen.add_query(2, "c", where=[("n", GREATER, 0)])
     listen.snapshot()
-    fill(db, a=1)  # the same again
+    fill(db, a=1)  # unchanged
     db.document("c/z").delete()
     fill(db, x=-1)
     db.document("c/x").update({"n": -2})
@@ -150,7 +152,7 @@ def test_a_document_of_several_targets(db: firestore.Client, listen: Listen) -> 
     listen.add_query(2, "c")
     listen.add_query(4, "c", where=[("n", GREATER, 5)])
     listen.add_documents(5, "c/a")
-    # Targets that are added together may have a boundary together.
+    # Targets that are added together may share a boundary.
     loaded: list[Any] = []
     while ("CURRENT", [5]) not in loaded:
         loaded += listen.snapshot()
@@ -285,15 +287,15 @@ def test_a_shutdown_ends_open_streams_at_once(tmp_path: Path) -> None:
             assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
             assert caught.value.details() == "The server is shutting down."
         assert server.end()[0] == 0
-        # Without that it waits for them: five seconds.
+        # Otherwise it waits for them: five seconds.
         assert time.monotonic() - started < 4
 
 
 def test_a_client_that_pauses_gets_the_state_at_which_its_load_began(
     address: str, db: firestore.Client, project: str
 ) -> None:
-    """A load lets go of its snapshot while nobody reads, and goes on from the history."""
-    # Else its library may take all of the load ahead: it widens its windows by what the line seems to carry.
+    """A load releases its snapshot while the client does not read, and continues from the history."""
+    # Otherwise the library may read the whole load ahead: it widens its windows by the measured bandwidth.
     channel = grpc.insecure_channel(address, options=[("grpc.http2.bdp_probe", 0)])
     text = "x" * 2000
     names = [f"d{number:04}" for number in range(3000)]
@@ -308,7 +310,7 @@ def test_a_client_that_pauses_gets_the_state_at_which_its_load_began(
     for number in range(0, 3000, 300):
         db.document("c", names[number]).set({"n": 2})
         db.document("c", names[number + 1]).delete()
-    # Longer than the server's patience.
+    # Longer than the server's timeout.
     time.sleep(2)
     listen.resume()
     first = listen.snapshot()
@@ -364,7 +366,7 @@ def test_on_snapshot_of_a_document(db: firestore.Client) -> None:
 def test_every_snapshot_shows_whole_commits(
     channel: grpc.Channel, project: str, db: firestore.Client, listen: Listen
 ) -> None:
-    """Writers move a sum between documents; no snapshot of any listener shows half of a move."""
+    """Writers move a sum between documents; no listener's snapshot contains a partial move."""
     fill(db, a=100, b=100, d=100, e=100)
     names = "abde"
     listen.add_query(2, "c")
@@ -419,11 +421,11 @@ def test_every_snapshot_shows_whole_commits(
 
 
 def test_what_lies_behind_a_full_window(db: firestore.Client, listen: Listen) -> None:
-    """A change behind the last result is not told, however often; one that moves a document over the edge is."""
+    """A change after the last result is never sent; one that moves a document across the limit is."""
     fill(db, a=10, b=20, d=30, e=40)
     listen.add_query(2, "c", order=[("n", ASCENDING)], limit=2)
     listen.snapshot()
-    # The first change finds the edge.
+    # The first change determines the limit.
     fill(db, a=11)
     assert listen.snapshot() == [("change", "c/a", 11, [2], [])]
     fill(db, d=31, f=50)
@@ -435,7 +437,7 @@ def test_what_lies_behind_a_full_window(db: firestore.Client, listen: Listen) ->
     assert listen.is_silent()
     db.document("c/a").delete()
     assert sorted(listen.snapshot()) == [("change", "c/b", 21, [2], []), ("delete", "c/a", [2])]
-    # What was behind comes to the edge, and what was at the edge goes behind.
+    # The next document moves to the limit, and the one at the limit moves after it.
     fill(db, f=12, b=60)
     assert sorted(listen.snapshot()) == [("change", "c/b", 60, [], [2]), ("change", "c/f", 12, [2], [])]
     for name in ("d", "f"):
@@ -450,7 +452,7 @@ def test_what_lies_behind_a_full_window(db: firestore.Client, listen: Listen) ->
 
 
 def test_a_commit_that_many_targets_show_is_one_snapshot(db: firestore.Client, listen: Listen) -> None:
-    """It is worked in and sent in many turns of the loop; nothing of it is told as whole before it is."""
+    """It is processed and sent in many ticks of the loop; no boundary precedes its completion."""
     count = 120
     for target in range(1, count + 1):
         listen.add_query(target, "c", where=[("n", GREATER, -target)])

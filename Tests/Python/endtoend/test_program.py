@@ -27,7 +27,7 @@ def put(hearth: Program, value: int) -> int:
 
 
 def refused(folder: Path, *options: str) -> tuple[int, str]:
-    """The exit code and the complaint of a start that fails."""
+    """The exit code and the message of a start that fails."""
     ended = subprocess.run(
         [BINARY, "serve", *options],
         cwd=folder,
@@ -92,7 +92,7 @@ class TestStartAndEnd:
 
 
 def wait_until_open(hearth: Program) -> None:
-    """Until the server has a stream that is open."""
+    """Waits until the server has an open stream."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         for line in hearth.send("GET", "/metrics")[1].decode().splitlines():

@@ -14,7 +14,7 @@ from endtoend.values import in_order
 
 NAN = float("nan")
 
-# One document a line, so that an expectation below can be checked by eye.
+# One document per line, so that the expectations below can be checked by reading.
 DOCUMENTS: dict[str, dict[str, object]] = {
     "d1": {"a": 1, "b": 10, "t": [1, 2], "m": {"x": 1}},
     "d2": {"a": 2, "b": 9, "t": [2, 3], "m": {"x": 2}},
@@ -296,7 +296,7 @@ class TestExplain:
 
 
 def test_a_reader_that_pauses_gets_the_state_of_its_beginning(c: firestore.CollectionReference, db: firestore.Client) -> None:
-    """After a second the server lets go of a query whose client doesn't read, and goes on where it was."""
+    """After a second the server suspends a query whose client does not read, and continues it later."""
     count = 1500
     writer = db.bulk_writer()
     for number in range(count):

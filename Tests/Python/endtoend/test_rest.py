@@ -174,7 +174,7 @@ class TestStreams:
 
 
 class TestJson:
-    """What must come back exactly as JSON."""
+    """Data that must be returned as exactly the same JSON."""
 
     VALUES: list[Any] = [
         {"nullValue": None},

@@ -1,4 +1,4 @@
-"""Listen targets that go on where an earlier stream ended."""
+"""Listen targets that resume where an earlier stream ended."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fill(db: firestore.Client, **documents: int | None) -> None:
 
 
 def interrupted(listen: Listen, *target: Any, **more: Any) -> bytes:
-    """Loads target 2 and removes it: the token knows that."""
+    """Loads target 2 and removes it: the token includes that."""
     listen.add_query(2, *target, **more)
     listen.snapshot()
     listen.remove(2)
@@ -60,7 +60,7 @@ def test_only_what_changed_is_sent(db: firestore.Client, listen: Listen) -> None
         ("change", "c/g", 8, [2], []),
         ("CURRENT", [2]),
     ]
-    # And it is a target like others from then on.
+    # And it is a normal target from then on.
     fill(db, a=10)
     assert listen.snapshot() == [("change", "c/a", 10, [2], [])]
 
@@ -128,7 +128,7 @@ def test_from_a_read_time_to_come(listen: Listen) -> None:
 
 
 def test_from_a_read_time_long_ago(db: firestore.Client, listen: Listen) -> None:
-    # All that ever happened is within the time that is remembered.
+    # The whole history is within the retention time.
     fill(db, a=1)
     listen.add_query(2, "c", read_time=10**18)
     assert listen.snapshot() == [("ADD", [2]), ("change", "c/a", 1, [2], []), ("CURRENT", [2])]
@@ -186,7 +186,7 @@ def test_over_a_restart(tmp_path: Path) -> None:
 
 
 def contains(filter_: Any, name: str) -> bool:
-    """As the SDKs look a name up."""
+    """A name lookup, as in the SDKs."""
     bits = filter_.bits.bitmap
     size = len(bits) * 8 - filter_.bits.padding
     digest = hashlib.md5(name.encode()).digest()
@@ -224,7 +224,7 @@ def test_a_client_that_has_not_what_it_should(
     count = window.get("limit", 290)
     assert found.count == count
     kept = [name for name in names[10:] if contains(found.unchanged_names, f"{listen.root}/c/{name}")]
-    # Every one that is still there; of the others a Bloom filter may hold one by chance.
+    # Every document that still exists; of the others a Bloom filter may contain one by chance.
     assert count <= len(kept) <= count + 2
     assert sum(contains(found.unchanged_names, f"{listen.root}/c/other{i}") for i in range(300)) <= 3
 

@@ -1,4 +1,4 @@
-"""Security rules are enforced, whatever a request comes over and whatever it does."""
+"""Security rules are enforced, for every transport and every kind of request."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_each_to_his_own(site: Site, alice: Person, bob: Person, nobody: Person)
         assert is_denied(other.get("users/alice"))
         assert is_denied(other.update("users/alice", n=2))
         assert is_denied(other.delete("users/alice"))
-        # A missing document tells no more.
+        # A missing document reveals no more.
         assert is_denied(other.get("users/eve"))
     assert alice.get("users/alice/more/x").code == "PERMISSION_DENIED"
     assert site.read("users/alice") == {"n": {"integerValue": "1"}}
@@ -101,12 +101,12 @@ def test_reading_several_documents(site: Site, alice: Person) -> None:
 
 
 def looks_at(count: int, stem: str = "p") -> str:
-    """A condition that looks at so many documents."""
+    """A condition that reads this many documents."""
     return " && ".join(f"!exists(/databases/$(db)/documents/{stem}/x{number})" for number in range(count))
 
 
 def looks_for_each(count: int) -> str:
-    """One whose documents are others for each document."""
+    """A condition that reads different documents for each document."""
     return " && ".join(f"!exists(/databases/$(db)/documents/p/$(x + '{number}'))" for number in range(count))
 
 
@@ -123,7 +123,7 @@ def test_ten_documents_may_be_looked_at_for_one_document(site: Site, alice: Pers
     assert is_denied(alice.get("eleven/a"))
     assert is_denied(alice.update("eleven/a", n=1))
     for list_them in LISTING.values():
-        # The emulator lets a query look at more.
+        # The emulator permits more document accesses in a query.
         assert is_emulator or is_denied(list_them(alice, "eleven"))
 
 
@@ -167,7 +167,7 @@ def test_listing_needs_list(site: Site, alice: Person, kind: str) -> None:
 
 
 def test_a_query_is_judged_by_its_filter(site: Site, alice: Person) -> None:
-    """Never by what it finds."""
+    """Never by the results."""
     site.rules(rule("c/{x}", "list: if resource.data.owner == request.auth.uid || resource.data.n > 5"))
     site.set("c/a", owner="alice", n=1)
     assert is_denied(alice.run(query("c")))
@@ -247,7 +247,7 @@ def test_creating(site: Site, alice: Person, way: str) -> None:
     assert is_denied(make(site, alice, "c/b")[way]())
     assert is_denied(make(site, alice, "d/b", owner="alice")[way]())
     assert site.read("c/b") is None
-    # What is there is updated, which no rule allows; CreateDocument believes that nothing is there.
+    # An existing document is updated, which no rule allows; CreateDocument requires that the document does not exist.
     again = make(site, alice, "c/a", owner="alice")[way]()
     assert is_denied(again)
 
@@ -283,9 +283,9 @@ def test_a_mask_shows_the_whole_document_to_come(site: Site, alice: Person) -> N
     assert alice.commit(site.written("c/a", mask=["n"], n=2)).good
     assert is_denied(alice.commit(site.written("c/a", mask=["k"], k="y")))
     assert is_denied(alice.commit(site.written("c/a", mask=["n", "other"], n=2, other=1)))
-    # Without a mask the other fields are gone.
+    # Without a mask the other fields are deleted.
     assert is_denied(alice.commit(site.written("c/a", n=2)))
-    # A mask deletes what the fields don't name.
+    # A mask deletes its fields that are not in the document.
     assert is_denied(alice.commit(site.written("c/a", mask=["k"])))
     assert site.read("c/a") == {"n": value(2), "k": value("x")}
 
@@ -335,7 +335,7 @@ def test_rules_come_before_preconditions(site: Site, alice: Person) -> None:
     for collection in ("shut", "open", "data", "make", "change", "gone"):
         site.set(f"{collection}/a", n=1)
     there, absent = {"exists": True}, {"exists": False}
-    # Whoever may not write doesn't learn what is stored.
+    # A client that may not write cannot learn the stored data.
     for path in ("shut/a", "shut/none"):
         for when in (there, absent):
             assert is_denied(alice.commit(site.written(path, when=when)))
@@ -343,7 +343,7 @@ def test_rules_come_before_preconditions(site: Site, alice: Person) -> None:
     assert alice.commit(site.written("open/none", when=there)).code == "NOT_FOUND"
     assert alice.commit(site.written("open/a", when=absent)).code == "ALREADY_EXISTS"
     assert is_denied(alice.commit(site.written("data/none", when=there)))
-    # A condition says as what a write is judged, whatever is stored.
+    # The condition determines how a write is judged, independent of the stored data.
     assert alice.commit(site.written("make/a", when=absent)).code == "ALREADY_EXISTS"
     assert is_denied(alice.commit(site.written("make/a", when=there)))
     assert alice.commit(site.written("change/none", when=there)).code == "NOT_FOUND"
@@ -388,7 +388,7 @@ def test_a_batch_is_judged_by_what_it_leaves(site: Site, alice: Person) -> None:
 
 
 def test_several_writes_of_one_document(site: Site, alice: Person) -> None:
-    """Each is judged as the step from what is stored to what the commit leaves."""
+    """Each is judged as the step from the stored state to the state after the commit."""
     site.rules(
         rule("step/{x}", "create: if request.resource.data.n == 1", "update: if request.resource.data.n == 1"),
         rule("one/{x}", "create: if request.resource.data.keys().hasAll(['a', 'b'])"),
@@ -402,7 +402,7 @@ def test_several_writes_of_one_document(site: Site, alice: Person) -> None:
 
 
 def test_a_document_that_is_written_and_deleted_is_one_step(site: Site, alice: Person) -> None:
-    """What is there afterwards says as what it is judged."""
+    """The state afterwards determines how it is judged."""
     site.set("c/a", n=1)
     new, old = site.written("c/new", n=1), site.written("c/a", n=2)
     gone, no_more = site.deleted("c/new"), site.deleted("c/a")
@@ -436,7 +436,7 @@ def test_verify_needs_reading(site: Site, over_rest: bool) -> None:
         return {"verify": site.name(path), "currentDocument": {"exists": True}}
 
     if over_rest:
-        return  # REST knows it, too, but no public client says it so.
+        return  # REST supports it, too, but no public client uses it.
     assert alice.commit(verify("read/a"), site.written("write/a", n=2)).good
     assert is_denied(alice.commit(verify("write/a")))
     assert is_denied(alice.commit(verify("write/a"), site.written("write/b", n=3)))
@@ -481,7 +481,7 @@ def test_who_may_read_keeps_nobody_from_writing(site: Site, alice: Person, mode:
     options = {"readWrite": {"concurrencyMode": mode}}
     begun = alice.batch_get("c/a", newTransaction=options)
     transaction = next(one["transaction"] for one in begun.body if "transaction" in one)
-    # Behind a lock this would fail.
+    # While a lock is held this would fail.
     site.set("c/a", n=2)
     lost = alice.commit(site.written("c/a", n=3), transaction=transaction)
     assert lost.code == "ABORTED" and site.read("c/a") == {"n": value(2)}
@@ -490,7 +490,7 @@ def test_who_may_read_keeps_nobody_from_writing(site: Site, alice: Person, mode:
     assert alice.commit(site.written("c/a", n=3), transaction=transaction).good
 
 
-# What no user may do
+# Actions that no user may take
 
 
 def test_what_is_for_administrators(site: Site, alice: Person, nobody: Person, is_emulator: bool) -> None:
@@ -523,7 +523,7 @@ def test_the_admin_service_is_for_administrators(site: Site, channel: grpc.Chann
     assert status == 403
 
 
-# How a denial is said
+# The form of a denial
 
 
 @pytest.mark.emulator_differs("it tells twice of rules that it evaluates twice")
@@ -658,7 +658,7 @@ service cloud.firestore {
 
 
 def pass_a_millisecond() -> None:
-    """What was written before has another time than the next request: these are rounded down to milliseconds."""
+    """Earlier writes have another time than the next request: these are rounded down to milliseconds."""
     time.sleep(0.002)
 
 
@@ -733,7 +733,7 @@ service cloud.firestore {
 }
 """
 
-# What the guide counts: "The batch used a total of 2 + 1 + 1 = 4 document access calls, out of a total 20 allowed."
+# The guide's count: "The batch used a total of 2 + 1 + 1 = 4 document access calls, out of a total 20 allowed."
 
 
 def rooms(site: Site, *, room: str = "", user: str = "", admin: str = "") -> str:
@@ -742,7 +742,7 @@ def rooms(site: Site, *, room: str = "", user: str = "", admin: str = "") -> str
     for block, more in (("chatroom/{roomId}", room), ("users/{userId}", user), ("admins/{userId}", admin)):
         opening = f"match /{block} {{\n      allow read, write: if "
         assert opening in text
-        # Every document that these look at is missing.
+        # Every document that these read is missing.
         text = text.replace(opening, opening + (f"{more} && (" if more else "("))
         end = text.index(";", text.index(opening))
         text = text[:end] + ")" + text[end:]
@@ -775,20 +775,20 @@ def test_chat_rooms(site: Site, administered: None, alice: Person, bob: Person, 
     assert is_denied(bob.commit(*batch_of_the_guide(site)))
     assert alice.commit(*batch_of_the_guide(site)).good
     assert site.read("admins/otheruser") is None and site.read("users/newuser") is not None
-    # Whoever is no administrator any more can do no more.
+    # A former administrator has no rights any more.
     site.remove("admins/alice")
     assert is_denied(alice.commit(*batch_of_the_guide(site)))
 
 
 @pytest.mark.emulator_differs("it takes no captures in path templates")
 def test_access_calls_of_chat_rooms(site: Site, administered: None, alice: Person) -> None:
-    """How many more documents each rule may look at says how many it has looked at."""
-    # None for one's own user: the whole ten are left.
+    """The number of further documents that each rule may read shows the number that it has read."""
+    # None for the user's own document: all ten are left.
     rooms(site, user=looks_at(10))
     assert alice.get("users/alice").good
     rooms(site, user=looks_at(11))
     assert is_denied(alice.get("users/alice"))
-    # One for a room that one is in.
+    # One for a chat room of which the user is a member.
     rooms(site, room=looks_at(9))
     assert alice.get("chatroom/mygroup").code == "NOT_FOUND"
     rooms(site, room=looks_at(10))
@@ -803,15 +803,15 @@ def test_access_calls_of_chat_rooms(site: Site, administered: None, alice: Perso
 
 @pytest.mark.emulator_differs("it takes no captures in path templates")
 def test_access_calls_of_a_batch_of_chat_rooms(site: Site, administered: None, alice: Person) -> None:
-    """Of the four of the guide's batch, two are for a document that was looked at before: it counts once."""
+    """Of the four of the guide's batch, two are for a document that was read before: it counts once."""
     writes = batch_of_the_guide(site)
-    # 2 + 8, and 1 + 8 and 1 + 1 of which one is known.
+    # 2 + 8, and 1 + 8 and 1 + 1 of which one is cached.
     more = {"room": looks_at(8, "p"), "user": looks_at(8, "q")}
     rooms(site, **more, admin=looks_at(2, "r"))
     assert alice.commit(*writes).good
     rooms(site, **more, admin=looks_at(3, "r"))
     assert is_denied(alice.commit(*writes))
-    # Each by itself is allowed.
+    # Each one alone is allowed.
     for write in writes:
         assert alice.commit(write).good
 

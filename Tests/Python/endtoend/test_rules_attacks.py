@@ -1,4 +1,4 @@
-"""What somebody tries who wants to see or do more than the rules allow. None of it may succeed."""
+"""Attempts to read or write more than the rules allow. None of them may succeed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def alice(site: Site, over_rest: bool) -> Person:
 
 
 def test_a_batch_whose_help_is_itself_denied(site: Site, alice: Person) -> None:
-    """A write that getAfter wants to see must be allowed, too."""
+    """A write that getAfter reads must be allowed, too."""
     b = "/databases/$(db)/documents/b/b"
     site.rules(
         rule("a/{x}", f"write: if getAfter({b}).data.role == 'admin'"),
@@ -47,12 +47,12 @@ def test_a_batch_whose_help_is_itself_denied(site: Site, alice: Person) -> None:
         [site.written("c/a", n=1), site.deleted("b/b"), guest],
     ):
         assert is_denied(alice.commit(*writes)), writes
-    # What fails for another reason has done nothing, either.
+    # A request that fails for another reason has no effect, either.
     failing = site.deleted("b/b", when={"updateTime": "2020-01-01T00:00:00Z"})
     assert not alice.commit(failing, site.written("c/a", n=1)).good
     assert site.read("b/b") == fields({"role": "guest"})
     assert site.read("a/a") is None and site.read("c/a") is None
-    # And allowed it is only together.
+    # It is allowed only together.
     assert alice.commit(site.deleted("b/b"), site.written("c/a", n=1)).good
 
 
@@ -86,7 +86,7 @@ def test_a_name_that_the_server_gives_is_judged(site: Site, alice: Person) -> No
 
 @pytest.mark.emulator_differs("it trims segments of paths over REST")
 def test_names_that_look_like_others(site: Site, alice: Person) -> None:
-    """A rule is for whole segments, exactly; a path in a rule is no way out of it."""
+    """A rule applies to whole segments, exactly; a path in a request cannot leave it."""
     site.rules(
         rule("open/{x}", "read, write"),
         rule("by/{x}", "get: if exists(/databases/$(db)/documents/flags/$(request.auth.token.flag))"),
@@ -206,7 +206,7 @@ def test_collection_groups_pass_no_nested_match(site: Site, alice: Person) -> No
         for where in (None, condition("owner", "EQUAL", "alice")):
             assert is_denied(alice.run(query(collection, where, group=True))), collection
             assert is_denied(alice.count(query(collection, where, group=True))), collection
-            # The emulator doesn't serve it at all.
+            # The emulator does not support it at all.
             assert not alice.run(query(collection, where, group=True), "users/bob").good, collection
     for collection in ("notes", "tags", "other"):
         assert alice.run(query(collection), "users/alice").good, collection
@@ -242,7 +242,7 @@ def test_rights_are_lost_within_a_transaction(site: Site, alice: Person) -> None
     site.set("members/alice", n=1)
     transaction = alice.ask("BeginTransaction", {"database": site.database}).body["transaction"]
     assert alice.batch_get("c/a", transaction=transaction).good
-    # Nothing that the transaction has read.
+    # No data that the transaction has read.
     site.remove("members/alice")
     assert is_denied(alice.commit(site.written("c/a", n=2), transaction=transaction))
     assert site.read("c/a") == fields({"n": 1})

@@ -1,4 +1,4 @@
-"""For whom requests are: sessions, tokens that are broken or forged, and a server that isn't for local development."""
+"""The user of requests: sessions, tokens that are broken or forged, and a server for production."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_session_ids_cannot_be_guessed(site: Site) -> None:
         bare.begin(bare.added(2))
         ids.append(bare.session_id)
     assert len(set(ids)) == 20 and min(len(one) for one in ids) >= 20
-    # No part of one tells of another; the last character may carry two bits only.
+    # No part of one token reveals another; the last character may have two bits only.
     places = range(min(len(one) for one in ids))
     assert sum(len({one[place] for one in ids}) > 5 for place in places) >= 16, ids
     known = ids[0]
@@ -51,7 +51,7 @@ def test_session_ids_cannot_be_guessed(site: Site) -> None:
 
 @pytest.mark.emulator_differs("its sessions are its own")
 def test_a_session_stays_its_users(site: Site) -> None:
-    """Later requests bring no rights, whatever they say, and neither do those of others."""
+    """Later requests cannot change the rights, with any content, and neither can those of others."""
     site.rules(rule("c/{x}", "read: if request.auth.uid == 'alice'"), rule("d/{x}", "read"))
     site.set("c/a", n=1)
     way = Http1(site.address)
@@ -65,7 +65,7 @@ def test_a_session_stays_its_users(site: Site) -> None:
     assert answer.status in (200, 400)
     if answer.status == 200:
         bob._sent += 1
-    # And as a header, and in the URL.
+    # Also as a header, and in the URL.
     text = json.dumps(bob.added(8, "c"))
     target = (
         f"{bob.path}?{bob.of_session()}&RID={bob._take_number()}&AID=0&t=1"
@@ -146,7 +146,7 @@ def test_broken_tokens(site: Site, over_rest: bool, is_emulator: bool) -> None:
 
 @pytest.mark.emulator_differs("it takes what it likes")
 def test_oversized_tokens(site: Site, over_rest: bool) -> None:
-    """A token of a few kilobytes is none that is too large; one of a megabyte is refused without harm."""
+    """A token of a few kilobytes is not too large; one of a megabyte fails without an effect."""
     site.rules(rule("c/{x}", "read: if request.auth.uid == 'alice' && request.auth.token.x.size() > 1"))
     site.set("c/a", n=1)
     assert site.person("alice", over_rest, x="y" * 4000).get("c/a").good
@@ -169,7 +169,7 @@ def test_oversized_tokens(site: Site, over_rest: bool) -> None:
 
 @pytest.mark.emulator_differs("it takes what it likes")
 def test_two_authorizations(site: Site) -> None:
-    """What a proxy in front has taken for the user's must not be another's."""
+    """A request that a proxy assigns to the user must not act as another user."""
     site.rules(rule("c/{x}", "read: if request.auth.uid == 'alice'"))
     site.set("c/a", n=1)
     host, port = site.address.rsplit(":", 1)
@@ -179,7 +179,7 @@ def test_two_authorizations(site: Site) -> None:
         assert b" 200 " not in connection.recv(100)
 
 
-# A server that isn't for local development
+# A server for production
 
 
 SECRET = b"0123456789abcdef0123456789abcdef"
@@ -329,7 +329,7 @@ def test_what_is_for_local_development_is_not_there(guarded: Site) -> None:
 
 
 def test_rules_files_are_read_again(production: tuple[Program, Path], guarded: Site, channel: grpc.Channel) -> None:
-    """Listeners lose their right by them, too; broken ones change nothing."""
+    """Listeners lose their rights by new rules, too; broken rules change nothing."""
     _, folder = production
     path = folder / "firestore.rules"
     before = path.read_text()

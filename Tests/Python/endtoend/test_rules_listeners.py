@@ -1,4 +1,4 @@
-"""Listeners that are not allowed, or not any more: nothing newer than the right is told."""
+"""Listeners without the right, or after its loss: no newer data is sent."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def test_listeners_need_a_right(site: Site, listen: Open) -> None:
         assert told(refusal(stream, 21)) == []
         stream.add_query(23, "c", group=True)
         assert told(refusal(stream, 23)) == []
-        # The number may be used again.
+        # The target's number may be used again.
         stream.add_documents(11, "d/a")
         assert ("change", "d/a", 1, [11], []) in stream.snapshot()
-    # The others go on.
+    # The other targets continue.
     site.set("users/alice", n=2)
     assert ("change", "users/alice", 2, [1], []) in alice.snapshot()
 
@@ -78,7 +78,7 @@ def test_listeners_need_a_right(site: Site, listen: Open) -> None:
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("target", ["query", "window", "documents"])
 def test_a_document_that_a_rule_reads_changes(site: Site, listen: Open, target: str, together: bool) -> None:
-    """Nothing newer than the right is told, be it of the very commit that takes it."""
+    """No data newer than the right is sent, not even that of the commit that revokes it."""
     site.rules(rule("c/{x}", f"read: if {MEMBERS}"))
     site.set("members/alice", n=1)
     site.set("members/bob", n=1)
@@ -101,7 +101,7 @@ def test_a_document_that_a_rule_reads_changes(site: Site, listen: Open, target: 
         assert site.owner.commit(*writes[:2]).good
     assert told(refusal(alice, 2)) == []
     assert ("change", "c/a", 3, [2], []) in bob.snapshot()
-    # She is told no more, and may not come back.
+    # She receives no more data, and may not listen again.
     site.set("c/a", n=4)
     assert ("change", "c/a", 4, [2], []) in bob.snapshot()
     alice.add_query(4, "c")
@@ -148,7 +148,7 @@ def test_a_document_appears_that_a_rule_has_not_found(site: Site, listen: Open) 
 
 @streams_of_users
 def test_a_right_that_passes_from_one_document_to_another(site: Site, listen: Open) -> None:
-    """Each time it hangs on other documents than before."""
+    """Each time it depends on other documents than before."""
     first, second = (f"exists(/databases/$(db)/documents/{name}/$(request.auth.uid))" for name in ("first", "second"))
     site.rules(rule("c/{x}", f"read: if {first} || {second}"))
     site.set("first/alice", n=1)
@@ -196,7 +196,7 @@ def test_a_document_shuts_itself(site: Site, listen: Open) -> None:
     refused(alice, 2, 6)
     site.set("c/b", open=True, n=4)
     assert ("change", "c/b", 4, [4], []) in alice.snapshot()
-    # Gone, it isn't open, either.
+    # A deleted document is not open, either.
     site.remove("c/b")
     assert told(refusal(alice, 4)) == []
 
@@ -245,7 +245,7 @@ def test_resuming_needs_the_right_again(site: Site, listen: Open) -> None:
 
 @streams_of_users
 def test_a_right_is_lost_while_a_result_is_loaded(site: Site, channel: grpc.Channel) -> None:
-    """A client that reads slowly: the result is of a state that it may see; what comes later isn't told."""
+    """A client that reads slowly: the result is of a state that it may see; later changes are not sent."""
     site.rules(rule("c/{x}", f"read: if {MEMBERS}"))
     site.set("members/alice", n=1)
     text = "x" * 20_000
@@ -276,7 +276,7 @@ def contents(messages: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 @streams_of_users
 @pytest.mark.parametrize("more", [{}, {"limit": 5}, {"select": ["n"]}], ids=["query", "window", "projection"])
 def test_what_left_a_query_is_named_and_not_shown(site: Site, listen: Open, more: dict[str, Any]) -> None:
-    """Rules allow what the query finds; what the document says after it left is not of that."""
+    """Rules allow the result of the query; the content of a document after it left the result is not a part of that."""
     site.rules(rule("c/{x}", "read: if resource.data.n == 1"))
     site.set("c/a", n=1, text="open")
     site.set("c/b", n=1, text="open")
@@ -299,7 +299,7 @@ def test_what_left_a_query_is_named_and_not_shown(site: Site, listen: Open, more
 def test_what_left_while_nobody_listened_is_named_and_not_shown(
     site: Site, listen: Open, by: str, more: dict[str, Any]
 ) -> None:
-    """Somebody who never listened may name a time when a document was public; it is not any more."""
+    """A client that never listened may name a time when a document was public; the document is not public any more."""
     site.rules(rule("c/{x}", "read: if resource.data.n == 1"))
     site.set("c/a", n=1, text="open")
     site.set("c/b", n=1, text="open")
@@ -335,7 +335,7 @@ def test_a_document_that_one_target_shows_may_leave_another(site: Site, listen: 
 def test_contents_that_leave_go_no_further_than_projections(
     site: Site, channel: grpc.Channel, listen: Open
 ) -> None:
-    """A target that shows fields only says nothing of the others when documents pass between targets."""
+    """A target with some fields only does not reveal the others when documents move between targets."""
     site.rules(rule("c/{x}", "read"))
     site.set("c/a", n=1, text="x")
     alice = listen("alice")
@@ -343,9 +343,9 @@ def test_contents_that_leave_go_no_further_than_projections(
     alice.add_query(4, "c", where=[("n", GREATER, 1)], select=["m"])
     loaded(alice, 2, 4)
     site.set("c/a", n=2, text="y")
-    # Without `n`, which nobody asked for.
+    # Without `n`, which was not requested.
     assert sorted(told(alice.snapshot())) == [("change", "c/a", None, [4], []), ("document_remove", "c/a", [2])]
-    # An administrator sees the document as the target that it left would have shown it.
+    # An administrator receives the document in the form of the target that it left.
     owner = Listen(channel, site.project, database=site.database)
     owner.add_query(2, "c", where=[("n", EQUAL, 2)], select=["m"])
     owner.snapshot()

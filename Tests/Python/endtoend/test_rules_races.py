@@ -1,4 +1,4 @@
-"""Rules that read documents, while somebody changes these: no forbidden state ever comes about.
+"""Rules that read documents during changes of these documents: a forbidden state never occurs.
 
     HEARTH_TEST_EFFORT=10 pytest endtoend/test_rules_races.py         # 10,000 attempts
     HEARTH_TEST_SEED=7 pytest endtoend/test_rules_races.py            # the same choices again
@@ -25,7 +25,7 @@ SEED = int(os.environ.get("HEARTH_TEST_SEED", random.randrange(10**6)))
 
 
 def test_nothing_comes_between_judgement_and_commit(site: Site) -> None:
-    """Of two documents that exclude each other by rules, never both are there; seeded, a thousand attempts."""
+    """Of two documents that exclude each other by rules, at most one exists; seeded, a thousand attempts."""
     a, b = ("/databases/$(db)/documents/{}/$(x)".format(name) for name in "ab")
     site.rules(
         rule("a/{x}", f"create: if !exists({b}) && !existsAfter({b})", "delete"),
@@ -57,7 +57,7 @@ def test_nothing_comes_between_judgement_and_commit(site: Site) -> None:
         found = [one["document"]["name"] for one in site.owner.run(query(side)).body if "document" in one]
         there[side] = {name.rsplit("x", 1)[1] for name in found}
     assert not there["a"] & there["b"], f"seed {SEED}"
-    # Whoever came first won, and each did sometimes.
+    # The first one succeeded, and each did sometimes.
     assert len(there["a"]) + len(there["b"]) == attempts and there["a"] and there["b"], f"seed {SEED}"
     for side, name in enumerate("ab"):
         for number, code in outcomes[side].items():
@@ -65,9 +65,9 @@ def test_nothing_comes_between_judgement_and_commit(site: Site) -> None:
 
 
 def test_a_gate_that_opens_and_shuts(site: Site) -> None:
-    """A rule reads a gate, which somebody moves all the time: what was made was made while it was open.
+    """A rule reads a gate, which changes all the time: documents were created while it was open.
 
-    The times of the commits tell their order, and so what the gate was.
+    The times of the commits determine their order, and so the state of the gate.
     """
     site.rules(rule("c/{x}", "create: if get(/databases/$(db)/documents/gates/g).data.open"))
     site.set("gates/g", open=False)
@@ -128,7 +128,7 @@ def test_a_gate_that_opens_and_shuts(site: Site) -> None:
 
 @pytest.mark.emulator_differs("it answers changes with the whole result")
 def test_a_race_of_revocations(site: Site, channel: grpc.Channel) -> None:
-    """Documents are written all the while, from several threads; nothing later than the right ever comes."""
+    """Documents are written all the while, from several threads; no data later than the right is delivered."""
     site.rules(rule("c/{x}", f"read: if {MEMBERS}"))
     done = threading.Event()
 

@@ -1,4 +1,4 @@
-"""`hearth rules`: what is wrong with rules, and what they decide."""
+"""`hearth rules`: errors in rules, and their decisions."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_check_of_the_realtime_database_s_rules(folder: Path) -> None:
     assert done.returncode == 78
     assert done.stdout == "broken.json:2:29: error: Unknown variable 'foo'.\n"
     assert "broken.json: 1 error." in done.stderr
-    # Cases are Firestore's.
+    # Cases are supported for Firestore only.
     (folder / "cases.json").write_text("[]")
     done = run(folder, "test", "database.rules.json", "cases.json")
     assert done.returncode == 78 and "which are only checked" in done.stderr
@@ -156,5 +156,5 @@ def test_the_server_tells_what_requests_have_reached(folder: Path, tmp_path: Pat
         status, text = server.send("PUT", "/emulator/v1/projects/p:securityRules", {**broken, "ignore_errors": True})
         assert status == 200
         assert json.loads(text)["issues"][0]["severity"] == "ERROR"
-        # Those before them stay.
+        # The earlier rules stay in force.
         assert server.send("GET", "/v1/projects/p/databases/(default)/documents/rooms/a")[0] == 403

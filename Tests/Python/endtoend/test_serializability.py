@@ -1,7 +1,7 @@
 """Many clients append to the same lists in transactions over gRPC; the history must have a serial order.
 
-What the threads do follows from the seed; how they meet does not, so a failure shows the history's anomaly and the seed
-shows its kind of work again. See `support/history.py` for the judgement.
+The threads' actions follow from the seed; their interleaving does not, so a failure prints the history's anomaly and
+the seed repeats the kind of work. See `support/history.py` for the judgement.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name 
 
 TRANSACTIONS = 3000 if EFFORT == 1 else 100_000 * max(1, EFFORT // 10)
 CLIENTS = 24
-#: Lists that are in use at a time: few, so that the clients meet.
+#: The number of lists in use: few, so that the clients conflict.
 GROUPS, LISTS = 3, 4
-#: Then others take their place, so that lists stay short.
+#: Afterwards other lists replace them, so that lists stay short.
 TRANSACTIONS_OF_AN_EPOCH = 400
 
 DATABASE = "projects/s/databases/(default)"
@@ -91,7 +91,7 @@ class Client:
         return transaction or b""
 
     def query(self, one: Transaction, group: int, transaction: bytes | None, **begin: Any) -> bytes:
-        """All lists of a group; those that are not found are read as well: as empty."""
+        """All lists of a group; missing lists are read as empty."""
         request = METHODS["RunQuery"].request(parent=ROOT)
         query = request.structured_query
         query.from_.add(collection_id="lists")
@@ -116,7 +116,7 @@ class Client:
         return self.calls(name, request)
 
     def append(self, one: Transaction, key: str, request: Any, known: tuple[int, ...] | None) -> None:
-        """By writing the whole list, which needs that it was read, or by a transform."""
+        """By writing the whole list, which requires that it was read, or by a transform."""
         group = key.rsplit("-", 1)[0]
         new = [next(self.elements) for _ in range(self.choice.choice((1, 1, 2)))]
         write = request.writes.add()
@@ -150,14 +150,14 @@ class Client:
     def read_and_write(self, one: Transaction) -> None:
         keys = self.keys(self.choice.randrange(1, 4))
         transaction = self.get(one, keys, None, mode="write")
-        # Now and then to a list that was not read.
+        # At times to a list that was not read.
         targets = keys[: self.choice.randrange(1, 3)] + ([self.key()] if self.choice.random() < 0.2 else [])
         self.commit(one, targets, transaction)
 
     def query_and_write(self, one: Transaction) -> None:
         group = self.choice.randrange(GROUPS)
         transaction = self.query(one, group, None, mode="write")
-        # To the shortest: so that what is not there yet comes to be, and phantoms do.
+        # To the shortest, so that missing lists are created, and phantoms occur.
         shortest = min(one.reads, key=lambda read: len(read[1]))[0]
         self.commit(one, [self.choice.choice((shortest, self.key(group)))], transaction)
 
@@ -165,7 +165,7 @@ class Client:
         self.commit(one, self.keys(self.choice.randrange(1, 4)), None)
 
     def look(self, one: Transaction) -> None:
-        """Without a transaction; each request shows one moment."""
+        """Without a transaction; each request is a snapshot of one moment."""
         if self.choice.random() < 0.5:
             self.get(one, self.keys(4), None)
         else:
@@ -231,11 +231,11 @@ def test_a_history_has_a_serial_order(tmp_path: Path) -> None:
 
 
 def _the_judge_sees(history: list[Transaction], final: dict[str, tuple[int, ...]], choice: random.Random) -> None:
-    """The same history with one untruth in it is not taken for serial."""
+    """The same history with one false entry is not accepted as serial."""
     readers = [one for one in history if one.outcome == COMMITTED and any(len(r[1]) > 3 for r in one.reads) and one.appends]
     victim = choice.choice(readers)
     index, (key, read) = next((i, r) for i, r in enumerate(victim.reads) if len(r[1]) > 3)
-    # As if it had read an older state than its commit rests on.
+    # As if it had read an older state than its commit is based on.
     victim.reads[index] = (key, read[:1])
     assert anomalies(history, final) != []
     victim.reads[index] = (key, read)
@@ -251,7 +251,7 @@ class TestTheJudge:
 
     @staticmethod
     def one(name: str, reads: dict[str, tuple[int, ...]] | None = None, appends: Any = (), **more: Any) -> Transaction:
-        # All at the same time, unless told otherwise.
+        # All at the same time, unless specified otherwise.
         return Transaction(name, **{"began": 0, "ended": 1, **more}, reads=list((reads or {}).items()), appends=list(appends))
 
     def test_serial(self) -> None:
@@ -264,7 +264,7 @@ class TestTheJudge:
         a = self.one("a", {"x": ()}, [("x", 1)])
         b = self.one("b", {"x": ()}, [("x", 2)])
         assert "lost: 1" in self.judge({"x": (2,)}, a, b)[0]
-        # Both are there, but the second did not see the first.
+        # Both exist, but the second did not see the first.
         (found,) = self.judge({"x": (1, 2)}, a, b)
         assert "a -ww-> b -rw->" in found or "b -rw-> a -ww->" in found
 

@@ -1,4 +1,4 @@
-"""The judge of snapshots is judged: honest listeners pass, planted faults are found."""
+"""Tests of the snapshot judge: correct listeners pass, planted faults are found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.snapshots import Boundary, Judge, Log
 
 
 class Honest:
-    """A history, and the log of a listener who saw each of its commits right."""
+    """A history, and the log of a listener that saw each of its commits correctly."""
 
     def __init__(self, seed: int) -> None:
         writer = Writer(0, seed, None, "p", threading.Event())  # type: ignore[arg-type]
@@ -68,7 +68,7 @@ def test_the_judge_finds_no_fault_with_an_honest_listener(honest: Honest) -> Non
 
 
 def test_the_judge_has_two_minds_that_agree(honest: Honest) -> None:
-    """What is kept up commit by commit is what working it out anew gives."""
+    """A result that is updated commit by commit equals the newly computed result."""
     for time_ in range(0, 300_000, 37_000):
         for number in range(len(QUERIES)):
             plain = 0
@@ -87,7 +87,7 @@ def test_the_judge_finds_faults(honest: Honest, fault: str, seed: int) -> None:
     changes = list(boundary.changes)
     match fault:
         case "torn":
-            # The rest of a commit comes by the next boundary.
+            # The rest of a commit arrives with the next boundary.
             half = [change for change in changes if change[1] == changes[0][1]]
             rest = [change for change in changes if change[1] != changes[0][1]]
             log = honest.altered(place, changes=half)
@@ -101,7 +101,7 @@ def test_the_judge_finds_faults(honest: Honest, fault: str, seed: int) -> None:
         case "early":
             log = honest.altered(place, read_time=boundary.read_time - 1000)
         case "stale value":
-            # Of a document that is somewhere, from here on.
+            # For a document that exists from here on.
             places = [
                 n for n in changing if n >= place and any(shown for _, _, shown in honest.log.boundaries[n].changes)
             ]

@@ -1,9 +1,9 @@
-"""Many listeners, many writers, broken connections: every snapshot is what its queries gave at its read time.
+"""Many listeners, many writers, broken connections: every snapshot equals its queries' results at its read time.
 
-Writers commit batches over a few collections and note what they wrote and when; listeners over gRPC and WebChannel
-watch queries of every kind, are cut, resume, and drop and take up targets. Afterwards the model (`support/model.py`)
-works out each query's result at each version, and every snapshot must be that (`support/snapshots.py`). What the
-threads do follows from the seed; how they meet does not.
+Writers commit batches over a few collections and record their writes and times. Listeners over gRPC and WebChannel
+watch queries of every kind, are cut, resume, and drop and add targets. Afterwards the model (`support/model.py`)
+computes each query's result at each version, and every snapshot must equal that (`support/snapshots.py`). The threads'
+actions follow from the seed; their interleaving does not.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_every_snapshot_is_the_truth_of_its_time(address: str, project: str) -> 
     assert faults == [], "\n".join([f"seed {seed}: {len(faults)} faults", *faults[:10]])
     assert snapshots >= SNAPSHOTS and counts["resumes"] > 100
     assert counts["bloom filters"] > 3 and counts["mismatches"] > 0
-    # What the writers' answers made us believe is what the server has.
+    # The state according to the writers' answers equals the server's.
     assert {name: (d.created, d.updated) for name, d in judge.final.items()} == stored(address, project)
 
 
@@ -124,7 +124,7 @@ def stored(address: str, project: str) -> dict[str, tuple[int, int]]:
     return found
 
 
-# Listeners that get everything anew
+# Listeners that receive everything again
 
 
 LARGE = "x" * 100_000
@@ -145,7 +145,7 @@ def write_pairs(calls: Calls, database: str, number: int) -> None:
 
 
 def assert_pairs(watcher: Watcher) -> dict[str, int]:
-    """After a boundary: both targets show one version."""
+    """After a boundary both targets have one version."""
     one, other = (
         {name[2:]: shown.updated for name, shown in target.documents.items()} for target in watcher.targets.values()
     )
@@ -156,7 +156,9 @@ def assert_pairs(watcher: Watcher) -> dict[str, int]:
 @pytest.mark.parametrize("kind", ["grpc", "webchannel"])
 @pytest.mark.emulator_differs("it doesn't hold changes back")
 def test_a_slow_listener_gets_everything_anew_at_one_version(address: str, project: str, kind: str) -> None:
-    """While nobody reads, more piles up than is kept; what comes then is of one version for all targets."""
+    """While the client does not read, more messages accumulate than are stored; the later messages are of one
+    version for all targets.
+    """
     database = f"projects/{project}/databases/(default)"
     calls = Calls(address)
     with grpc.insecure_channel(address, options=[("grpc.max_receive_message_length", -1)]) as channel:
@@ -170,7 +172,7 @@ def test_a_slow_listener_gets_everything_anew_at_one_version(address: str, proje
                 pass
         reads_by = threading.Event()
         if kind == "grpc":
-            # The reader's thread takes messages from the connection only as fast as they are taken from it.
+            # The reader's thread takes messages from the connection only as fast as the test takes them.
             stream.hold(reads_by)
         else:
             stream.session.detach()
@@ -189,7 +191,7 @@ def test_a_slow_listener_gets_everything_anew_at_one_version(address: str, proje
             while not watcher.process(stream.take(30)):
                 pass
             boundaries += 1
-        # It was not told of each commit: that is what the bound is for.
+        # It did not receive each commit: this is the purpose of the bound.
         assert boundaries < 8 * PAIRS / 2 and watcher.counts["resets"] >= 2
         stream.cancel()
     calls.close()
@@ -226,7 +228,7 @@ def test_clearing_is_seen_by_all_targets_at_once(address: str, project: str, cha
 
 
 class Survivor:
-    """A listener that takes whatever ends its stream for a reason to come back."""
+    """A listener that reconnects after every end of its stream."""
 
     def __init__(self, name: str, queries: Sequence[int], open: Callable[[], Any], database: str) -> None:
         self.watcher = Watcher(name, database, QUERIES, open)
@@ -272,7 +274,7 @@ class Survivor:
 
 @pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
 def test_listeners_survive_the_death_of_the_server(tmp_path: Path) -> None:
-    """Tokens hold for a server that was killed and started again, and times don't go back."""
+    """Tokens remain valid for a server that was killed and started again, and times do not decrease."""
     seed = int(os.environ.get("HEARTH_TEST_SEED", str(random.randrange(10**6))))
     print(f"HEARTH_TEST_SEED={seed}")
     database = "projects/p/databases/(default)"
@@ -309,7 +311,7 @@ def test_listeners_survive_the_death_of_the_server(tmp_path: Path) -> None:
             calls.close()
             for one in survivors:
                 one.is_up.clear()
-            # Whoever lags behind sees the rest in the next life.
+            # Listeners that lag behind receive the rest from the next server.
             server.kill()
     judge = Judge(commits, QUERIES)
     assert judge.faults == []
@@ -328,7 +330,7 @@ def test_listeners_survive_the_death_of_the_server(tmp_path: Path) -> None:
     for one in survivors:
         assert one.watcher.counts["resumes"] > 0 and len(one.watcher.log.boundaries) > 20
         resets += one.watcher.counts["resets"]
-    # Their tokens were understood: what is told is what they missed.
+    # Their tokens were accepted: they receive the missed changes.
     assert resets == 0
     for channel in channels:
         channel.close()

@@ -43,7 +43,7 @@ def test_an_exception_rolls_back(db: firestore.Client) -> None:
     with pytest.raises(RuntimeError):
         fail(db.transaction())
     assert reference.get().get("n") == 1
-    # No lock is left behind: this would wait and fail.
+    # No lock is left behind: otherwise this would wait and fail.
     reference.set({"n": 3})
 
 
@@ -80,7 +80,7 @@ def test_many_threads_increment_one_document(db: firestore.Client, project: str)
 
 
 def test_queries_in_transactions_see_no_phantoms(db: firestore.Client) -> None:
-    """Two transactions each count the seats and take one if there is room: only one may."""
+    """Two transactions each count the seats and take one if it is free: only one may succeed."""
     db.document("seats/first").set({"taken": True})
     together = threading.Barrier(2, timeout=5)
 

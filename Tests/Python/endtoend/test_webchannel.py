@@ -1,7 +1,7 @@
-"""Listen and Write as browsers speak them: over WebChannel, request by request.
+"""Listen and Write as in browsers: over WebChannel, request by request.
 
-What the channel carries is tested in `test_listen.py` and `test_write_stream.py`; here it is how. The client judges as
-well: array ids, frames and answers that break the protocol fail a test wherever they come (`support/webchannel.py`).
+The channel's content is tested in `test_listen.py` and `test_write_stream.py`; here the channel itself. The client also
+validates: array ids, frames and answers that violate the protocol fail a test at any time (`support/webchannel.py`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def way(request: pytest.FixtureRequest, address: str) -> Iterator[Way]:
 
 @pytest.fixture
 def bare(way: Way, project: str) -> Iterator[Bare]:
-    """A Listen session that has not begun."""
+    """A Listen session before its handshake."""
     session = Bare(way, project)
     yield session
     if session.session_id:
@@ -78,7 +78,7 @@ def put(db: firestore.Client, **documents: Any) -> None:
     batch.commit()
 
 
-# The judge itself
+# Tests of the validation
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])
@@ -153,7 +153,7 @@ def test_a_repeated_post_is_handled_once(way: Way, project: str, db: firestore.C
     write.send(message)
     for _ in range(3):
         assert len(write.repeat(write.posts[-1])) == 3
-    # Another request, with the same message before its own, which happens when two tries are joined.
+    # Another request, which begins with the same message, as when two attempts are joined.
     assert write.post(form([message, write.written(token, b="y")], 1)).status == 200
     assert len(get.told(2)) == 2
     assert db.document("c/a").get().to_dict() == {"s": "x", "n": 1}
@@ -181,7 +181,7 @@ def test_a_post_whose_answer_was_lost(address: str, project: str, db: firestore.
 
 @pytest.mark.emulator_differs("it takes messages in the order in which they come")
 def test_posts_that_overtake_each_other(bare: Bare) -> None:
-    """Over HTTP/2 browsers have several POSTs under way."""
+    """Over HTTP/2 browsers have several concurrent POSTs."""
     bare.begin(bare.added(2))
     get = bare.get(0)
     get.told(3)
@@ -212,7 +212,7 @@ def test_a_body_that_comes_in_pieces(bare: Bare, address: str) -> None:
 
 
 def test_a_target_exchanged_in_one_post(bare: Bare) -> None:
-    """As SDKs do when a count didn't agree."""
+    """As SDKs do when a count differs."""
     bare.begin(bare.added(2))
     get = bare.get(0)
     get.told(3)
@@ -263,13 +263,13 @@ def test_what_is_not_acknowledged_comes_again(bare: Bare) -> None:
     again = bare.get(0)
     assert again.told(3) == arrays
     again.close()
-    # The last one was lost on the way.
+    # The last one was lost on the network.
     part = bare.get(arrays[1][0])
     assert part.told(1) == arrays[2:]
 
 
 def test_a_get_with_nothing_to_tell_brings_a_noop_at_once(bare: Bare) -> None:
-    """Or browsers think that a proxy holds it back, and turn to polling."""
+    """Otherwise browsers assume that a proxy buffers it, and change to polling."""
     bare.begin(bare.added(2))
     first = bare.get(0)
     last = first.told(3)[-1][0]
@@ -346,7 +346,7 @@ def test_a_post_acknowledges(bare: Bare) -> None:
 
 
 def test_nothing_is_lost_and_nothing_doubled_when_connections_break(db: firestore.Client, listen: WebListen) -> None:
-    """The client fails on an array that comes twice or is left out."""
+    """The client fails on an array that is repeated or missing."""
     choice = random.Random(5)
     listen.add_query(2, "c")
     listen.snapshot()
@@ -401,7 +401,7 @@ def test_terminating_ends_the_back_channel_and_the_session(bare: Bare) -> None:
     get.rest()
     answer = bare.post(form([bare.removed(2)], 1))
     assert answer.status == 400
-    # Twice does no harm.
+    # A repetition has no effect.
     assert bare.terminate().status in (200, 400)
 
 
@@ -417,7 +417,7 @@ def test_terminating_without_a_beacon(bare: Bare) -> None:
 @pytest.mark.emulator_differs("its answer has no text")
 @pytest.mark.parametrize("which", ["GET", "POST", "after terminate", "empty"])
 def test_unknown_sessions(bare: Bare, which: str) -> None:
-    """Browsers look for these words anywhere but at the beginning."""
+    """Browsers search for these words except at the beginning."""
     bare.begin(bare.added(2))
     changed = bare.of_session()
     match which:
@@ -469,7 +469,7 @@ def test_a_refused_write_ends_the_session_in_order(way: Way, project: str, db: f
 @pytest.mark.emulator_differs("it never answers")
 @pytest.mark.parametrize("token", ["Bearer nonsense", "nonsense", "Bearer ", "Basic eDp5", "Bearer a.b.c"])
 def test_no_token_costs_the_handshake(way: Way, project: str, token: str) -> None:
-    """A status of 401 or 403 would look to an app as if it were offline."""
+    """A status of 401 or 403 would make an app appear offline."""
     session = Bare(way, project, headers={"Authorization": token})
     session.begin(session.added(2))
     assert session.get(0).take(1)
@@ -548,7 +548,7 @@ def test_a_listener_sees_what_a_writer_wrote(address: str, project: str, listen:
         answer = write.take()
         token = answer.stream_token
         assert ("change", "c/a", number, [2], []) in listen.snapshot()
-        # Else an SDK would show the write as pending for ever.
+        # Otherwise an SDK would show the write as pending forever.
         assert listen.read_time >= answer.commit_time.ToNanoseconds()
     write.cancel()
 

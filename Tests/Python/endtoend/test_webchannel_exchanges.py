@@ -1,6 +1,6 @@
-"""Exchanges over WebChannel as they are written down in `webchannel_exchanges.txt`, replayed byte for byte.
+"""Exchanges over WebChannel as recorded in `webchannel_exchanges.txt`, replayed byte for byte.
 
-The requests are a browser's to the letter: its encoding of a form, its order of parameters, and HTTP/1.1 by hand.
+The requests are exactly a browser's: its encoding of a form, its order of parameters, and HTTP/1.1 by hand.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Exchange:
 
 
 def read(text: str) -> dict[str, list[Exchange]]:
-    """The exchanges by the titles under which they stand."""
+    """The exchanges by their titles."""
     found: dict[str, list[Exchange]] = {}
     exchanges: list[Exchange] = []
     for line in text.splitlines():
@@ -56,7 +56,7 @@ def read(text: str) -> dict[str, list[Exchange]]:
 
 
 class Peer:
-    """Says what is written, and knows what the placeholders stand for."""
+    """Sends the recorded requests, and knows the values of the placeholders."""
 
     def __init__(self, address: str, project: str) -> None:
         self.address = address
@@ -67,7 +67,7 @@ class Peer:
         return PLACEHOLDER.sub(lambda match: self.known[match[1]], text)
 
     def meet(self, expected: str, text: str) -> None:
-        """The text must be as expected; placeholders that were not known are, from now on."""
+        """The string must equal the expected one; unknown placeholders get their values here."""
         fresh: set[str] = set()
 
         def pattern(match: re.Match[str]) -> str:
@@ -181,7 +181,7 @@ def texts(content: bytes) -> list[str]:
 
 
 def arrays_of(text: str) -> list[str]:
-    """The arrays of a frame as they stand there. None contains `],[` followed by a number but between arrays."""
+    """The arrays of a frame, unchanged. None contains `],[` followed by a number except between arrays."""
     assert text.startswith("[[") and text.endswith("]]")
     return re.split(r"(?<=\]),(?=\[\d+,\[[{\"])", text[1:-1])
 

@@ -1,7 +1,7 @@
-"""WebChannel under requests that are wrong, clients that don't read, and many of them.
+"""WebChannel with invalid requests, clients that do not read, and many of them.
 
-Whatever a client sends, it gets an answer that isn't the server's fault and doesn't look as if it were offline; nobody
-else notices, and nothing stays behind.
+For any input a client gets an answer that does not report a server fault and does not make it appear offline; other
+clients are not affected, and nothing is left behind.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def bare(address: str, project: str) -> Iterator[Bare]:
 
 @pytest.fixture
 def bystander(address: str, project: str) -> Iterator[WebListen]:
-    """Another session, which must not notice anything."""
+    """Another session, which must not be affected."""
     stream = WebListen(address, project)
     stream.add_query(2, "by")
     stream.snapshot()
@@ -55,7 +55,7 @@ def bystander(address: str, project: str) -> Iterator[WebListen]:
 
 
 def assert_works(session: Bare, get: Get) -> None:
-    """The session goes on as if nothing had been."""
+    """The session continues normally."""
     session.send(session.added(90))
     assert kinds(get.told(3)) == ["ADD", "CURRENT", "boundary"]
 
@@ -89,7 +89,7 @@ def test_bodies_that_are_no_forms_leave_the_session(bare: Bare, bystander: WebLi
     get = bare.get(0)
     get.told(3)
     answer = bare.post(NO_FORMS[name])
-    # A body without any message is a question about the state.
+    # A body without any message requests the state.
     assert answer.status == (200 if name == "JSON" else 400), answer
     assert_works(bare, get)
 
@@ -116,7 +116,7 @@ NO_MESSAGES = {
 def test_messages_that_are_none_end_the_stream_in_order(
     address: str, project: str, bystander: WebListen, name: str, place: str
 ) -> None:
-    """By an array that tells what is wrong; an HTTP status would look like a fault of the network."""
+    """By an array with the error; an HTTP status would appear as a fault of the network."""
     session = Bare(Http1(address), project)
     text = quote(NO_MESSAGES[name].encode("utf-8", "surrogateescape"))
     body = f"count=1&ofs={int(place == 'later')}&req0___data__={text}".encode()
@@ -151,13 +151,13 @@ def test_a_body_that_breaks_off_is_none(address: str, bare: Bare) -> None:
     for length in (0, 1, len(body) // 2, len(body) - 1):
         with socket.create_connection((host, int(port)), timeout=10) as peer:
             peer.sendall(head.encode() + body[:length])
-    # The whole one comes as a retry.
+    # The complete request follows as a retry.
     assert bare.post(body, 7).status == 200
     assert kinds(get.told(3)) == ["ADD", "CURRENT", "boundary"]
 
 
 def test_messages_too_early_are_bounded(bare: Bare, bystander: WebListen) -> None:
-    """One that is missing can't make the server keep all that follow."""
+    """A missing request cannot make the server store all following ones."""
     statuses = [bare.post(form([bare.removed(n)], n)).status for n in range(2, 130)]
     assert statuses[:50] == [200] * 50 and statuses[-1] in (400, 429)
     assert set(statuses) <= {200, 400, 429}
@@ -178,7 +178,7 @@ def test_a_body_beyond_all_bounds(bare: Bare, bystander: WebListen) -> None:
             connection.send(chunk)
         status = connection.getresponse().status
     except OSError:
-        # It closed while we sent; the answer may have come all the same.
+        # It closed during sending; the answer may have arrived nevertheless.
         status = 413
     assert status == 413
     peer.close()
@@ -196,7 +196,7 @@ def test_an_aid_that_is_no_number(bare: Bare, aid: str) -> None:
 
 
 def test_an_aid_above_what_was_sent(bare: Bare, bystander: WebListen, db: firestore.Client) -> None:
-    """Nobody can have it: what comes later is not taken for known."""
+    """No client can have it: later arrays do not count as acknowledged."""
     first = bare.get(0)
     last = first.told(3)[-1][0]
     ahead = bare.get(last + 1000)
@@ -210,7 +210,7 @@ def test_an_aid_above_what_was_sent(bare: Bare, bystander: WebListen, db: firest
 
 
 def test_an_aid_that_goes_back(bare: Bare, db: firestore.Client) -> None:
-    """What was acknowledged is forgotten, and comes no more."""
+    """Acknowledged arrays are deleted, and not sent again."""
     first = bare.get(0)
     last = first.told(3)[-1][0]
     first.close()
@@ -225,7 +225,7 @@ def test_an_aid_that_goes_back(bare: Bare, db: firestore.Client) -> None:
 
 @pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
 def test_an_acknowledgement_ahead_of_its_back_channel(tmp_path: Path) -> None:
-    """A GET that is held up by its reader, who meanwhile says to have what it has yet to bring: that is left out."""
+    """A GET is delayed by its reader, which meanwhile acknowledges arrays that are not sent: these are omitted."""
     with program(tmp_path, "--memory") as server:
         calls = Calls(server.address)
         for start in range(0, 1500, 500):
@@ -237,11 +237,11 @@ def test_an_acknowledgement_ahead_of_its_back_channel(tmp_path: Path) -> None:
             calls("Commit", request)
         calls.close()
         idle = []
-        # The two connections may belong to one loop of the server or to two, which isn't the same to it.
+        # The two connections may belong to one loop of the server or to two, which are different cases.
         for _ in range(6):
             session = Bare(Http1(server.address), "p")
             session.begin(session.added(2))
-            # More than the server writes to someone who doesn't read.
+            # More than the server writes to a client that does not read.
             known = session.get(0).rest()[-1][0]
             assert known > 500
             way = Http2(server.address, reads=False)
@@ -254,7 +254,7 @@ def test_an_acknowledgement_ahead_of_its_back_channel(tmp_path: Path) -> None:
                 try:
                     found += held.take(1)
                 except StopIteration:
-                    # The server had all of it on its way already, and wants to hear of it.
+                    # The server had sent all of it already, and needs the acknowledgement.
                     held = Get(way.open(session.get_target(found[-1][0])))
             ids = [array[0] for array in found if array[1] != ["noop"]]
             assert ids == sorted(set(ids))
@@ -268,7 +268,7 @@ def test_an_acknowledgement_ahead_of_its_back_channel(tmp_path: Path) -> None:
 
 
 def test_rids_carry_no_meaning_for_messages(bare: Bare) -> None:
-    """Their numbers do; requests that were repeated or reordered on the way have any RID."""
+    """The arrays' numbers do; requests that were repeated or reordered on the network have any RID."""
     get = bare.get(0)
     get.told(3)
     for place, number in enumerate((5, 5, 3, 99_999_999, "x", ""), 1):
@@ -298,7 +298,7 @@ def test_a_get_without_a_session(bare: Bare) -> None:
 
 
 def test_gets_that_fight_for_the_back_channel(bare: Bare, db: firestore.Client) -> None:
-    """Many at once: one has it in the end, the others end, and arrays are in order on each."""
+    """Many at once: one of them succeeds in the end, the others end, and arrays are in order on each."""
     results: list[list[Any]] = []
 
     def look() -> None:
@@ -379,7 +379,7 @@ def resident_megabytes(server: Program) -> float:
 
 @pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
 def test_clients_that_never_read_cost_little(tmp_path: Path) -> None:
-    """Their streams stop; when they read after all, they see the present."""
+    """Their streams stop; when they read again, they receive the present state."""
     Commit = message_class("CommitRequest")
     with program(tmp_path, "--data", str(tmp_path / "data")) as server:
         calls = Calls(server.address)
@@ -387,7 +387,7 @@ def test_clients_that_never_read_cost_little(tmp_path: Path) -> None:
         for number, session in enumerate(sessions):
             session.begin(session.added(2))
             if number % 2:
-                # These have a back channel, and don't look at it.
+                # These have a back channel, and do not read it.
                 session.get(0)
         root = "projects/p/databases/(default)/documents/c"
 
@@ -405,7 +405,7 @@ def test_clients_that_never_read_cost_little(tmp_path: Path) -> None:
         before = resident_megabytes(server)
         for number in range(10, 90):
             write(number)
-        # Each session was told of 80 MB.
+        # Each session was sent 80 MB.
         grown = resident_megabytes(server) - before
         assert grown < 10 * 8 + 40, f"{grown:.0f} MB for ten clients"
         state = sessions[0].send()
@@ -427,7 +427,7 @@ def test_clients_that_never_read_cost_little(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
 def test_many_sessions(tmp_path: Path) -> None:
-    """That were left without a word, each with a target: the next client is served as ever."""
+    """Sessions that were abandoned, each with a target: the next client is served as usual."""
     with program(tmp_path, "--memory") as server:
         before = resident_megabytes(server)
 
@@ -456,7 +456,7 @@ def test_many_sessions(tmp_path: Path) -> None:
         listen.cancel()
 
 
-#: How long a session without requests is kept, plus what a timer may be late.
+#: The lifetime of a session without requests, plus a timer's tolerance.
 IDLE_SECONDS = 125
 
 

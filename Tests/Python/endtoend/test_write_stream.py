@@ -92,7 +92,7 @@ def test_bad_beginnings(stream: Stream, first: Any, message: str) -> None:
 def test_commits_that_wait_for_a_transaction_keep_their_order(
     stream: Stream, project: str, db: firestore.Client
 ) -> None:
-    """The first one has to wait for the transaction's lock; those behind it must not be made before it."""
+    """The first one must wait for the transaction's lock; later ones must not be made before it."""
     db.document("c/a").set({"n": -1})
     transaction = db.transaction()
     transaction._begin()

@@ -1,4 +1,6 @@
-"""What one client asks for keeps no other from writing: refused reads, refused commits, large commits, open transactions."""
+"""Requests of one client do not prevent others from writing: failed reads, failed commits, large commits, open
+transactions.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,13 @@ import time
 
 from endtoend.people import Person, Site, is_denied, query, rule
 
-# On a machine that others use as well; the promise is 250 ms (docs/reference/abuse.md).
+# On a machine with other load; the documented bound is 250 ms (docs/reference/abuse.md).
 WAIT_SECONDS_MAX = 1.5
 WRITE = {"readWrite": {}}
 
 
 def slowest_write(site: Site, attack: threading.Thread) -> float:
-    """How long a bystander waits at most for a small commit while an attack lasts."""
+    """The longest wait of a bystander for a small commit during an attack."""
     site.set("own/x", n=0)
     attack.start()
     slowest, number = 0.0, 0
@@ -44,9 +46,9 @@ def test_a_refused_read_leaves_no_lock(site: Site, over_rest: bool) -> None:
     assert is_denied(nobody.run(query("c"), transaction=transaction))
     started = time.monotonic()
     site.set("c/a", n=2)
-    # A lock would have kept it for two seconds, and then refused it.
+    # A lock would have delayed it for two seconds, and then failed it.
     assert time.monotonic() - started < WAIT_SECONDS_MAX
-    # What is allowed still takes its locks.
+    # Allowed requests still take their locks.
     assert nobody.run(query("open"), transaction=transaction).good
 
 

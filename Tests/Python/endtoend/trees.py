@@ -21,7 +21,7 @@ OWNER = {"Authorization": "Bearer owner"}
 
 
 class Tree:
-    """Requests as nobody in particular, unless a header or a parameter says otherwise."""
+    """Anonymous requests, unless a header or a parameter has a credential."""
 
     def __init__(self, address: str, namespace: str) -> None:
         host, port = address.rsplit(":", 1)
@@ -34,7 +34,7 @@ class Tree:
     def send(
         self, verb: str, path: str, body: Any = None, headers: dict[str, str] | None = None, **parameters: str
     ) -> Reply:
-        """A text or bytes go as they are, everything else but None as JSON."""
+        """A string or bytes are sent unchanged, everything else except None as JSON."""
         content = body.encode() if isinstance(body, str) else body
         if content is not None and not isinstance(content, bytes):
             content = json.dumps(content).encode()
@@ -66,7 +66,7 @@ class Tree:
 
 
 def failure(reply: Reply) -> tuple[int, str]:
-    """Status and text of a refusal."""
+    """Status and message of an error."""
     assert reply.headers["content-type"] == "application/json; charset=utf-8"
     assert list(reply.json) == ["error"]
     return reply.status, reply.json["error"]
@@ -76,7 +76,7 @@ def write_rules(folder: Path, rules: Any) -> None:
     (folder / "database.rules.json").write_text(json.dumps({"rules": rules}))
 
 
-# A server that isn't for local development.
+# A server for production.
 
 SECRET = "a secret that nobody could guess at all"
 
@@ -96,7 +96,7 @@ def signed(uid: str, seconds: int = 3600, **claims: Any) -> str:
 
 @contextmanager
 def production(folder: Path, rules: Any = None) -> Iterator[Program]:
-    """Of the project `shop`, where each user has a place of his own below `users` if no other rules are given."""
+    """Of the project `shop`, where each user has a location of their own below `users` if no other rules are given."""
     (folder / "key.secret").write_text(SECRET)
     (folder / "admin.secret").write_text("the administrator's own secret")
     (folder / "reader.secret").write_text("a secret of one who only reads")

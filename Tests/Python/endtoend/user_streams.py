@@ -1,4 +1,4 @@
-"""Listen streams of users, and how they lose their rights."""
+"""Listen streams of users, and the loss of their rights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.webchannel import WebListen
 
 PERMISSION_DENIED = 7
 
-#: A condition that hangs on another document.
+#: A condition that depends on another document.
 MEMBERS = "exists(/databases/$(db)/documents/members/$(request.auth.uid))"
 
 
@@ -26,7 +26,7 @@ def listener(site: Site, kind: str, channel: grpc.Channel, uid: str | None) -> A
 
 
 def refusal(stream: Any, target: int) -> list[tuple[Any, ...]]:
-    """What is said until a target is removed for want of a right."""
+    """The messages until a target is removed because of a missing right."""
     said = []
     while True:
         message = stream.next()
@@ -39,7 +39,7 @@ def refusal(stream: Any, target: int) -> list[tuple[Any, ...]]:
 
 
 def refused(stream: Any, *targets: int) -> None:
-    """All these targets are removed, in any order, before any document is told."""
+    """All these targets are removed, in any order, before any document is sent."""
     waiting = set(targets)
     while waiting:
         message = stream.next()
@@ -51,7 +51,7 @@ def refused(stream: Any, *targets: int) -> None:
 
 
 def loaded(stream: Any, *targets: int) -> None:
-    """Until the boundary behind their first results; they may share one."""
+    """Until the boundary after their first results; they may share one."""
     waiting = set(targets)
     while (message := stream.next()) != ("boundary",) or waiting:
         if message[0] == "CURRENT":

@@ -1,1 +1,1 @@
-"""What the differential tester and the end-to-end tests share: wire messages and server processes."""
+"""Common code of the differential tester and the end-to-end tests: wire messages and server processes."""

@@ -1,7 +1,7 @@
-"""What one client can do to use up what all share: `ATTACKS`, each a function of a server's port.
+"""Attempts of one client to use up shared resources: `ATTACKS`, each a function of a server's port.
 
-An attack leaves its connections in `keep` until the bystander has been watched, and counts what it was answered, so that
-a row of the table says whether the attack took hold.
+An attack stores its connections in `keep` until the bystander has been observed, and counts its answers, so that a row
+of the table shows whether the attack took effect.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def send(port: int, method: str, path: str, body: Any = None, timeout: float = 3
 
 
 class Attacker:
-    """One client's connections and what became of its requests."""
+    """One client's connections and the outcome of its requests."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -71,7 +71,7 @@ class Attacker:
     def connect(self, receive_bytes: int | None = None) -> socket.socket:
         peer = socket.socket()
         if receive_bytes is not None:
-            # Little is taken off the server's hands.
+            # The client reads little of the server's output.
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         peer.settimeout(WAIT_SECONDS_MAX)
         peer.connect(("127.0.0.1", self.port))
@@ -86,7 +86,7 @@ class Attacker:
         return peer
 
     def ask_and_not_read(self, path: str, body: bytes | None = None) -> None:
-        """Reads the status alone, and keeps the connection."""
+        """Reads the status alone, and keeps the connection open."""
         peer = self.opened("GET" if body is None else "POST", path, len(body or b""))
         peer.sendall(body or b"")
         self.note(peer.recv(12)[9:12].decode() or "cut")
@@ -105,7 +105,7 @@ class Attacker:
             thread.join(WAIT_SECONDS_MAX)
 
     def pipeline(self, one: bytes, count: int, each: int = 100) -> None:
-        """Sends the same request again and again, so many of them at a time, and counts the answers by status."""
+        """Sends the same request repeatedly, with a fixed number in flight, and counts the answers by status."""
         peer = self.connect()
         for _ in range(count // each):
             peer.sendall(one * each)
@@ -199,7 +199,7 @@ def closed_windows(attacker: Attacker) -> None:
         attacker.keep.append(peer.socket)
         calls = b"".join(hostile.call(2 * number + 1, "RunQuery", query) for number in range(100))
         peer.push(hostile.PREFACE + hostile.settings(s4=0) + calls)
-        # It works on so many calls of a connection at a time; their heads need no window.
+        # The server processes this many calls of a connection at a time; their heads need no window.
         received = peer.read_until(lambda got: _heads(got) >= CALLS_AT_ONCE)
         attacker.note("heads of answers", _heads(received))
 
@@ -237,7 +237,7 @@ def streams_with_large_heads(attacker: Attacker) -> None:
 
 
 def waiting_requests(attacker: Attacker) -> None:
-    """1,500 connections whose answer goes on, with 200 KB of requests behind it."""
+    """1,500 connections whose answer continues, with 200 KB of requests after it."""
     large_value(attacker)
     behind = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n" * 7000
 
@@ -434,7 +434,7 @@ def unfinished_bodies(attacker: Attacker) -> None:
 
 
 def ones(megabytes: int) -> bytes:
-    """The JSON that becomes most in memory: an array of numbers of one digit."""
+    """The JSON with the largest memory use: an array of numbers of one digit."""
     return b"[" + b"1," * (megabytes << 19) + b"1]"
 
 
@@ -541,8 +541,9 @@ def unfetched_polls(attacker: Attacker) -> None:
 
 
 def slow_readers_of_much(attacker: Attacker, prefix: str = "") -> None:
-    """Answers of 64 MB, which wait in files. Without a prefix the keys are indexes: what may be an array is put together in
-    memory."""
+    """Answers of 64 MB, which wait in files. Without a prefix the keys are indexes: a possible array is built in
+    memory.
+    """
     for part in range(16):
         send(attacker.port, "PUT", database(f"much/{prefix}{part}"), b'"' + b"x" * 4_000_000 + b'"')
     attacker.many(60, lambda _: attacker.ask_and_not_read(database("much")))

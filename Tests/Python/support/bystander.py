@@ -1,9 +1,9 @@
-"""A client that wants nothing but its document, and says how long it waited: `python -m support.bystander PORT NAME`.
+"""A client that only reads its document, and reports its waiting times: `python -m support.bystander PORT NAME`.
 
-A process of its own, so that its measure isn't that of an attacker's busy interpreter. It keeps connections on each of
-the server's loops, because a loop that is held up holds up only its own; it opens a new one in each round, too.
-Each line of its output: when a request began and how long it took, in seconds of the monotonic clock, and over what.
-A request that fails ends the process with its error.
+It is a process of its own, so that its measurement is independent of an attacker's busy interpreter. It has connections
+on each of the server's loops, because a delay of a loop affects only its own; it opens a new one in each round, too.
+Each line of its output: when a request began and how long it took, in seconds of the monotonic clock, and the
+connection. A request that fails ends the process with its error.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ OWNER = [("authorization", "Bearer owner")]
 
 
 class Calls:
-    """Each method as a function from request message to response message; a stream comes back as a list."""
+    """Each method as a function from request message to response message; a stream is returned as a list."""
 
     def __init__(self, address: str) -> None:
-        # One connection each: channels to one address share theirs unless told otherwise.
+        # One connection each: channels to one address share a connection by default.
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)]
         self.channel = grpc.insecure_channel(address, options=options)
         self._stubs: dict[str, Any] = {}

@@ -1,9 +1,9 @@
-"""A client of the Realtime Database that wants little, and says how long it waited:
-`python -m support.database_bystander PORT NAMESPACE`.
+"""A client of the Realtime Database with small requests, which reports its waiting times: `python -m
+support.database_bystander PORT NAMESPACE`.
 
-A process of its own, so that its measure isn't that of an attacker's busy interpreter. It is nobody in particular, at the
-attacker's own address. Each line of its output: when a request began and how long it took, in seconds of the monotonic
-clock, and over what. A request that is refused ends the process with its error.
+It is a process of its own, so that its measurement is independent of an attacker's busy interpreter. It is anonymous,
+at the attacker's own address. Each line of its output: when a request began and how long it took, in seconds of the
+monotonic clock, and the connection. A request that fails ends the process with its error.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""One client that tries to use up what all share, beside a bystander: `python -m support.exhaustion BINARY [ATTACK…]`.
+"""One client that tries to use up shared resources, and a bystander: `python -m support.exhaustion BINARY [ATTACK…]`.
 
-Prints a row an attack: the bystander's latencies by kind of request (p50, p99 and worst), what was refused to it, the
-server's resident memory at its highest, its descriptors and the files that it holds without a name at the end, and what
-the attacker was answered. Attackers and bystander show no token and share an address: they differ in their connections
-only, which is the hardest case for fairness.
+Prints a row per attack: the bystander's latencies by kind of request (p50, p99 and worst), its failed requests, the
+server's peak resident memory, its descriptors and its unnamed open files at the end, and the attacker's answers.
+Attackers and bystander have no token and share an address: they differ in their connections only, which is the hardest
+case for fairness.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ SMALL_QUERY: dict[str, Any] = {
 
 
 class Bystander:
-    """A client that wants little. A process of its own, so that its measure isn't that of an attacker's interpreter."""
+    """A client with small requests. A process of its own, so that its measurement is independent of an attacker's
+    interpreter.
+    """
 
     def __init__(self, port: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -61,7 +63,7 @@ class Bystander:
         return self._ask("GET", f"/v1/{ROOT}/by/r")
 
     def query(self) -> int:
-        """What no single range of an index answers, and a sum."""
+        """A query that no single range of an index answers, and a sum."""
         status = self._ask("POST", f"/v1/{ROOT}:runQuery", {"structuredQuery": SMALL_QUERY})
         if status != 200:
             return status
@@ -83,7 +85,7 @@ class Bystander:
 
 
 def watch(port: int, reports: Any, stop: Any) -> None:
-    """The bystander's requests in turn, until it is told to stop; reports what each took and its status."""
+    """The bystander's requests, one after another, until it is stopped; reports the duration and status of each."""
     bystander = Bystander(port)
     while not stop.is_set():
         for way in WAYS:
@@ -123,7 +125,7 @@ def peak(pid: int) -> float:
 
 
 def nameless_megabytes(pid: int) -> float:
-    """What files take on the disk that are open and have no name any more."""
+    """The disk space of open files without a name."""
     total = 0
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(OSError):
@@ -155,7 +157,7 @@ def run(binary: str, attack: str) -> Row:
     """Runs one attack against a server of its own."""
     port = servers.free_port()
     row = Row(attack)
-    # On disk: snapshots are among what is shared.
+    # On disk: snapshots are a shared resource.
     command = [binary, "serve", "--host", "127.0.0.1", "--port", str(port), "--data", "hearth-data"]
     with servers.process(command, port) as server:
         fill(port, 500, 20_000)

@@ -1,4 +1,4 @@
-/* A disk that fails on request: preloaded into a server, it stands between SQLite and the system.
+/* A disk that fails on request: preloaded into a server, between SQLite and the system.
  *
  * FAULTS_FOLDER names the folder whose files are concerned, FAULTS_CONTROL a file of 64-bit numbers (struct control),
  * mapped here and in the test, which arms a fault and reads what happened. FAULTS_JOURNAL, where given, names a file to
@@ -28,13 +28,13 @@ struct control {
     int64_t calls;      /* calls counted so far */
     int64_t first;      /* the number of the first call that fails; 0 for none */
     int64_t last;       /* the number of the last one */
-    int64_t error;      /* errno of a failure; 0 for a disk that lies: the call says that all is well, and did nothing */
-    int64_t torn;       /* how many thousandths of its bytes a write that fails has written */
-    int64_t delay;      /* microseconds that every sync takes */
+    int64_t error;      /* errno of a failure; 0 for a call that reports success and does nothing */
+    int64_t torn;       /* thousandths of its bytes that a failing write has written */
+    int64_t delay;      /* microseconds of delay of every sync */
     int64_t failures;   /* calls that failed */
     int64_t last_kind;  /* kind of the last call that failed */
-    int64_t without_log;/* whether files whose name ends with -wal are left alone */
-    int64_t calls_of[9];/* calls by kind, whatever `kinds` says */
+    int64_t without_log;/* whether files whose names end with -wal are excluded */
+    int64_t calls_of[9];/* calls by kind, independent of `kinds` */
 };
 
 static struct control *control;
@@ -89,7 +89,7 @@ static int concerned(int descriptor, char *name) {
     return concerned_path(path, name);
 }
 
-/* Whether this call is to fail; errno is set then. */
+/* Whether this call must fail; errno is set then. */
 static int fails(int kind, const char *name) {
     __atomic_add_fetch(&control->calls_of[kind], 1, __ATOMIC_SEQ_CST);
     if (!(__atomic_load_n(&control->kinds, __ATOMIC_SEQ_CST) & kind)) return 0;

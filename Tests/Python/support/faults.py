@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WRITE, SYNC, TRUNCATE, OPEN = 1, 2, 4, 8
-#: What a test itself puts into a journal: the acknowledgement of a request.
+#: An entry that a test writes into a journal: the acknowledgement of a request.
 MARK = 16
 ALWAYS = 2**62
 NAMES = {WRITE: "write", SYNC: "sync", TRUNCATE: "truncate", OPEN: "open"}
@@ -26,7 +26,7 @@ def compiler() -> str | None:
 
 
 class Faults:
-    """The disk under `data`, as a server sees it that is started with `environment`."""
+    """The disk under `data`, from the point of view of a server that is started with `environment`."""
 
     def __init__(self, folder: Path, data: Path, journal: bool = False) -> None:
         library = folder / "faults.so"
@@ -64,10 +64,10 @@ class Faults:
         torn: float = 0,
         without_log: bool = False,
     ) -> None:
-        """Lets the `number`-th call from now on fail (1 is the next one), and the `count - 1` calls after it.
+        """Makes the `number`-th call from now on fail (1 is the next one), and the `count - 1` calls after it.
 
-        A torn write has written a part of its bytes.
-        With the error 0 the disk lies: the calls seem to succeed, and do nothing. Without the log it is the checkpoint alone that fails.
+        A torn write has written a part of its bytes. With the error 0 the calls appear to succeed, and have no effect.
+        Without the log only the checkpoint fails.
         """
         self.lift()
         self._set("kinds", kinds)
@@ -80,7 +80,7 @@ class Faults:
         self._set("first", number)
 
     def count(self, kinds: int = WRITE | SYNC | TRUNCATE) -> None:
-        """Counts calls from now on, and lets none fail."""
+        """Counts calls from now on, without failures."""
         self.lift()
         self._set("kinds", kinds)
         self._set("without_log", 0)
@@ -91,11 +91,11 @@ class Faults:
         self._set("first", 0)
 
     def slow(self, seconds: float) -> None:
-        """Every sync takes so much longer."""
+        """Delays every sync by this time."""
         self._set("delay", int(seconds * 1e6))
 
     def mark(self, number: int) -> None:
-        """Notes in the journal that a request was acknowledged."""
+        """Records in the journal that a request was acknowledged."""
         assert self.journal is not None
         with self.journal.open("ab", buffering=0) as file:
             file.write(_HEAD.pack(MARK, 0, number, 0))
@@ -105,7 +105,7 @@ class Faults:
 class Event:
     kind: int
     name: str
-    #: Where a write went, the new length of a truncated file, or a mark's number.
+    #: The offset of a write, the new length of a truncated file, or a mark's number.
     offset: int
     data: bytes
 

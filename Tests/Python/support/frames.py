@@ -8,11 +8,11 @@ from typing import Any
 
 
 class ProtocolFault(AssertionError):
-    """The server broke the protocol."""
+    """The server violated the protocol."""
 
 
 class Frames:
-    """Cuts a body into frames, however it comes in pieces: `<length in UTF-16 units> LF <JSON>`."""
+    """Splits a body into frames, independent of its pieces: `<length in UTF-16 units> LF <JSON>`."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
@@ -51,7 +51,7 @@ class Frames:
         return end
 
     def finish(self) -> None:
-        """A body that ended well must not end inside a frame."""
+        """A body that ended correctly must not end inside a frame."""
         if self._text or self._decoder.getstate()[0]:
             raise ProtocolFault(f"a body ends inside a frame: {bytes(self._text[:200])!r}")
 

@@ -1,16 +1,16 @@
-"""Judges histories of lists to which transactions append: are they what some serial order could have made?
+"""Checks histories of lists to which transactions append: whether some serial order explains them.
 
-Every element is appended once, so a list that was read tells which transactions came before, and in which order. From
-the lists at the end and all reads follow the dependencies of Adya ("Weak Consistency", 1999), as Elle infers them:
+Every element is appended once, so a list that was read shows which transactions came before, and in which order. The
+final lists and all reads determine the dependencies of Adya ("Weak Consistency", 1999), as Elle infers them:
 
 - ww: the writer of an element, to the writer of the next one in the list;
 - wr: the writer of the last element that was read, to its reader;
-- rw: the reader of a list, to the writer of the first element that it did not see yet (also of a list that was empty, or
-  that a query did not find: so phantoms show);
-- rt: a transaction that had ended, to one that began afterwards. Firestore promises that too.
+- rw: the reader of a list, to the writer of the first element that it did not see yet (also of a list that was empty,
+  or that a query did not find: so phantoms are detected);
+- rt: a transaction that had ended, to one that began afterwards. Firestore guarantees that, too.
 
-A cycle among them is a history that no serial order explains. What needs no graph is said on the way: lost, doubled and
-invented elements, reads of what was never committed, reads of a half.
+A cycle among them is a history that no serial order explains. Anomalies that need no graph are reported directly: lost,
+doubled and invented elements, reads of uncommitted data, reads of a part of a transaction.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Transaction:
     began: float = 0
     ended: float = 0
     outcome: str = COMMITTED
-    #: Lists as they were read; a document that is not there is an empty one.
+    #: The lists that were read; a missing document is an empty list.
     reads: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
     appends: list[tuple[str, int]] = field(default_factory=list)
-    #: When it was committed, by the server's word.
+    #: The commit time that the server reported.
     commit_time: int | None = None
 
 
@@ -44,7 +44,7 @@ class Judge:
         present = {(key, element) for key, elements in final.items() for element in elements}
         all_of_them = list(transactions)
         for one in all_of_them:
-            # Without an answer the lists must tell what became of it.
+            # Without an answer the lists must show the outcome.
             if one.outcome == UNKNOWN:
                 one.outcome = COMMITTED if present & set(one.appends) else FAILED
         self.committed = [one for one in all_of_them if one.outcome == COMMITTED]
@@ -60,7 +60,7 @@ class Judge:
             self._check_times()
             self._find_cycles()
 
-    # What needs no graph
+    # Without a graph
 
     def _check_lists(self) -> None:
         for key, elements in self.final.items():
@@ -77,7 +77,7 @@ class Judge:
                 self.anomalies.append(f"lost: {element} in {key}, which {name} appended")
 
     def _check_reads(self, one: Transaction) -> None:
-        """Even who fails must not have seen what never was."""
+        """A failed transaction must not have seen invalid data either."""
         for key, elements in one.reads:
             order = self.final.get(key, ())
             if elements != order[: len(elements)]:

@@ -1,4 +1,4 @@
-"""Peers that mean harm: bare sockets, HTTP/2 frames made by hand, and nothing that would keep a sender honest."""
+"""Hostile peers: bare sockets, and handwritten HTTP/2 frames without any checks."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def data(stream: int, content: bytes, ends: bool = False) -> bytes:
 
 
 def frames(received: bytes) -> list[tuple[int, int, int, bytes]]:
-    """Kind, flags, stream and payload of the frames that are whole."""
+    """Kind, flags, stream and payload of the complete frames."""
     found, position = [], 0
     while len(received) - position >= 9:
         length = int.from_bytes(received[position : position + 3], "big")
@@ -94,7 +94,7 @@ def goaway(received: bytes) -> int | None:
 
 
 class Peer:
-    """One connection, which says what it likes and needn't listen."""
+    """One connection, which sends any bytes and need not read."""
 
     def __init__(self, port: int, receive_bytes: int | None = None) -> None:
         self.socket = socket.socket()
@@ -105,7 +105,7 @@ class Peer:
         self.received = b""
 
     def push(self, content: bytes, seconds: float = 10) -> bool:
-        """False: the server has closed the connection, or doesn't read for so long."""
+        """False: the server has closed the connection, or does not read for this time."""
         try:
             self.socket.settimeout(seconds)
             self.socket.sendall(content)
@@ -114,14 +114,14 @@ class Peer:
         return True
 
     def flood(self, content: bytes, seconds: float) -> int:
-        """Sends the same again and again, and reads nothing; how often it could."""
+        """Sends the same bytes repeatedly, and reads nothing; returns the number of times."""
         sent, until = 0, time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and self.push(content, left):
             sent += 1
         return sent
 
     def read_to_end(self, seconds: float = 10) -> bytes:
-        """What comes until the server closes; AssertionError when it doesn't in this time."""
+        """The input until the server closes; AssertionError when it does not in this time."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             self.socket.settimeout(left)
@@ -137,7 +137,7 @@ class Peer:
         raise AssertionError(f"the connection is still open after {seconds} s; last came {self.received[-200:]!r}")
 
     def read_until(self, is_enough: Callable[[bytes], bool], seconds: float = 10) -> bytes:
-        """What has come once it is enough; AssertionError when it never is."""
+        """The input once it is sufficient; AssertionError when it never is."""
         until = time.monotonic() + seconds
         while not is_enough(self.received):
             left = until - time.monotonic()
@@ -163,7 +163,7 @@ class Peer:
 
 
 def at_once(count: int, attack: Callable[[int], None]) -> None:
-    """Runs the attack `count` times beside each other; what one raises is raised."""
+    """Runs the attack `count` times concurrently; raises an error of any of them."""
     with ThreadPoolExecutor(count) as threads:
         for done in [threads.submit(attack, number) for number in range(count)]:
             done.result()

@@ -33,7 +33,7 @@ class _Stream:
     def __init__(self, connection: _Connection, number: int) -> None:
         self._connection = connection
         self._number = number
-        #: Bytes, None at the end, or what broke it.
+        #: Bytes, None at the end, or the error that broke it.
         self.came: queue.Queue[bytes | Exception | None] = queue.Queue()
         self.head: queue.Queue[list[tuple[str, str]] | Exception] = queue.Queue()
         self.has_ended = False
@@ -63,7 +63,7 @@ class _Stream:
             yield piece
 
     def cut(self) -> None:
-        """Resets the stream; the connection stays."""
+        """Resets the stream; the connection stays open."""
         self._connection.reset(self._number)
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class _Connection:
                     self._flush()
                     self._state.notify_all()
         except (OSError, ProtocolError):
-            pass  # What waits is told below.
+            pass  # Waiting requests are notified below.
         with self._state:
             self.is_lost = True
             for stream in self._streams.values():
@@ -169,7 +169,7 @@ class _Connection:
             case ConnectionTerminated():
                 self.is_lost = True
             case WindowUpdated():
-                pass  # Who waits for room is woken anyway.
+                pass  # Requests that wait for window space are woken anyway.
 
     def read_on(self) -> None:
         with self._state:
@@ -186,7 +186,7 @@ class _Connection:
 
 
 class Http2:
-    """Cleartext HTTP/2 with prior knowledge; a connection that is lost is made anew."""
+    """Cleartext HTTP/2 with prior knowledge; a lost connection is opened again."""
 
     def __init__(self, address: str, origin: str = "http://app.localhost:5000", *, reads: bool = True) -> None:
         """Without `reads` no flow-control window is widened before `read_on`."""

@@ -1,6 +1,7 @@
-"""A small Firestore of our own: what commits do to documents, and what queries then give. Simple before it is fast.
+"""An independent small Firestore: the effect of commits on documents, and the results of queries. Simplicity has
+priority over speed.
 
-It shares nothing with the server but the rules, which are Google's: "Sort and filter data", "Supported data types"
+It shares nothing with the server except the rules, which are Google's: "Sort and filter data", "Supported data types"
 (value type ordering), and the comments of `google/firestore/v1/query.proto`.
 """
 
@@ -44,7 +45,7 @@ def rank(value: Any) -> int:
 
 
 def order(value: Any) -> Any:
-    """A key by which values of all types sort. Python compares integers with floats exactly, and text by code point."""
+    """A sort key for values of all types. Python compares integers with floats exactly, and strings by code point."""
     kind = rank(value)
     match kind:
         case 1 | 3:
@@ -62,7 +63,7 @@ def equivalent(one: Any, other: Any) -> bool:
 
 
 def canonical(value: Any) -> str:
-    """A text that is the same for what is identical, which 3 and 3.0 are not."""
+    """A string that is equal for identical values, which 3 and 3.0 are not."""
     match value:
         case None | bool():
             return str(value)
@@ -173,7 +174,7 @@ class Document:
 
 
 class Entry(NamedTuple):
-    """What a listener shows of a document, in short."""
+    """A document from a listener's point of view, in short."""
 
     created: int
     updated: int
@@ -239,7 +240,7 @@ class Commit:
     request_time: Moment = Moment(0)
 
     def apply(self, documents: dict[str, Document]) -> dict[str, Document | None]:
-        """Changes the documents; gives those that are other than before. A write that changes nothing is none."""
+        """Changes the documents; returns those that differ. A write without a change does not count."""
         changed: dict[str, Document | None] = {}
         for write in self.writes:
             before = documents.get(write.name)
@@ -269,7 +270,7 @@ class Query:
     order: tuple[tuple[str, str], ...] = ()
     limit: int | None = None
     offset: int = 0
-    #: Values, and whether the position is before what equals them.
+    #: Values, and whether the position is before equal values.
     start: tuple[tuple[Any, ...], bool] | None = None
     end: tuple[tuple[Any, ...], bool] | None = None
     select: tuple[str, ...] | None = None
@@ -309,7 +310,7 @@ class Query:
         return self.group or len(segments) == len(parent) + 2
 
     def position(self, document: Document) -> tuple[Any, ...] | None:
-        """Where a document stands among the matches; None if it is none of them."""
+        """The position of a document among the matches; None if it is not a match."""
         if self.documents:
             return (document.segments,) if document.name in self.documents else None
         if not self.is_in_scope(document.segments):
@@ -350,7 +351,7 @@ class Query:
         return made
 
     def result(self, documents: Iterable[Document]) -> list[Document]:
-        """The whole truth, from all documents there are."""
+        """The complete result, from all existing documents."""
         placed = [(place, document) for document in documents if (place := self.position(document)) is not None]
         found = [document for _, document in sorted(placed, key=lambda pair: pair[0])]
         end = None if self.limit is None else self.offset + self.limit
@@ -441,7 +442,7 @@ OPERATORS = {
 
 
 def fill_target(query: Query, root: str, target: Any) -> None:
-    """Says a query in a `google.firestore.v1.Target`."""
+    """Encodes a query in a `google.firestore.v1.Target`."""
     if query.documents:
         target.documents.documents.extend(f"{root}/{name}" for name in query.documents)
         return

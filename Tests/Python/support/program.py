@@ -13,12 +13,12 @@ from pathlib import Path
 
 BINARY = os.environ.get("HEARTH_BINARY", "")
 
-#: How hard the long tests try: 1 is what `make test` does, 10 the mode for a night.
+#: The effort of the long tests: 1 for `make test`, 10 for a night.
 EFFORT = int(os.environ.get("HEARTH_TEST_EFFORT", "1"))
 
 
 def environment_of_a_child(changes: dict[str, str] | None = None) -> dict[str, str]:
-    """Without what is meant for the tests, which the program would take for its own settings."""
+    """The environment without the tests' own variables, which the program would read as settings."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("HEARTH_", "FIRESTORE_"))}
     return {**clean, **(changes or {})}
 
@@ -47,7 +47,7 @@ class Program:
 
         `file_bytes_max` bounds the size of its files, as `ulimit -f` does, so that it can be raised again.
         """
-        # No Python runs in the child before the server does: what gRPC does in forks has ended such children.
+        # No Python code runs in the child before the server: gRPC's fork handlers have ended such children.
         limited = [] if file_bytes_max is None else ["prlimit", f"--fsize={file_bytes_max}:unlimited"]
         return subprocess.Popen(
             [*limited, BINARY, "serve", "--port", "0", *options],
@@ -72,7 +72,7 @@ class Program:
             connection.close()
 
     def end(self) -> tuple[int, str]:
-        """The exit code, and what was logged."""
+        """The exit code, and the log."""
         _, log = self.process.communicate(timeout=20)
         return self.process.returncode, log
 
@@ -81,7 +81,7 @@ class Program:
         return self.end()
 
     def kill(self) -> str:
-        """SIGKILL; what was logged."""
+        """SIGKILL; returns the log."""
         self.process.kill()
         return self.process.communicate()[1]
 
@@ -99,7 +99,7 @@ def program(folder: Path, *options: str, environment: dict[str, str] | None = No
 
 @dataclass(frozen=True)
 class Check:
-    """What `hearth check` said."""
+    """The output of `hearth check`."""
 
     code: int
     text: str
@@ -113,7 +113,7 @@ def check(data: Path, *options: str) -> Check:
 
 
 def assert_sound(data: Path) -> str:
-    """`hearth check` finds nothing; what it counted."""
+    """`hearth check` finds nothing; returns its counts."""
     result = check(data)
     assert result.code == 0, result.text + result.complaint
     return result.text

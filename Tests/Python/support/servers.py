@@ -19,7 +19,7 @@ START_SECONDS_MAX = 40.0
 
 
 class Unavailable(Exception):
-    """The server cannot be started here; the text says what is missing."""
+    """The server cannot be started here; the message states what is missing."""
 
 
 def free_port() -> int:
@@ -40,7 +40,7 @@ def _emulator_jar() -> Path:
 def emulator_command(port: int) -> list[str]:
     if shutil.which("java") is None:
         raise Unavailable("no java on the path: the emulator cannot run")
-    # The texts of errors follow the locale; the wrapper script beside the jar fixes it to English as well.
+    # The error messages follow the locale; the wrapper script beside the jar fixes it to English as well.
     return [
         *("java", "-Xmx1g", "-Duser.language=en", "-cp", str(_emulator_jar()), MAIN_CLASS),
         *("--host=127.0.0.1", f"--port={port}"),
@@ -71,7 +71,7 @@ def wait_until_ready(process: subprocess.Popen[bytes], port: int, log: Path) -> 
 
 @contextmanager
 def process(command: list[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs a server for the time of the block."""
+    """Runs a server for the duration of the block."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         with log.open("wb") as output:
@@ -90,7 +90,7 @@ def process(command: list[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def running(command: list[str], port: int) -> Iterator[str]:
-    """Runs a server for the time of the block; gives its `host:port`."""
+    """Runs a server for the duration of the block; yields its `host:port`."""
     with process(command, port):
         yield f"127.0.0.1:{port}"
 

@@ -1,8 +1,8 @@
-"""Judges what listeners saw: is every snapshot what its queries gave at its read time?
+"""Checks listeners' snapshots: every snapshot must equal its queries' results at its read time.
 
-The commits, sorted by the times that their writers were told, give the result of each query at each version. A result
-is kept as a sum of hashes, one for each document, so that a snapshot is compared at once; only one that is wrong is
-worked out in full, to say how.
+The commits, sorted by the times that their writers received, determine the result of each query at each version. A
+result is stored as a sum of hashes, one for each document, so that a snapshot is compared in constant time; only a
+wrong one is computed in full, to describe the difference.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from support.model import Commit, Document, Entry, Query, entry
 
-#: How many faults are described; the rest is only counted.
+#: The number of faults that are described; the rest is only counted.
 DESCRIBED_MAX = 20
 
 
@@ -23,15 +23,15 @@ class Boundary:
     """One snapshot of one listener: what changed since its last one, by target."""
 
     read_time: int
-    #: Target, document, and what it is now; None when it left.
+    #: Target, document, and its new state; None when it left.
     changes: Sequence[tuple[int, str, Entry | None]]
-    #: The targets that must be right now.
+    #: The targets that must be correct now.
     shown: tuple[int, ...]
 
 
 @dataclass
 class Log:
-    """All that one listener saw. A target's number is that of a life with one query, however often it is resumed."""
+    """The log of one listener. A target's number identifies a lifetime with one query, however often it is resumed."""
 
     name: str
     queries: dict[int, int] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Judge:
         self.commits = sorted(commits, key=lambda commit: commit.time)
         self.queries = queries
         self.timelines = [Timeline(query) for query in queries]
-        #: What is wrong with the commits themselves.
+        #: Errors in the commits themselves.
         self.faults = [
             f"two commits at {one.time}"
             for one, other in zip(self.commits, self.commits[1:], strict=False)
@@ -115,7 +115,7 @@ class Judge:
         return documents
 
     def result_at(self, query: int, time: int) -> dict[str, Entry]:
-        """By the plain way: everything is worked out anew."""
+        """The simple method: everything is computed again."""
         chosen = self.queries[query]
         return {
             document.name: entry(document.created, document.updated, chosen.shown(document.fields))
@@ -123,7 +123,7 @@ class Judge:
         }
 
     def check(self, log: Log) -> list[str]:
-        """What is wrong with a listener's snapshots."""
+        """The errors in a listener's snapshots."""
         faults: list[str] = []
         states: dict[int, dict[str, Entry]] = {}
         sums: dict[int, int] = {}

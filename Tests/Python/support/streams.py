@@ -19,7 +19,7 @@ PREFIX = "google-cloud-resource-prefix"
 
 
 class Stream:
-    """Requests are sent by `send`; answers come by `take`, in order, with a limit of time."""
+    """Requests are sent by `send`; answers are returned by `take`, in order, with a timeout."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Stream:
         is_paused: bool = False,
         authorization: str | None = "Bearer owner",
     ) -> None:
-        """The emulator wants to be told the database in the head; Hearth takes it from the first message."""
+        """The emulator requires the database in the head; Hearth reads it from the first message."""
         stub = channel.stream_stream(
             SERVICE + method,
             request_serializer=message_class(f"{method}Request").SerializeToString,
@@ -48,7 +48,7 @@ class Stream:
             self.resume()
 
     def resume(self) -> None:
-        """Begins to read; until then the server is held back by what the connection takes."""
+        """Begins to read; until then the server is limited by the capacity of the connection."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -61,7 +61,7 @@ class Stream:
             self._answers.put(error)
 
     def hold(self, until: threading.Event) -> None:
-        """Reads nothing more until then: flow control makes the server wait."""
+        """Stops reading until then: flow control makes the server wait."""
         self._may_read = until
 
     def send(self, request: Any) -> None:
@@ -71,7 +71,7 @@ class Stream:
         self._requests.put(None)
 
     def take(self, seconds: float = 10) -> Any:
-        """The next message, None at a good end; raises what else ended the stream, or queue.Empty."""
+        """The next message, None at a good end; raises any other end of the stream, or queue.Empty."""
         answer = self._answers.get(timeout=seconds)
         if isinstance(answer, grpc.RpcError):
             raise answer
@@ -89,7 +89,7 @@ class Stream:
 
 
 class ListenWords:
-    """Requests and answers of a Listen stream in short form, whatever carries it."""
+    """Requests and answers of a Listen stream in short form, for any transport."""
 
     send: Callable[..., None]
     take: Callable[..., Any]

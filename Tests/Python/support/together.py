@@ -1,6 +1,7 @@
-"""All that one client can make a server hold, at the same time: `everything`, an attack like those of `support.attacks`.
+"""All resources that one client can make a server hold, at the same time: `everything`, an attack like those of
+`support.attacks`.
 
-Each part alone stays below a bound of its own; together they are held by the one above them.
+Each part alone stays below a bound of its own; together they are limited by the bound above them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _query(collection: str, number: int = 1, more: bytes = b"") -> bytes:
 
 
 def _large_filter(number: int) -> bytes:
-    """`a IN [20 texts of 1,400 bytes]`, other ones for each number."""
+    """`a IN [20 strings of 1,400 bytes]`, different ones for each number."""
     values = (b"%6d-%2d-" % (number, each) + b"x" * 1390 for each in range(20))
     texts = b"".join(_field(1, b"\x8a\x01" + _varint(len(value)) + value) for value in values)
     condition = _field(1, _field(2, b"a")) + b"\x10\x08" + _field(3, _field(9, texts))
@@ -74,7 +75,7 @@ def listening(attacker: Attacker, until: float) -> None:
 
 
 def untold(attacker: Attacker, until: float) -> None:
-    """Streams that take nothing, while what they listen to changes: 3.6 MB each."""
+    """Streams that read nothing, while their targets change: 3.6 MB each."""
     document = b'{"fields":{"t":{"stringValue":"' + b"y" * 900_000 + b'"}}}'
 
     def one(number: int) -> None:
@@ -102,7 +103,7 @@ def reading(attacker: Attacker, until: float) -> None:
 
 
 def unacknowledged(attacker: Attacker, until: float) -> None:
-    """Sessions of WebChannel that fetch nothing of what their targets show."""
+    """Sessions of WebChannel that fetch nothing of their targets' data."""
     target = {"database": DATABASE, "addTarget": {"targetId": 2, "query": {
         "parent": ROOT, "structuredQuery": {"from": [{"collectionId": "c"}], "limit": 13}}}}
     body = "count=1&ofs=0&req0___data__=" + quote(json.dumps(target))
@@ -131,7 +132,7 @@ def unread(attacker: Attacker, until: float) -> None:
 
 
 def committing(attacker: Attacker, until: float) -> None:
-    """Commits that become 100 MB when they are decoded, and smaller ones that wait for the writers of many databases."""
+    """Commits that decode to 100 MB, and smaller ones that wait for the writers of many databases."""
     large = attacks._commit_of_nulls_as_json(500_000)
     nulls = _field(2, _field(1, b"v") + _field(2, _field(9, _field(1, b"\x58\0") * 31_000)))
 

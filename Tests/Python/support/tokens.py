@@ -1,4 +1,4 @@
-"""Credentials of users: tokens as SDKs make them up for Google's emulator, and others that nobody should believe."""
+"""Credentials of users: tokens that SDKs create for Google's emulator, and others that must not be accepted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def encoded(part: bytes | dict[str, Any]) -> str:
 
 
 def unsigned(uid: str, **claims: Any) -> str:
-    """What `@firebase/rules-unit-testing` sends: nobody has signed it."""
+    """The token of `@firebase/rules-unit-testing`: it is not signed."""
     return f"{encoded({'alg': 'none', 'type': 'JWT'})}.{encoded({'sub': uid, 'user_id': uid, **claims})}."
 
 

@@ -1,7 +1,7 @@
-"""A listener as SDKs are: it keeps its targets' documents, resumes, and checks counts and bloom filters.
+"""A listener that works like the SDKs: it stores its targets' documents, resumes, and checks counts and bloom filters.
 
-It does with each message what their "watch change aggregator" and "remote store" do, and logs each snapshot for the
-judge (`support/snapshots.py`). What came after the last boundary is forgotten when a stream breaks.
+It processes each message as their "watch change aggregator" and "remote store" do, and logs each snapshot for the judge
+(`support/snapshots.py`). Messages after the last boundary are dropped when a stream breaks.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ NO_CHANGE, ADD, REMOVE, CURRENT, RESET = range(5)
 
 
 class WatchFault(AssertionError):
-    """The server sent what no client can make sense of."""
+    """The server sent a message that no client can interpret."""
 
 
 @dataclass
 class Target:
     id: int
-    #: Of this life; a target that starts without anything has a new one.
+    #: Of this lifetime; a target that starts without data has a new one.
     life: int
     query: int
     documents: dict[str, Entry] = field(default_factory=dict)
-    #: What documents were before the messages since the last boundary, the newest last.
+    #: The documents before the messages since the last boundary, the newest last.
     undo: list[tuple[str, Entry | None]] = field(default_factory=list)
     token: bytes = b""
     #: Of the token.
@@ -96,7 +96,7 @@ class Watcher:
         self.stream: Any = None
         #: By id.
         self.targets: dict[int, Target] = {}
-        #: Called before a target says how many documents it has: may take some, or add some that are not there.
+        #: Called before a target sends its document count: may remove documents, or add some that do not exist.
         self.spoil: Callable[[Target], None] = lambda _: None
         self._database = database
         self._root = f"{database}/documents"
@@ -111,7 +111,7 @@ class Watcher:
         self.stream = self._open()
 
     def reconnect(self, by_time: bool = False, expects: bool = True) -> None:
-        """After a break: all targets again, from where they were at the last boundary."""
+        """After a break: all targets again, from their state at the last boundary."""
         self.counts["reconnects"] += 1
         self.connect()
         for target in list(self.targets.values()):
@@ -162,14 +162,14 @@ class Watcher:
         self._send_remove(self.targets[id])
 
     def add_again(self, id: int, keeps: bool, by_time: bool = False, expects: bool = True) -> None:
-        """A target that was removed: from where it was, or, when nothing was kept, from the beginning."""
+        """A removed target: from its last state, or, without stored data, from the beginning."""
         target = self.targets[id]
         if not keeps:
             self._forget(target)
         self._send_add(target, by_time, expects)
 
     def _forget(self, target: Target) -> None:
-        """The target begins a new life, without anything."""
+        """The target begins a new lifetime, without data."""
         self._lives += 1
         target.life = self._lives
         self.log.queries[target.life] = target.query
@@ -183,7 +183,7 @@ class Watcher:
         return all(target.is_active and target.is_current and not target.undo for target in self.targets.values())
 
     def process(self, message: Any) -> bool:
-        """Does what SDKs do with a message; true for a boundary."""
+        """Processes a message as SDKs do; true for a boundary."""
         kind = message.WhichOneof("response_type")
         body = getattr(message, kind)
         match kind:
@@ -255,7 +255,7 @@ class Watcher:
             raise WatchFault(f"a read time finer than versions: {change}")
         active = [target for target in self.targets.values() if target.is_active]
         if loading := [target.id for target in active if not target.is_current]:
-            # It would take the token, and resume with it after a break without ever having had its documents.
+            # It would accept the token, and resume with it after a break without ever having had its documents.
             raise WatchFault(f"{self.log.name}: a boundary while {loading} aren't complete: {change}")
         changes: list[tuple[int, str, Entry | None]] = []
         for target in active:

@@ -1,4 +1,4 @@
-"""Ways over which WebChannel's requests go: HTTP/1.1 here, HTTP/2 in `http2.py`."""
+"""Transports of WebChannel's requests: HTTP/1.1 here, HTTP/2 in `http2.py`."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Answer:
 
 
 class Download(Protocol):
-    """The answer to a GET while it comes."""
+    """The answer to a GET while it is received."""
 
     status: int
     headers: dict[str, str]
 
     def pieces(self) -> Iterator[bytes]:
-        """What comes, until a clean end; `OSError` or a kind of `ConnectionError` when it breaks."""
+        """The received bytes, until a clean end; `OSError` or a kind of `ConnectionError` when it breaks."""
         ...
 
     def cut(self) -> None:
-        """Breaks the connection under it; from any thread."""
+        """Breaks its connection; may be called from any thread."""
         ...
 
     def close(self) -> None: ...
@@ -57,7 +57,7 @@ class _Http1Download:
         self.connection = connection
         self.ended_well = False
         self.connection.request("GET", target, headers=headers)
-        # The response takes it over when the server closes after it.
+        # The response owns it when the server closes after it.
         self._socket: socket.socket = self.connection.sock
         self._response = self.connection.getresponse()
         self.status = self._response.status
@@ -85,13 +85,13 @@ class _Http1Download:
 
 
 def _forget_closed(kept: http.client.HTTPConnection) -> None:
-    """A kept connection that has anything to read was closed by the server."""
+    """An idle connection that is readable was closed by the server."""
     if kept.sock is not None and select.select([kept.sock], [], [], 0)[0]:
         kept.close()
 
 
 class Http1:
-    """HTTP/1.1: one kept connection for POSTs, and one for GETs; GETs that overlap have one each."""
+    """HTTP/1.1: one persistent connection for POSTs, and one for GETs; overlapping GETs have one each."""
 
     def __init__(self, address: str, origin: str = "http://app.localhost:5000") -> None:
         self._address = address
@@ -116,7 +116,7 @@ class Http1:
             raise
 
     def send_and_leave(self, target: str, body: bytes, headers: dict[str, str]) -> None:
-        """A POST whose answer nobody reads, because the connection breaks behind it."""
+        """A POST whose answer is not read, because the connection breaks after it."""
         connection = http.client.HTTPConnection(self._address, timeout=30)
         connection.request("POST", target, body, {**self._headers, **headers})
         connection.close()

@@ -1,9 +1,9 @@
-"""Our own client of WebChannel, the protocol that browsers speak for Listen and Write; strict where theirs is lenient.
+"""An independent client of WebChannel, the protocol of browsers for Listen and Write; strict where theirs is lenient.
 
 A session is a handshake POST, further POSTs with requests (the forward channel), and one GET at a time whose body
-brings the answers (the back channel). Whatever the server sends is checked: lengths of frames in UTF-16 units, array
-ids that ascend one by one, the shape of each POST's answer. A fault raises `ProtocolFault` from the next `take`.
-Source: the public WebChannel client of google/closure-library, and what the Firebase Web SDK sends.
+contains the answers (the back channel). Everything that the server sends is validated: lengths of frames in UTF-16
+units, array ids that ascend one by one, the shape of each POST's answer. An error raises `ProtocolFault` from the next
+`take`. Source: the public WebChannel client of google/closure-library, and the requests of the Firebase Web SDK.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from support.ways import Answer, Download, Http1, Way
 from support.wire import message_class
 
 FORM = "application/x-www-form-urlencoded"
-#: GETs in a row that a client makes although nothing came by them.
+#: GETs in a row that a client makes although they returned nothing.
 EMPTY_GETS_MAX = 3
 #: GETs in a row that it makes although they get no answer.
 REFUSED_GETS_MAX = 3
@@ -44,7 +44,7 @@ class ChannelRefused(Exception):
 
 
 class StreamFailed(grpc.RpcError):
-    """A status that came as an array; looks as gRPC's errors do, so that tests can be shared."""
+    """A status in an array; has the form of gRPC's errors, so that tests can be shared."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(error)
@@ -77,7 +77,7 @@ def form(messages: list[dict[str, Any]], offset: int, headers: dict[str, str] | 
 
 @dataclass
 class Post:
-    """One POST of the forward channel, kept so that it can be repeated."""
+    """One POST of the forward channel, stored so that it can be repeated."""
 
     number: int
     body: bytes
@@ -86,7 +86,7 @@ class Post:
 
 @dataclass
 class Counts:
-    """What happened on a session's channels."""
+    """The events on a session's channels."""
 
     gets: int = 0
     noops: int = 0
@@ -172,9 +172,9 @@ class Session:
                 raise ProtocolFault(f"the handshake was answered with {array}")
 
     def send(self, *messages: dict[str, Any], loses_answer: bool = False) -> list[int]:
-        """Sends messages in one POST, which is repeated as long as its connection breaks; gives the POST's answer.
+        """Sends messages in one POST, which is repeated as long as its connection breaks; returns the POST's answer.
 
-        With `loses_answer` the first try's answer isn't read, so that the server gets the POST twice.
+        With `loses_answer` the first attempt's answer is not read, so that the server gets the POST twice.
         """
         with self._sending:
             post = Post(self._take_number(), form(list(messages), self._sent))
@@ -227,7 +227,7 @@ class Session:
         return number
 
     def of_session(self) -> str:
-        """What names the session in a query."""
+        """The parameters of a query that identify the session."""
         parts = f"VER=8&database={self.database}"
         if self._http_session:
             parts += f"&gsessionid={quote(self._http_session, safe='')}"
@@ -248,14 +248,14 @@ class Session:
         )
 
     def terminate(self) -> Answer:
-        """As a browser does by a beacon: no body, and nothing acknowledged."""
+        """As a browser does by a beacon: no body, and no acknowledgement."""
         self._close()
         with self._sending:
             target = f"{self.path}?{self.of_session()}&RID={self._take_number()}&TYPE=terminate&zx={_nonce()}"
             return self.way.send("POST", target, b"", {"Content-Type": "text/plain;charset=UTF-8"})
 
     def vanish(self) -> None:
-        """Leaves without a word, as a closed laptop does."""
+        """Disconnects without closing the session, like a closed laptop."""
         self._close()
         self.way.close()
 
@@ -270,14 +270,14 @@ class Session:
     # The back channel
 
     def cut(self) -> None:
-        """Breaks the GET's connection; another GET goes on behind what came whole."""
+        """Breaks the GET's connection; another GET continues after the complete arrays."""
         with self._state:
             download = self._download
         if download is not None:
             download.cut()
 
     def detach(self) -> None:
-        """Breaks the GET's connection and makes none until `attach`; what is sent meanwhile must wait."""
+        """Breaks the GET's connection and makes none until `attach`; messages of the server must wait meanwhile."""
         with self._state:
             self._wants_get = False
         self.cut()
@@ -316,7 +316,7 @@ class Session:
             return not self._is_closed
 
     def _get(self) -> int | None:
-        """Reads one GET to its end. How many arrays it brought, None when it broke."""
+        """Reads one GET to its end. Returns its number of arrays, None when it broke."""
         self.counts.gets += 1
         try:
             download = self.way.open(self.get_target())
@@ -374,7 +374,7 @@ class Session:
             case "stop":
                 raise ConnectionAbortedError("the server aborts the session")
             case {"error": error}:
-                # What follows in the frame is the close, which adds nothing.
+                # The rest of the frame is the close, which adds nothing.
                 raise StreamFailed(error)
             case dict():
                 self._deliver(content)
@@ -409,11 +409,11 @@ class WebStream:
             self.session.send(*messages, loses_answer=loses_answer)
 
     def half_close(self) -> None:
-        """A browser has no other way to say that it is done."""
+        """The only way for a browser to report that it is done."""
         self.session.terminate()
 
     def take(self, seconds: float = 10) -> Any:
-        """The next message, None at a good end; raises what else ended the stream, or queue.Empty."""
+        """The next message, None at a good end; raises any other end of the stream, or queue.Empty."""
         answer = self._answers.get(timeout=seconds)
         if answer is None or isinstance(answer, _Closed):
             return None

@@ -1,8 +1,8 @@
-"""Firestore's messages and methods as the wire knows them, without a high-level client in between.
+"""Firestore's messages and methods on the wire, without a high-level client.
 
-The generated types of google-cloud-firestore declare everything but one member: `Write.verify`
-(field 5), which the SDKs send and the public definitions leave out. So the descriptors are copied
-into a pool of our own with that member added; JSON and binary forms then both know it.
+The generated types of google-cloud-firestore declare everything except one member: `Write.verify` (field 5), which the
+SDKs send and the public definitions omit. Therefore the descriptors are copied into a separate pool with that member
+added; JSON and binary forms then both support it.
 """
 
 from __future__ import annotations

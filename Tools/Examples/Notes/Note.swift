@@ -1,10 +1,10 @@
 import HearthFirestore
 
-/// A note as it is stored.
+/// A stored note.
 struct Note: Codable {
     @DocumentID var id: String?
     var text: String
-    /// The words of the text that begin with #, without it and in lower case: what `find` looks for.
+    /// The words of the text that begin with #, without the # and in lower case: `find` searches them.
     var tags: [String]
     /// nil is written as the server's time.
     @ServerTimestamp var changed: Date?
@@ -24,17 +24,17 @@ struct Note: Codable {
     }
 }
 
-/// Notes as they are at one moment on this device.
+/// The notes on this device at one moment.
 struct NoteList {
     struct Entry {
         var id: String
         var text: String
-        /// Whether the server hasn't got the present text yet.
+        /// Whether the server does not have the present text yet.
         var isPending: Bool
     }
 
     var entries: [Entry]
-    /// Whether the server could not be asked, so that others' changes may be missing.
+    /// Whether the server cannot be reached, so that others' changes may be missing.
     var isOffline: Bool
 
     init(_ snapshot: QuerySnapshot) throws {

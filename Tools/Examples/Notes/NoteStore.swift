@@ -1,16 +1,16 @@
 import HearthFirestore
 
-/// A user's notes: in the cache on this device, and at the server as soon as it can be reached.
+/// A user's notes: in the cache on this device, and on the server as soon as it can be reached.
 ///
-/// Nothing here asks whether there is a network. Reads give what is known, and writes are in the cache before the call
-/// returns; the library sends them, in their order, when it can, also in a later run of the program.
+/// No code here checks for a network. Reads return the known data, and writes are in the cache before the call returns.
+/// The library sends them in order when it can, also in a later run of the program.
 struct NoteStore: Sendable {
-    /// What became of a write.
+    /// The result of a write.
     enum Outcome: Sendable {
         case saved
-        /// It is in the cache, and the server will get it.
+        /// The write is in the cache, and will be sent to the server.
         case waiting
-        /// The server doesn't want it; it is undone in the cache, too.
+        /// The server rejected the write; it is undone in the cache, too.
         case refused(any Error)
     }
 
@@ -18,7 +18,7 @@ struct NoteStore: Sendable {
         var errorDescription: String?
     }
 
-    /// For how long a command waits for the server's answer to a write.
+    /// The time that a command waits for the server's answer to a write.
     private static let patience = Duration.seconds(2)
 
     private let db: Firestore
@@ -34,14 +34,15 @@ struct NoteStore: Sendable {
             sizeBytes: 100 * 1024 * 1024 as NSNumber, directory: options.cacheFolder)
         settings.dispatchQueue = DispatchQueue(label: "notes.firestore")
         db.settings = settings
-        // Each user has writes of his own in the cache: those of another wait until he is back.
+        // Each user has their own pending writes in the cache: those of another user wait until that user signs in
+        // again.
         let user = try await Auth.auth(app: app).signIn(
             withCustomToken: options.token ?? Self.unsignedToken(of: options.user)
         ).user
         notes = db.collection("users").document(user.uid).collection("notes")
     }
 
-    /// The latest first. What waits for its server time counts as the latest.
+    /// The latest first. Notes that wait for their server time count as the latest.
     private var all: Query { notes.order(by: "changed", descending: true) }
 
     // MARK: Reading
@@ -52,7 +53,7 @@ struct NoteStore: Sendable {
         try NoteList(try await notes.whereField("tags", arrayContains: tag.lowercased()).getDocuments())
     }
 
-    /// The notes now and after every change, also when only the state of a write or of the network changes.
+    /// The notes now and after every change, including changes of the state of a write or of the network.
     func changes() -> AsyncThrowingMapSequence<Query.QuerySnapshotsSequence, NoteList> {
         all.snapshots(includeMetadataChanges: true).map { try NoteList($0) }
     }
@@ -75,7 +76,7 @@ struct NoteStore: Sendable {
         return await outcome { note.delete(completion: $0) }
     }
 
-    /// Waits for the server's answer, whatever it is, to all that was written until now.
+    /// Waits for the server's answer, success or failure, to all earlier writes.
     func sync() async -> Outcome { await outcome { db.waitForPendingWrites(completion: $0) } }
 
     // MARK: Network
@@ -88,7 +89,7 @@ struct NoteStore: Sendable {
 
     // MARK: Helpers
 
-    /// The one note whose id begins so.
+    /// The one note whose id begins with the prefix.
     private func document(_ prefix: String) async throws -> DocumentReference {
         let found = try await list().entries.filter { $0.id.hasPrefix(prefix) }
         guard let first = found.first, found.count == 1, !prefix.isEmpty else {
@@ -99,7 +100,7 @@ struct NoteStore: Sendable {
         return notes.document(first.id)
     }
 
-    /// Starts a write and waits for its end, but not for long: without network it has none.
+    /// Starts a write and waits for its end, but not for long: without a network it does not end.
     private func outcome(_ write: (@escaping @Sendable ((any Error)?) -> Void) -> Void) async -> Outcome {
         let (outcomes, continuation) = AsyncStream<Outcome>.makeStream()
         write { error in continuation.yield(error.map { .refused($0) } ?? .saved) }
@@ -112,7 +113,7 @@ struct NoteStore: Sendable {
         return .waiting
     }
 
-    /// Servers for local development believe it; others want `--token`.
+    /// Servers for local development accept it; others need `--token`.
     private static func unsignedToken(of user: String) throws -> String {
         let claims = try JSONSerialization.data(withJSONObject: ["sub": user, "user_id": user])
         return [Data(#"{"alg":"none","typ":"JWT"}"#.utf8), claims].map { part in

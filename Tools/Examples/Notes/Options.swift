@@ -50,7 +50,7 @@ struct Options {
             case _ where argument.hasPrefix("--"):
                 throw Misuse(errorDescription: "There is no option \(argument). --help shows all.")
             default:
-                // All that follows belongs to the command: a note's text may begin with dashes.
+                // All further arguments belong to the command: a note's text may begin with dashes.
                 command = [argument] + rest
                 return
             }
@@ -64,11 +64,11 @@ struct Options {
         return value
     }
 
-    private static func address(_ text: String) throws -> (String, Int) {
-        guard let colon = text.lastIndex(of: ":"), colon != text.startIndex,
-            let port = Int(text[text.index(after: colon)...]),
+    private static func address(_ string: String) throws -> (String, Int) {
+        guard let colon = string.lastIndex(of: ":"), colon != string.startIndex,
+            let port = Int(string[string.index(after: colon)...]),
             (1...65535).contains(port)
-        else { throw Misuse(errorDescription: "--server needs HOST:PORT, but got \(text).") }
-        return (String(text[..<colon]), port)
+        else { throw Misuse(errorDescription: "--server needs HOST:PORT, but got \(string).") }
+        return (String(string[..<colon]), port)
     }
 }

@@ -1,17 +1,17 @@
 import HearthFirestore
 import Synchronization
 
-/// Reads commands and shows what they give.
+/// Reads commands and prints their results.
 final class Shell: Sendable {
     private static let shownIDCharacters = 5
 
     private let store: NoteStore
-    /// The live view's last words, so that it speaks only when there is something new.
+    /// The last output of the live view, so that it prints only changes.
     private let shown = Mutex<[String]>([])
 
     init(_ store: NoteStore) { self.store = store }
 
-    /// - Returns: whether it was done.
+    /// - Returns: whether the command succeeded.
     func run(_ words: [String]) async -> Bool {
         do {
             return try await perform(words[0], Array(words.dropFirst()))
@@ -21,7 +21,7 @@ final class Shell: Sendable {
         }
     }
 
-    /// Commands from the terminal, and changes as they come, until `quit` or the end of input.
+    /// Commands from the terminal, and changes as they arrive, until `quit` or the end of input.
     func converse() async {
         say("Notes. \"help\" shows the commands, \"quit\" ends.")
         let live = Task { await showChanges() }
@@ -45,7 +45,7 @@ final class Shell: Sendable {
         case ("delete", 1): return show(try await store.delete(words[0]))
         case ("sync", 0):
             let outcome = await store.sync()
-            // It says that all writes were answered, not how.
+            // It reports that all writes were answered, not the answers.
             guard case .saved = outcome else { return show(outcome) }
             say("Nothing waits for the server.")
         case ("watch", 0): await showChanges()
@@ -61,7 +61,7 @@ final class Shell: Sendable {
 
     // MARK: Showing
 
-    /// At once also where the output is no terminal, for `watch` may run for days.
+    /// Not buffered, also when the output is not a terminal, because `watch` may run for days.
     private func say(_ line: String) {
         print(line)
         fflush(nil)
@@ -90,7 +90,7 @@ final class Shell: Sendable {
         return true
     }
 
-    /// Prints the notes whenever they, or their state, look otherwise than before.
+    /// Prints the notes whenever they or their state differ from the last output.
     private func showChanges() async {
         do {
             for try await notes in store.changes() {
@@ -106,7 +106,7 @@ final class Shell: Sendable {
         }
     }
 
-    /// `readLine` blocks, so that it has a thread of its own.
+    /// `readLine` blocks, so it has a thread of its own.
     private static func inputLines() -> AsyncStream<String> {
         AsyncStream { continuation in
             Thread.detachNewThread {

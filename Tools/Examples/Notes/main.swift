@@ -1,8 +1,8 @@
 import HearthFirestore
 
-// hearth-notes: notes in the terminal that go on working while the server is off.
+// hearth-notes: notes in the terminal that are available while the server is not.
 //
-// `NoteStore` is all that speaks with Firestore; `Shell` reads commands and prints; `Options` is the command line.
+// `NoteStore` uses Firestore; `Shell` reads commands and prints; `Options` is the command line.
 
 do {
     let options = try Options(Array(CommandLine.arguments.dropFirst()))
@@ -19,7 +19,7 @@ do {
     } else {
         isDone = await shell.run(options.command)
     }
-    // Closes the cache in order. What the server hasn't got is in it, and goes there next time.
+    // Closes the cache in an orderly way. It contains the unsent writes, which the next run sends.
     try await store.close()
     exit(isDone ? 0 : 1)
 } catch {

@@ -2,8 +2,8 @@ import HearthBundle
 import HearthModel
 import HearthWire
 
-/// The entry point for fuzzing: whatever the bytes are, a reader answers or throws, in pieces as in one, and what it
-/// accepts can be built again into a bundle that reads the same. A broken promise traps.
+/// The entry point for fuzzing bundles: for any bytes a reader returns or throws, independent of the pieces, and
+/// accepted input can be built again into an equal bundle. A violated invariant traps.
 package enum BundleFuzzing {
     package static func fuzz(_ bytes: [UInt8]) {
         let whole = outcome(bytes, pieceSize: max(bytes.count, 1))

@@ -1,9 +1,9 @@
 import HearthNetwork
 import HearthModel
 
-/// Entry points for fuzzing the parsers that meet a peer's bytes first. A broken promise traps.
+/// Entry points for fuzzing the parsers of a peer's first bytes. A violated invariant traps.
 package enum NetworkFuzzing {
-    /// However the bytes are cut, the parsers must see the same.
+    /// The parsers' results must not depend on the pieces.
     package static func fuzzHTTP1(_ bytes: [UInt8]) {
         let whole = events(of: bytes, pieceBytes: max(1, bytes.count))
         for pieceBytes in [1, 2, 3, 7] where pieceBytes < bytes.count {
@@ -16,7 +16,7 @@ package enum NetworkFuzzing {
 
     private static let limits: NetworkLimits = {
         var limits = NetworkLimits()
-        // Small, so that short inputs go over them.
+        // Small, so that short inputs exceed them.
         limits.headBytesMax = 512
         limits.headFieldsMax = 8
         limits.targetBytesMax = 64
@@ -24,7 +24,7 @@ package enum NetworkFuzzing {
         return limits
     }()
 
-    /// What the parser says, with the pieces of a body joined.
+    /// The parser's events, with the pieces of a body joined.
     private static func events(of bytes: [UInt8], pieceBytes: Int) -> [HTTP1Parser.Event] {
         var parser = HTTP1Parser(limits: limits)
         var events: [HTTP1Parser.Event] = []

@@ -10,13 +10,14 @@ import HearthEngine
 import HearthTree
 import HearthTreeStorage
 
-/// Entry point for fuzzing connections of the Realtime Database, with a client that holds the server to what it promises. A
-/// broken promise traps.
+/// Entry point for fuzzing connections of the Realtime Database, with a client that checks the server's guarantees. A
+/// violated invariant traps.
 package enum RealtimeFuzzing {
     private static let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
 
-    /// Lines: a message of the client; `=PATH JSON`, somebody else's write; `r` and rules; `!` and `~` for a client that takes
-    /// no more and more again; `x`, its end, after which it comes again; `.`, it waits for all answers.
+    /// Lines: a message of the client; `=PATH JSON`, another client's write; `r` and rules; `!` and `~`, the client
+    /// stops and resumes reading; `x`, the client disconnects and connects again; `.`, the client waits for all
+    /// responses.
     package static func fuzz(_ bytes: [UInt8]) {
         let service: RealtimeService
         let namespace: RealtimeNamespace
@@ -59,7 +60,7 @@ package enum RealtimeFuzzing {
     }
 }
 
-/// A client that believes nothing but what it is sent. `@unchecked Sendable`: belongs to the loop.
+/// A client that knows only received messages. `@unchecked Sendable`: belongs to the loop.
 private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
     let loop: EventLoop
     let peer = RealtimePeer(address: "127.0.0.1:1", connection: 1)
@@ -69,10 +70,10 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
     private var isEnded = false
     /// Requests without an answer, by number.
     private var open: [Int64: Int] = [:]
-    /// What listens without a query have shown, in its places.
+    /// The data of listens without a query, at their locations.
     private var tree = Node.empty
     private var windows: [Int64: (target: RealtimeTarget, node: Node)] = [:]
-    /// Nothing can be said of these: the client claimed to have something, or told the server of one tag twice.
+    /// These cannot be checked: the client claimed to have data, or used one tag twice.
     private var unclear: Set<RealtimeTarget> = []
     private var tags: Set<Int64> = []
     private var isTreeUnclear = false
@@ -105,7 +106,7 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
 
     private func note(_ target: RealtimeTarget, _ tag: Int64?, _ known: KnownData) {
         if known.hash?.isEmpty == false || known.compound != nil { unclear.insert(target) }
-        // SDKs give tags to queries and to nothing else.
+        // SDKs use tags for queries only.
         if (target.query == nil) != (tag == nil) { isTreeUnclear = true }
         guard let tag else { return }
         if target.query == nil {
@@ -145,7 +146,7 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
         view?.close()
     }
 
-    /// Waits for all answers and all listens.
+    /// Waits for all responses and all listens.
     func settle() {
         onLoop { $0.drain() }
         wait { [self] in
@@ -153,7 +154,7 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
         }
     }
 
-    /// - Parameter condition: looked at on the loop, after whatever the writer had to do before.
+    /// - Parameter condition: checked on the loop, after all earlier jobs of the writer.
     private func wait(_ condition: @escaping () -> Bool) {
         let condition = LoopBound(condition)
         let holds = LoopBound(Box())
@@ -227,9 +228,9 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
             if action == "rm" { isTreeUnclear = true }
             return
         }
-        guard let place = try member("p", in: string, body), let data = try member("d", in: string, body),
-            let path = try TreeJSON.value(string, in: place).string
-        else { throw TreeDataError("a push without place or data") }
+        guard let range = try member("p", in: string, body), let data = try member("d", in: string, body),
+            let path = try TreeJSON.value(string, in: range).string
+        else { throw TreeDataError("a push without path or data") }
         let tag = try member("t", in: string, body).flatMap { range throws(TreeDataError) in
             try TreeJSON.value(string, in: range).integer
         }
@@ -248,17 +249,17 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
     private func take(_ change: TreeChange, _ tag: Int64?) {
         guard let tag else { return tree = tree.applying(change) }
         guard let (target, node) = windows[tag] else {
-            return precondition(tags.contains(tag), "nobody gave tag \(tag)")
+            return precondition(tags.contains(tag), "tag \(tag) is unknown")
         }
         if unclear.contains(target) { return }
-        precondition(target.path.contains(change.place), "\(change.path) is told to a listener at \(target.path)")
+        precondition(target.path.contains(change.place), "\(change.path) is sent to a listener at \(target.path)")
         let relative = TreeChange(path: change.path.relative(to: target.path), node: change.node)
         windows[tag]?.node = node.applying(relative).with(priority: nil)
     }
 
-    // MARK: What it knows
+    // MARK: The client's data
 
-    /// Compares what listens have shown with what there is. Only when all has settled.
+    /// Compares the data of listens with the server's data. Only when all requests are complete.
     func check() {
         onLoop { $0.compare() }
     }
@@ -272,10 +273,10 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
             if let query = target.query {
                 guard let tag = listen.tag, let known = windows[tag], known.target == target else { continue }
                 let wanted = query.result(of: node)
-                precondition(known.node == wanted, "\(target): \(known.node) in place of \(wanted)")
+                precondition(known.node == wanted, "\(target): \(known.node) instead of \(wanted)")
             } else if !isTreeUnclear {
                 let known = tree.node(at: target.path)
-                precondition(known == node, "\(target): \(known) in place of \(node)")
+                precondition(known == node, "\(target): \(known) instead of \(node)")
             }
         }
     }

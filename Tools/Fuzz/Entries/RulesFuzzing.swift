@@ -1,10 +1,10 @@
 import HearthRules
 import HearthModel
 
-/// Entry points for fuzzing: whatever the bytes are, they compile or are refused with a reason, what compiles is printed as
-/// a source that means the same, and judging ends. A broken promise traps, which is what a fuzzer looks for.
+/// Entry points for fuzzing rules: any bytes compile or are rejected with a reason; compiled rules are printed as
+/// source with the same meaning, and evaluation ends. A violated invariant traps, which the fuzzer detects.
 package enum RulesFuzzing {
-    /// Takes the bytes for a source, for an expression, and for a pattern.
+    /// Uses the bytes as a source, an expression, and a pattern.
     package static func fuzz(_ bytes: [UInt8]) {
         let string = String(decoding: bytes, as: UTF8.self)
         compile(string)
@@ -42,7 +42,7 @@ package enum RulesFuzzing {
         let verdict = ruleset.decide(request, reader, RulesAccess(total: 10))
         _ = verdict.message
         precondition(reader.count <= 10, "more documents were read than allowed")
-        // Being watched changes nothing.
+        // An observer does not change the result.
         let coverage = RulesCoverage(ruleset)
         let explanation = RulesExplanation(ruleset)
         let watched = ruleset.decide(request, Reader(), RulesAccess(total: 10), observer: coverage)

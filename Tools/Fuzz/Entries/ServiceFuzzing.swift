@@ -4,7 +4,7 @@ import HearthModel
 import HearthDocuments
 import HearthWire
 
-/// Entry points for fuzzing requests as REST brings them, up to the model. A broken promise traps.
+/// Entry points for fuzzing REST requests, up to the model. A violated invariant traps.
 package enum ServiceFuzzing {
     /// `METHOD path?query`, a line feed, a body.
     package static func fuzzREST(_ bytes: [UInt8]) {
@@ -93,7 +93,7 @@ package enum ServiceFuzzing {
         }
     }
 
-    /// A write means the same whether it came as JSON or as protobuf.
+    /// A write has the same meaning as JSON and as protobuf.
     private static func fuzz(_ message: WriteMessage, in database: DatabaseName) throws(Status) {
         let write = try message.write(database: database)
         do throws(Status) {

@@ -3,18 +3,18 @@ import HearthEngine
 import HearthModel
 import HearthWire
 
-/// Entry points for fuzzing what the store keeps: see `WireFuzzing`. A broken promise traps.
+/// Entry points for fuzzing stored data: see `WireFuzzing`. A violated invariant traps.
 package enum StorageFuzzing {
-    /// Feeds the bytes to every reader of stored keys, and two values made from them to the order of index keys.
+    /// Passes the bytes to every reader of stored keys, and two values made from them to the order of index keys.
     package static func fuzzIndexKeys(_ bytes: [UInt8]) {
         fuzzReaders(bytes)
-        // The first byte says where the second value begins.
+        // The first byte is the start of the second value.
         guard let first = bytes.first else { return }
         let middle = 1 + (bytes.count - 1) * Int(first) / 256
         fuzzOrder(value(bytes[1..<middle]), value(bytes[middle...]))
     }
 
-    /// Entries of a damaged file are refused, and what is read is what would be written.
+    /// Entries of a damaged file are rejected, and a value that was read equals the value that would be written.
     private static func fuzzReaders(_ bytes: [UInt8]) {
         if let path = DocumentKey.decode(bytes) {
             let canonical = DocumentKey.encode(path)

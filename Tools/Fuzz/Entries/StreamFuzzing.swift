@@ -9,7 +9,7 @@ import HearthEngine
 import HearthWire
 import Synchronization
 
-/// Entry points for fuzzing the streams, with clients that hold them to what they promise. A broken promise traps.
+/// Entry points for fuzzing the streams, with clients that check their guarantees. A violated invariant traps.
 package enum StreamFuzzing {
     static let loop: EventLoop = {
         do {
@@ -21,8 +21,8 @@ package enum StreamFuzzing {
 
     private static let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
 
-    /// Lines: a `ListenRequest` as JSON, in which `$T` stands for the newest resume token; `+PATH N` and `-PATH` for
-    /// commits, `!` and `~` for a client that takes no more and more again, `f` for input that can't be read on, `z` for
+    /// Lines: a `ListenRequest` as JSON, in which `$T` is replaced by the newest resume token; `+PATH N` and `-PATH`
+    /// for commits, `!` and `~` for a client that stops and resumes reading, `f` for unreadable input, `z` for
     /// clearing.
     package static func fuzzListen(_ bytes: [UInt8]) {
         run(bytes, stream: { ListenFuzzClient(loop: loop, $0, $1) }) { client, database in
@@ -30,8 +30,8 @@ package enum StreamFuzzing {
         }
     }
 
-    /// Lines: a `WriteRequest` as JSON, in which `$T` stands for the newest stream token; `h` for the end of the requests, `f`
-    /// for input that can't be read on.
+    /// Lines: a `WriteRequest` as JSON, in which `$T` is replaced by the newest stream token; `h` for the end of the
+    /// requests, `f` for unreadable input.
     package static func fuzzWrite(_ bytes: [UInt8]) {
         run(bytes, stream: { WriteFuzzClient(loop: loop, $0, $1) }) { client, _ in client.check() }
     }
@@ -55,9 +55,9 @@ package enum StreamFuzzing {
         registry.close()
     }
 
-    /// Lines of a WebChannel session: `P` and a form, the messages of a client; `A` and a number, an acknowledgement; `G` and
-    /// `L`, a back channel that streams or polls; `D`, it breaks; `S` and a text, a message of the server; `W`, the
-    /// client reads; `C`, the end.
+    /// Lines of a WebChannel session: `P` and a form, the messages of a client; `A` and a number, an acknowledgement;
+    /// `G` and `L`, a back channel that streams or polls; `D`, it breaks; `S` and a string, a message of the server;
+    /// `W`, the client reads; `C`, the end.
     package static func fuzzWebChannel(_ bytes: [UInt8]) {
         var model = WebChannelFuzzModel()
         for line in bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 200) { model.take(line[...]) }
@@ -65,7 +65,7 @@ package enum StreamFuzzing {
     }
 }
 
-/// A call that nobody carries. `@unchecked Sendable`: belongs to the loop.
+/// A call without a connection. `@unchecked Sendable`: belongs to the loop.
 class StreamFuzzClient: StreamCall, @unchecked Sendable {
     let loop: EventLoop
     let cancellation = Cancellation()
@@ -203,7 +203,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
 
     var isIdle: Bool { true }
 
-    /// Waits until nothing more will come by itself.
+    /// Waits until no further event can follow.
     func settle() {
         makeSpace()
         let quiet = Mutex(0)
@@ -215,7 +215,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
             if quiet.withLock({ $0 }) >= 3 { return }
             usleep(20)
         }
-        preconditionFailure("the stream doesn't come to rest")
+        preconditionFailure("the stream does not become idle")
     }
 
     func leave() {
@@ -237,7 +237,7 @@ final class FuzzLatch: Sendable {
     func wait() { while !isOpen.load(ordering: .acquiring) { sched_yield() } }
 }
 
-/// Knows of its targets what an SDK knows. `@unchecked Sendable`: belongs to the loop.
+/// Tracks its targets as an SDK does. `@unchecked Sendable`: belongs to the loop.
 final class ListenFuzzClient: StreamFuzzClient, @unchecked Sendable {
     private struct Target {
         var documents: Set<String> = []
@@ -247,7 +247,7 @@ final class ListenFuzzClient: StreamFuzzClient, @unchecked Sendable {
     private weak var stream: ListenStream?
     private var targets: [Int32: Target] = [:]
     private var readTime = Timestamp(microseconds: 0)
-    /// Targets that went on from a token, without what this client had then.
+    /// Targets that resumed from a token, without this client's earlier data.
     private var resumed: Set<Int32> = []
 
     override init(loop: EventLoop, _ service: FirestoreService, _ database: Database) {
@@ -294,7 +294,7 @@ final class ListenFuzzClient: StreamFuzzClient, @unchecked Sendable {
                 precondition(targets[id] == nil, "a target is added twice")
                 targets[id] = Target()
             }
-        // One that was asked for twice stays.
+        // A target that was requested twice stays.
         case .remove where change.cause?.code == Int32(Status.Code.alreadyExists.rawValue): break
         case .remove: for id in change.targetIds { targets[id] = nil }
         case .reset:
@@ -316,7 +316,7 @@ final class ListenFuzzClient: StreamFuzzClient, @unchecked Sendable {
         }
     }
 
-    /// What the client has at the end is what the queries give, as far as the client began with nothing.
+    /// The client's final data equals the results of its queries, if the client began without data.
     func check(at database: Database) {
         onLoop { [self] in
             if isFinished { return }
@@ -338,7 +338,7 @@ final class ListenFuzzClient: StreamFuzzClient, @unchecked Sendable {
     }
 }
 
-/// Expects an answer to each request, in order. `@unchecked Sendable`: belongs to the loop.
+/// Expects a response to each request, in order. `@unchecked Sendable`: belongs to the loop.
 final class WriteFuzzClient: StreamFuzzClient, @unchecked Sendable {
     private weak var stream: WriteStream?
     private var answers = 0
@@ -380,11 +380,11 @@ final class WriteFuzzClient: StreamFuzzClient, @unchecked Sendable {
     }
 }
 
-/// Both ends of a session, and a network between them that loses things.
+/// Both ends of a session, and an unreliable network between them.
 struct WebChannelFuzzModel {
     private var session = WebChannelSession(id: "fuzz")
     private var said: [[UInt8]] = []
-    private var heardID: Int64 = 0
+    private var receivedID: Int64 = 0
     private var deliveredCount = 0
     private var isOpen = false
     private var sentNumbers: Set<Int64> = []
@@ -398,21 +398,22 @@ struct WebChannelFuzzModel {
                 let body = try ForwardBody(rest)
                 for message in body.messages { sentNumbers.insert(message.number) }
                 deliveredCount += try session.receive(body).count
-                // Messages are taken in the order of their numbers, each once.
-                precondition((0..<Int64(deliveredCount)).allSatisfy(sentNumbers.contains), "a message nobody sent")
+                // Messages are accepted in the order of their numbers, each once.
+                precondition(
+                    (0..<Int64(deliveredCount)).allSatisfy(sentNumbers.contains), "a message that was not sent")
                 precondition(!sentNumbers.contains(Int64(deliveredCount)), "a message that was due wasn't taken")
             } catch { precondition(error.code != .ok) }
         case UInt8(ascii: "A"):
             guard let id = ForwardBody.decimal(String(decoding: rest, as: UTF8.self)) else { return }
-            // A client that lies loses what it says it has.
+            // A client that acknowledges messages falsely loses them.
             session.acknowledge(id)
-            heardID = max(heardID, min(id, session.lastID))
+            receivedID = max(receivedID, min(id, session.lastID))
         case UInt8(ascii: "G"), UInt8(ascii: "L"):
-            session.acknowledge(heardID)
+            session.acknowledge(receivedID)
             session.attach(polls: first == UInt8(ascii: "L"))
             isOpen = true
         case UInt8(ascii: "D"):
-            // What is on its way is lost.
+            // Messages on the network are lost.
             while session.takeOutput() != nil {}
             session.detach()
             isOpen = false
@@ -430,7 +431,7 @@ struct WebChannelFuzzModel {
 
     private mutating func read() {
         while let output = session.takeOutput() {
-            precondition(isOpen, "something is written although nobody reads")
+            precondition(isOpen, "something is written although the client does not read")
             let parts = output.bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1)
             precondition(parts.count == 2 && Int(String(decoding: parts[0], as: UTF8.self)) == parts[1].count)
             let ids: [Int64]
@@ -438,8 +439,8 @@ struct WebChannelFuzzModel {
                 ids = try Self.ids(Array(parts[1]))
             } catch { preconditionFailure("a frame can't be read: \(error)") }
             for id in ids {
-                precondition(id == heardID + 1, "array \(id) comes after \(heardID)")
-                heardID = id
+                precondition(id == receivedID + 1, "array \(id) comes after \(receivedID)")
+                receivedID = id
             }
             if output.endsBackChannel { isOpen = false }
         }
@@ -461,7 +462,7 @@ struct WebChannelFuzzModel {
         return try ids.get()
     }
 
-    /// Reads one array and gives its id.
+    /// Reads one array and returns its id.
     private static func id(_ reader: inout JSONReader) throws(Status) -> Int64 {
         var isFirst = true
         var id: Int64?
@@ -474,14 +475,14 @@ struct WebChannelFuzzModel {
         return id
     }
 
-    /// A client that comes back gets all that was said.
+    /// A client that returns receives all messages.
     mutating func check() {
-        for _ in 0..<100_000 where heardID < session.lastID {
-            session.acknowledge(heardID)
+        for _ in 0..<100_000 where receivedID < session.lastID {
+            session.acknowledge(receivedID)
             session.attach(polls: false)
             isOpen = true
             read()
         }
-        precondition(heardID == session.lastID, "something that was said is lost")
+        precondition(receivedID == session.lastID, "a message is lost")
     }
 }

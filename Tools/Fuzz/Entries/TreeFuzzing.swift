@@ -1,13 +1,14 @@
 import HearthTree
 import HearthModel
 
-/// Entry points for fuzzing trees and queries: any bytes are refused or keep every promise. A broken promise traps.
+/// Entry points for fuzzing trees and queries: any bytes are rejected or satisfy all invariants. A violated invariant
+/// traps.
 package enum TreeFuzzing {
-    /// Three lines of JSON: a tree that a client holds, the server's, and an update of that.
+    /// Three lines of JSON: a client's tree, the server's tree, and an update of it.
     package static func fuzzTree(_ bytes: [UInt8]) {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
             .map { Array($0) }
-        let trees = lines.map { fuzzText($0) }
+        let trees = lines.map { parsedTree($0) }
         guard let server = trees.count > 1 ? trees[1] : trees[0] else { return }
         fuzzRanges(client: trees[0] ?? .empty, server: server)
         do throws(TreeDataError) {
@@ -15,8 +16,8 @@ package enum TreeFuzzing {
         } catch { precondition(!error.message.isEmpty, "refused without a reason") }
     }
 
-    /// - Returns: the tree that a text says, with values for deferred ones; nil when it is refused.
-    private static func fuzzText(_ string: [UInt8]) -> Node? {
+    /// - Returns: the tree of a JSON string, with values for deferred ones; nil when it is rejected.
+    private static func parsedTree(_ string: [UInt8]) -> Node? {
         let value = try? TreeJSON.value(string)
         if let value {
             let printed = self.string(of: value)
@@ -38,13 +39,13 @@ package enum TreeFuzzing {
         precondition(self.string(of: again, .export) == export, "an export is printed in two ways")
         guard let resolved = try? node.resolved(nowMilliseconds: 7, old: Node.empty, at: .root),
             let resolvedAgain = try? again.resolved(nowMilliseconds: 7, old: Node.empty, at: .root)
-        else { preconditionFailure("values are not worked out") }
-        precondition(!resolved.hasDeferred, "a value is still to be worked out")
+        else { preconditionFailure("values are not resolved") }
+        precondition(!resolved.hasDeferred, "a value is still deferred")
         precondition(resolved.hash == resolvedAgain.hash, "an export has another hash")
         guard let plain = try? TreeJSON.node(self.string(of: resolved, .plain)) else {
-            preconditionFailure("a plain text is refused")
+            preconditionFailure("the plain form is refused")
         }
-        precondition(plain.hash == withoutPriorities(resolved).hash, "the plain form says something else")
+        precondition(plain.hash == withoutPriorities(resolved).hash, "the plain form has another value")
         return resolved
     }
 
@@ -83,7 +84,7 @@ package enum TreeFuzzing {
         var changes: [TreeChange] = []
         for change in update.changes {
             guard let resolved = try? change.resolved(nowMilliseconds: 7, old: base) else {
-                preconditionFailure("a change is not worked out")
+                preconditionFailure("a change is not resolved")
             }
             changes.append(resolved)
         }
@@ -95,7 +96,7 @@ package enum TreeFuzzing {
                 precondition((try? overlay.node(at: path)) == changed.node(at: path), "an overlay shows another node")
                 precondition(
                     (try? overlay.value(at: path)) == changed.value(at: path), "an overlay shows another value")
-                precondition((try? overlay.exists(at: path)) == changed.exists(at: path), "an overlay has other places")
+                precondition((try? overlay.exists(at: path)) == changed.exists(at: path), "an overlay has other paths")
                 precondition(
                     (try? overlay.priority(at: path)) == changed.priority(at: path), "an overlay shows another priority"
                 )
@@ -110,7 +111,7 @@ package enum TreeFuzzing {
 }
 
 extension TreeFuzzing {
-    /// A line with a query, of the wire or as parameters of REST, and a tree that it is asked of.
+    /// A line with a query, in the wire format or as parameters of REST, and a tree for the query.
     package static func fuzzQuery(_ bytes: [UInt8]) {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
             .map { Array($0) }
@@ -128,7 +129,7 @@ extension TreeFuzzing {
         precondition(
             query.isUnfiltered ? result == node : result.children.map(\.key) == window.map(\.key).sorted(),
             "a result isn't its window")
-        // Asked of its own result, a query finds all of it.
+        // A query of its own result returns all of it.
         if !query.isUnfiltered { precondition(query.result(of: result) == result, "a result isn't its own result") }
     }
 

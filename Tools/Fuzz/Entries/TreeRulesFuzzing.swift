@@ -2,10 +2,10 @@ import HearthRules
 import HearthModel
 import HearthTree
 
-/// Entry points for fuzzing: whatever the bytes are, they compile or are refused with a reason and a place, and judging ends. A
-/// broken promise traps, which is what a fuzzer looks for.
+/// Entry points for fuzzing: any bytes compile or are rejected with a reason and a position, and evaluation ends. A
+/// violated invariant traps, which the fuzzer detects.
 package enum TreeRulesFuzzing {
-    /// Takes the bytes for a document, for an expression, for a pattern, and for the path of a child.
+    /// Uses the bytes as a document, an expression, a pattern, and the path of a child.
     package static func fuzz(_ bytes: [UInt8]) {
         compile(bytes)
         var string: [UInt8] = []
@@ -26,7 +26,7 @@ package enum TreeRulesFuzzing {
             let lines = string.count { $0 == UInt8(ascii: "\n") } + 1
             precondition(
                 (1...lines).contains(error.line) && (1...string.count + 1).contains(error.column),
-                "an error stands outside of the rules: \(error)")
+                "an error's position is outside of the rules: \(error)")
             return
         }
         _ = ruleset.indexDefinitions
@@ -37,7 +37,7 @@ package enum TreeRulesFuzzing {
         }
     }
 
-    /// What is said of a read and of writes of a place.
+    /// The results for a read and for writes of a location.
     private static func judge(_ ruleset: TreeRuleset, _ path: TreePath, _ auth: TreeAuth?) -> [Bool] {
         do throws(Status) {
             var verdicts = [
@@ -66,17 +66,17 @@ package enum TreeRulesFuzzing {
             _ = pattern.isFound(in: "aab\u{e9}\u{1F600} 12@example.org/")
         }
         let search = TextSearch(string)
-        precondition(search.isFound(in: "x" + string + "y"), "a text isn't found in one that has it")
+        precondition(search.isFound(in: "x" + string + "y"), "a string isn't found in one that contains it")
         precondition(
             string.isEmpty || search.replacing(in: string + string, with: "", sizeMax: 1 << 20) == "",
-            "a text isn't replaced")
+            "a string isn't replaced")
     }
 
     private static func fuzzPaths(_ string: String) {
-        let place = TreeSnapshot(isNew: false, keys: ["a"]).child(string)
-        precondition(place.keys.count <= TreeLimits.standard.depthMax && place.keys.first == "a")
-        precondition(place.keys.allSatisfy(TreeLimits.standard.isValid), "a place that can't be passes for one")
-        precondition(place.parent != nil, "a place below another is the root")
+        let child = TreeSnapshot(isNew: false, keys: ["a"]).child(string)
+        precondition(child.keys.count <= TreeLimits.standard.depthMax && child.keys.first == "a")
+        precondition(child.keys.allSatisfy(TreeLimits.standard.isValid), "an invalid path is accepted")
+        precondition(child.parent != nil, "a child is the root")
     }
 
     private static let data = inner(["items": inner(["a": value, "b": Node("text", priority: 1)]), "x": Node(1.5)])

@@ -1,13 +1,13 @@
 import HearthWebSocket
 
-/// An entry point for fuzzing. A broken promise traps.
+/// An entry point for fuzzing. A violated invariant traps.
 package enum WebSocketFuzzing {
     private struct Reading: Equatable {
         var events: [WebSocketConnection.Event] = []
         var failure: WebSocketFailure?
 
-        /// What a broken compressed message holds may be seen to be no text, or to be too much, before or after it is
-        /// seen to be broken.
+        /// The content of a broken compressed message may be recognized as invalid UTF-8, or as too large, before or
+        /// after the message is recognized as broken.
         static func == (one: Reading, other: Reading) -> Bool {
             guard one.events == other.events else { return false }
             let ofContent: [WebSocketCloseCode] = [.invalidPayload, .messageTooBig]
@@ -18,8 +18,8 @@ package enum WebSocketFuzzing {
         }
     }
 
-    /// The first byte chooses the role and what was agreed on; the rest is what the peer sends. However it is cut, the
-    /// connection must say the same, and keep no more than it may.
+    /// The first byte selects the role and the negotiated extensions; the rest is the peer's input. The events must not
+    /// depend on the pieces, and the connection must not hold more than its limit.
     package static func fuzz(_ bytes: [UInt8]) {
         guard let first = bytes.first else { return }
         let input = Array(bytes.dropFirst())
@@ -35,7 +35,7 @@ package enum WebSocketFuzzing {
         let deflate =
             choice & 2 == 0
             ? nil : WebSocketDeflate(serverTakesOverContext: choice & 4 != 0, clientTakesOverContext: choice & 8 != 0)
-        // Small, so that short inputs go over it.
+        // Small, so that short inputs exceed it.
         let limits = WebSocketLimits(
             messageBytesMax: choice & 16 == 0 ? 1 << 20 : 300, fragmentsMax: 20, compressionThresholdBytes: 0)
         return WebSocketConnection(role: role, limits: limits, deflate: deflate)
@@ -60,7 +60,7 @@ package enum WebSocketFuzzing {
                 precondition(connection.bufferedBytes <= connection.limits.messageBytesMax + 125, "kept too much")
             }
         } catch {
-            precondition(error.code.isSendable, "a failure that can't be told")
+            precondition(error.code.isSendable, "a failure with a code that must not be sent")
             reading.failure = error
         }
         return reading
@@ -69,15 +69,15 @@ package enum WebSocketFuzzing {
     private static func check(_ event: WebSocketConnection.Event, _ limits: WebSocketLimits) {
         switch event {
         case .string(let string):
-            precondition(string.count <= limits.messageBytesMax, "a text is too long")
-            precondition(String(validating: string, as: UTF8.self) != nil, "a text isn't UTF-8")
+            precondition(string.count <= limits.messageBytesMax, "a text message is too long")
+            precondition(String(validating: string, as: UTF8.self) != nil, "a text message isn't UTF-8")
         case .binary(let bytes): precondition(bytes.count <= limits.messageBytesMax, "a message is too long")
         case .ping(let payload), .pong(let payload): precondition(payload.count <= 125, "a control frame is too long")
-        case .close(let code, _): precondition(code?.isSendable != false, "a code that isn't to be sent")
+        case .close(let code, _): precondition(code?.isSendable != false, "a code that must not be sent")
         }
     }
 
-    /// What one end understood, sent by the other, must be understood alike.
+    /// An event of one end, sent by the other, must be received as the same event.
     private static func repeatOutput(_ events: [WebSocketConnection.Event], _ choice: UInt8) {
         let isServer = choice & 1 == 0
         let sender = connection(choice, isServer ? .client : .server)

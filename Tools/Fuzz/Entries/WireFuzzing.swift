@@ -1,16 +1,16 @@
 import HearthWire
 import HearthModel
 
-/// Entry points for fuzzing: whatever the bytes are, a decoder answers or throws, and what it accepts survives a round
-/// trip. A broken promise traps, which is what a fuzzer looks for.
+/// Entry points for fuzzing: for any bytes a decoder returns or throws, and accepted input survives a round trip. A
+/// violated invariant traps, which the fuzzer detects.
 package enum WireFuzzing {
-    /// Feeds the bytes to every binary decoder that faces a network or a file.
+    /// Passes the bytes to every binary decoder of network or file input.
     package static func fuzzProtobuf(_ bytes: [UInt8]) {
         for type in messages { roundTripProtobuf(type, bytes) }
         fuzzFields(bytes)
     }
 
-    /// Feeds the text to every JSON decoder that faces a network or a file.
+    /// Passes the string to every JSON decoder of network or file input.
     package static func fuzzJSON(_ string: [UInt8]) {
         for type in messages { roundTripJSON(type, string) }
         _ = RFC3339.parse(String(decoding: string, as: UTF8.self))
@@ -74,7 +74,7 @@ package enum WireFuzzing {
             written.fields(fields)
             precondition(transcoded.bytes == written.bytes, "transcoded JSON differs from written JSON")
         }
-        // Readers of stored bytes meet damaged ones, too.
+        // Readers of stored bytes must handle damaged bytes, too.
         let reader = FieldsReader(bytes)
         ignoringRefusal { () throws(Status) in _ = try reader.value(at: FieldPath(segments: ["a", "b"])) }
         ignoringRefusal { () throws(Status) in

@@ -10,7 +10,7 @@ import HearthTree
 import HearthWebSocket
 import HearthWire
 
-/// libFuzzer's target: the variable FUZZ_TARGET names the entry point that it feeds. See docs/reference/abuse.md.
+/// libFuzzer's target: the environment variable FUZZ_TARGET selects the entry point. See docs/reference/abuse.md.
 private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "protobuf": { WireFuzzing.fuzzProtobuf($0) },
     "json": { WireFuzzing.fuzzJSON($0) },
@@ -51,7 +51,7 @@ private func runDriver(
     _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>, _ oneInput: OneInput
 ) -> CInt
 
-/// SwiftPM makes an executable begin at its target's own entry, so that libFuzzer's `main` isn't reached.
+/// SwiftPM starts an executable at its target's own entry, so that libFuzzer's `main` is not called.
 @_cdecl("HearthFuzz_main")
 public func fuzz(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> CInt {
     var count = count

@@ -2,13 +2,13 @@ import HearthModel
 import HearthSQLite
 import HearthTree
 
-/// What the engine keeps on disk: the server's data as far as it was listened to, which places and queries that is, and the
-/// writes that have no answer.
+/// The engine's data on disk: known server data of listens, the locations and queries that it belongs to, and the
+/// unanswered writes.
 ///
-/// All that one operation of the engine changes is one transaction, ended before anybody is told of the operation. A process
-/// that is killed leaves the state after some operation; only a pending write is there as soon as it is made. Data that is
-/// older than the server's is nothing bad: the next listen brings it up to date. So when the disk fails, the cache is left as
-/// it is and the engine goes on without it.
+/// All changes of one operation of the engine are one transaction, which is committed before any callback of the
+/// operation runs. A killed process leaves the state after some operation; a pending write is stored as soon as it is
+/// made. Data may be older than the server's: the next listen updates it. Therefore, when the disk fails, the cache
+/// stays as it is and the engine continues without it.
 final class Disk {
     private let file: DiskFile
     private let report: (Status) -> Void
@@ -16,17 +16,17 @@ final class Disk {
     private let leaves: DiskLeaves
     private let tracked: DiskQueries
     private let writes: DiskWrites
-    /// The cache isn't kept any more; pending writes are, as far as that goes.
+    /// The cache is not written any more; pending writes still are, where possible.
     private var isLeftBehind = false
     private var serverUpdates = 0
-    /// Pending writes that have their answers, and are to go from the disk: those that went in the present transaction, and those
-    /// that could not.
+    /// Answered pending writes that must be deleted from the disk: those that the present transaction deletes, and
+    /// those whose deletion failed.
     private var removing: Set<Int64> = []
     private var unremoved: Set<Int64> = []
 
-    /// How often the size is looked at, in server updates.
+    /// The interval of size checks, in server updates.
     static let updatesPerPruning = 1000
-    /// Queries that nobody uses.
+    /// The limit for queries without users.
     static let unusedQueriesMax = 1000
 
     init(folder: String, sizeBytesMax: Int64, report: @escaping (Status) -> Void) throws(Status) {
@@ -48,7 +48,7 @@ final class Disk {
 
     // MARK: Operations
 
-    /// Does something to the cache as a part of the present operation.
+    /// Changes the cache as a part of the present operation.
     private func attempt<Result>(_ body: () throws(Status) -> Result?) -> Result? {
         if isLeftBehind { return nil }
         do throws(Status) {
@@ -76,7 +76,7 @@ final class Disk {
         }
     }
 
-    /// Before anybody is told of an operation.
+    /// Called before any callback of an operation.
     func endOperation() {
         guard file.database.isInTransaction || !unremoved.isEmpty else { return }
         do throws(Status) {
@@ -101,21 +101,21 @@ final class Disk {
 
     // MARK: Queries
 
-    /// What is known of a query.
+    /// The stored data of a query.
     struct Stored {
-        /// The data of its place, or of its window, if there is all of it.
+        /// The data of the location or of the query's window, if it is complete.
         var node: Node?
-        /// Else what is known completely below its place.
+        /// Otherwise the complete data of locations below.
         var parts: [(path: TreePath, node: Node)] = []
     }
 
-    /// - Parameter query: one without bounds is its place as a whole.
+    /// - Parameter query: one without filters means the whole location.
     func startUsing(_ query: TreeQuery, at path: TreePath) -> Stored? {
         attempt { () throws(Status) in
             var stored = Stored(node: try self.node(query, at: path))
             if stored.node == nil, query.isUnfiltered {
-                for place in tracked.completePlaces(below: path) {
-                    stored.parts.append((place, try leaves.node(at: place, in: DiskLeaves.tree)))
+                for location in tracked.completeLocations(below: path) {
+                    stored.parts.append((location, try leaves.node(at: location, in: DiskLeaves.tree)))
                 }
             }
             try tracked.use(query.disk, at: path)
@@ -129,7 +129,7 @@ final class Disk {
         }
     }
 
-    /// The data of a query, if all of it is there.
+    /// The data of a query, if it is complete.
     func stored(_ query: TreeQuery, at path: TreePath) -> Node? {
         attempt { () throws(Status) in
             try self.node(query, at: path).map { query.result(of: $0) }
@@ -137,9 +137,9 @@ final class Disk {
     }
 
     private func node(_ query: TreeQuery, at path: TreePath) throws(Status) -> Node? {
-        let whole = tracked.completePlace(onTheWayTo: path)
+        let whole = tracked.completeLocation(atOrAbove: path)
         if !query.isUnfiltered, let own = tracked[query, path], own.isComplete {
-            // Of two the one that is kept current, or was last.
+            // Of two candidates the one with users, or else the one that was used last.
             let isWholeNewer = whole.map { $0.users > 0 || own.users == 0 && $0.lastUse > own.lastUse } ?? false
             if !isWholeNewer {
                 return try leaves.node(at: .root, in: own.id)
@@ -150,7 +150,7 @@ final class Disk {
 
     // MARK: Server data
 
-    /// - Parameter changes: of places that are listened to as a whole.
+    /// - Parameter changes: of locations with a listen for all data.
     func apply(_ changes: [TreeChange]) {
         attempt { () throws(Status) in
             try leaves.apply(changes, in: DiskLeaves.tree)
@@ -158,7 +158,7 @@ final class Disk {
         }
     }
 
-    /// - Parameter changes: relative to the query's place.
+    /// - Parameter changes: relative to the query's location.
     func apply(_ changes: [TreeChange], to query: TreeQuery, at path: TreePath) {
         attempt { () throws(Status) in
             guard let own = tracked[query, path] else { return }
@@ -167,9 +167,9 @@ final class Disk {
         }
     }
 
-    /// All of a query's data has come.
+    /// All data of a query has arrived.
     /// - Parameters:
-    ///   - query: nil for the place as a whole.
+    ///   - query: nil for the whole location.
     ///   - node: the data.
     func markComplete(_ query: TreeQuery?, at path: TreePath, _ node: @autoclosure () -> Node) {
         attempt { () throws(Status) in
@@ -180,15 +180,17 @@ final class Disk {
         }
     }
 
-    /// What the server has taken, or answered to a single read, of a place that nobody listens to.
+    /// Stores data that the server has accepted, or sent for a single read, of a location without listens.
     func keepWhole(_ node: Node, at path: TreePath) {
         attempt { () throws(Status) in
             try leaves.apply([TreeChange(path: path, node: node)], in: DiskLeaves.tree)
-            if tracked.completePlace(onTheWayTo: path) == nil { try tracked.complete(try tracked.make(nil, at: path)) }
+            if tracked.completeLocation(atOrAbove: path) == nil {
+                try tracked.complete(try tracked.make(nil, at: path))
+            }
         }
     }
 
-    /// The server's answer to a single read of a query.
+    /// Stores the server's answer to a single read of a query.
     func keepWindow(_ node: Node, of query: TreeQuery, at path: TreePath) {
         attempt { () throws(Status) in
             let own = try tracked.make(query, at: path)
@@ -199,7 +201,7 @@ final class Disk {
 
     // MARK: Size
 
-    /// After each message of the server: now and then what nobody uses is removed, if it is too much.
+    /// Called after each message of the server: at intervals it deletes unused data above the size limit.
     func countServerUpdate() {
         serverUpdates += 1
         guard serverUpdates >= Self.updatesPerPruning else { return }
@@ -207,7 +209,8 @@ final class Disk {
         prune()
     }
 
-    /// A fifth of what is unused goes at a time, what was used longest ago first, until the rest fits.
+    /// Deletes a fifth of the unused queries at a time, the least recently used first, until the size is below the
+    /// limit.
     func prune() {
         attempt { () throws(Status) in
             while true {
@@ -226,15 +229,15 @@ final class Disk {
             if query.query != nil {
                 try leaves.removeAll(in: query.id)
             } else if !tracked.isKept(at: query.path) {
-                try leaves.remove(at: query.path, keeping: tracked.keptPlaces(below: query.path))
+                try leaves.remove(at: query.path, keeping: tracked.storedLocations(below: query.path))
             }
         }
     }
 
     // MARK: Pending writes
 
-    /// Keeps a write at once.
-    /// - Returns: why that wasn't possible.
+    /// Stores a write immediately.
+    /// - Returns: the reason when it fails.
     func save(_ write: PendingWrite) -> Status? {
         do throws(Status) {
             try beginIfNeeded()
@@ -248,7 +251,7 @@ final class Disk {
         }
     }
 
-    /// Where the disk doesn't take it now, it is tried with each later operation: what is left would be sent again by the next run.
+    /// When deleting fails, each later operation tries again: the next run would send a stored write again.
     func remove(_ id: Int64) {
         do throws(Status) {
             try beginIfNeeded()
@@ -260,8 +263,8 @@ final class Disk {
         }
     }
 
-    /// What can't be read of them is told of, and isn't sent.
-    /// - Returns: with the highest number that was ever given to one.
+    /// Reports unreadable writes, which are not sent.
+    /// - Returns: the writes, and the highest number ever used.
     func pendingWrites() -> (writes: [PendingWrite], lastID: Int64) {
         attempt { () throws(Status) in
             try (writes.all { report($0) }, writes.lastID())
@@ -270,6 +273,6 @@ final class Disk {
 }
 
 extension TreeQuery {
-    /// As the disk names it: nil for the place as a whole.
+    /// The query's form on disk: nil for the whole location.
     fileprivate var disk: TreeQuery? { isUnfiltered ? nil : self }
 }

@@ -2,12 +2,13 @@ import HearthModel
 import HearthSQLite
 import HearthTree
 
-/// Trees on disk, a row a leaf and one a priority.
+/// Trees on disk: one row per leaf and one per priority.
 ///
-/// Several trees lie side by side in *spaces*: 0 is the server's tree, each other number the window of one query. A row's
-/// path is the keys, each with a zero byte behind it, which no key has; a priority's last key is `.priority`. So what is
-/// below a place are the rows that begin with its path. The value is a letter and: nothing for `t` and `f` (booleans), 8 bytes,
-/// highest first, for `i` (integer) and `d` (the bits of a double), the text for `s`.
+/// Several trees are stored side by side in *spaces*: 0 is the server's tree, each other number the window of one
+/// query. The path of a row is its keys, each followed by a zero byte, which no key contains; the last key of a
+/// priority is `.priority`. The rows below a location are those whose path begins with the location's path. The value
+/// is a type letter and its content: nothing for `t` and `f` (Booleans), 8 bytes, most significant first, for `i`
+/// (integer) and `d` (the bits of a double), the string for `s`.
 struct DiskLeaves {
     let database: CacheDatabase
 
@@ -33,7 +34,7 @@ struct DiskLeaves {
         let value: Scalar
     }
 
-    /// - Parameter depth: bytes of the paths that are dealt with.
+    /// - Parameter depth: the length in bytes of the paths in the rows.
     private static func node(_ rows: ArraySlice<Row>, depth: Int) -> Node {
         var rows = rows
         if let first = rows.first, first.path.count == depth {
@@ -59,7 +60,7 @@ struct DiskLeaves {
 
     // MARK: Writing
 
-    /// All at once: first what is put, then what is taken away, then priorities.
+    /// Applies all changes together: first new values, then deletions, then priorities.
     func apply(_ changes: [TreeChange], in space: Int64) throws(Status) {
         for change in changes where !change.isPriority && !change.node.isEmpty { try put(change, in: space) }
         for change in changes where !change.isPriority && change.node.isEmpty { try clear(change.path, in: space) }
@@ -95,17 +96,17 @@ struct DiskLeaves {
 
     private func clear(_ path: TreePath, in space: Int64) throws(Status) {
         try removeRange(path, in: space)
-        // A node that has lost its last child is gone, and its priority with it.
-        var place = path
-        while let parent = place.parent {
-            place = parent
-            let key = Self.bytes(place) + Self.priorityKey
-            if try hasContent(at: place, in: space) { return }
+        // A node without children does not exist, and has no priority.
+        var location = path
+        while let parent = location.parent {
+            location = parent
+            let key = Self.bytes(location) + Self.priorityKey
+            if try hasContent(at: location, in: space) { return }
             try database.run("DELETE FROM leaves WHERE space = ? AND path = ?", .integer(space), .bytes(key))
         }
     }
 
-    /// Whether anything but a priority is at a place.
+    /// Whether a location has data other than a priority.
     private func hasContent(at path: TreePath, in space: Int64) throws(Status) -> Bool {
         let (low, high) = Self.range(path)
         return try database.first(
@@ -134,7 +135,7 @@ struct DiskLeaves {
             "DELETE FROM leaves WHERE space = ? AND path >= ? AND path < ?", .integer(space), .bytes(low), .bytes(high))
     }
 
-    /// Removes a part of the server's tree, but not what is at and below some places in it.
+    /// Deletes a part of the server's tree, except the data at and below some locations in it.
     func remove(at path: TreePath, keeping kept: [TreePath]) throws(Status) {
         let (first, high) = Self.range(path)
         var low = first
@@ -169,10 +170,10 @@ struct DiskLeaves {
         return bytes
     }
 
-    /// Of the rows at and below a place, the end exclusive.
+    /// The key range of the rows at and below a location; the end is exclusive.
     private static func range(_ path: TreePath) -> (low: [UInt8], high: [UInt8]) {
         let low = bytes(path)
-        // No text in UTF-8 has the byte FF.
+        // UTF-8 does not use the byte FF.
         return (low, low.isEmpty ? [0xFF] : low.dropLast() + [1])
     }
 
@@ -190,7 +191,7 @@ struct DiskLeaves {
         [UInt8(ascii: letter)] + (0..<8).map { UInt8(truncatingIfNeeded: bits >> (56 - 8 * $0)) }
     }
 
-    /// - Throws: DATA_LOSS when the bytes are no value.
+    /// - Throws: DATA_LOSS when the bytes are not a value.
     private func scalar(_ bytes: UnsafeRawBufferPointer) throws(Status) -> Scalar {
         let rest = bytes.dropFirst()
         switch (bytes.first, rest.count) {

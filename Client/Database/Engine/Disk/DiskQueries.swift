@@ -2,19 +2,19 @@ import HearthModel
 import HearthSQLite
 import HearthTree
 
-/// Which places and queries the cache has data of. All of them are in memory, too.
+/// The locations and queries that the cache has data of. All of them are in memory, too.
 ///
-/// A place as a whole has no query. Its data is in the server's tree; a query's window has a space of its own, by the query's
-/// number.
+/// A whole location has no query. Its data is in the server's tree; the window of a query has a space of its own,
+/// identified by the query's number.
 final class DiskQueries {
     final class Query {
         let id: Int64
         let path: TreePath
         let query: TreeQuery?
         fileprivate(set) var isComplete: Bool
-        /// Grows from use to use.
+        /// Increases with each use.
         fileprivate(set) var lastUse: Int64
-        /// Views, in this run.
+        /// Views that use it in this run.
         fileprivate(set) var users = 0
 
         init(id: Int64, path: TreePath, query: TreeQuery?, isComplete: Bool, lastUse: Int64) {
@@ -26,11 +26,11 @@ final class DiskQueries {
         }
     }
 
-    /// The last use of a query that is in use, on disk.
+    /// The last use on disk of a query that is in use.
     private static let inUse = Int64.max
 
     private let database: CacheDatabase
-    private var byPlace = PathTrie<[TreeQuery?: Query]>()
+    private var byLocation = PathTrie<[TreeQuery?: Query]>()
     private var lastID: Int64 = 0
     private var clock: Int64 = 0
 
@@ -47,10 +47,10 @@ final class DiskQueries {
             if loaded.lastUse != Self.inUse { self.clock = max(self.clock, loaded.lastUse) }
             return true
         }
-        // What was in use when the last run was killed is newer than all that wasn't.
+        // Queries in use when the last run was killed are newer than all others.
         for query in all where query.lastUse == Self.inUse { query.lastUse = clock + 1 }
         clock += 1
-        // What never came to its end.
+        // Queries that never became complete.
         for query in all where !query.isComplete {
             try database.run("DELETE FROM leaves WHERE space = ?", .integer(query.id))
             try remove(query)
@@ -66,11 +66,11 @@ final class DiskQueries {
         }
     }
 
-    subscript(query: TreeQuery?, path: TreePath) -> Query? { byPlace[path]?[query] }
+    subscript(query: TreeQuery?, path: TreePath) -> Query? { byLocation[path]?[query] }
 
     private var all: [Query] {
         var all: [Query] = []
-        byPlace.forEach { all += $1.values }
+        byLocation.forEach { all += $1.values }
         return all
     }
 
@@ -91,7 +91,7 @@ final class DiskQueries {
     }
 
     private func keep(_ own: Query) {
-        byPlace.update(at: own.path) { trie in
+        byLocation.update(at: own.path) { trie in
             if trie.value == nil { trie.value = [:] }
             trie.value?[own.query] = own
         }
@@ -103,7 +103,7 @@ final class DiskQueries {
         if own.users == 1 { try save(own) }
     }
 
-    /// - Returns: the query when it has never become complete and nobody uses it any more: it is worth nothing.
+    /// - Returns: the query if it never became complete and has no users: its data is useless.
     func stopUsing(_ query: TreeQuery?, at path: TreePath) throws(Status) -> Query? {
         guard let own = self[query, path] else { return nil }
         own.users = max(0, own.users - 1)
@@ -120,10 +120,10 @@ final class DiskQueries {
         try save(own)
     }
 
-    /// The whole places at and below one, of which everything is known now.
+    /// The whole locations at and below a location, which are completely known now.
     func completeUsed(below path: TreePath) throws(Status) {
         var waiting: [Query] = []
-        byPlace.subtrie(at: path)?.forEach { _, queries in
+        byLocation.subtrie(at: path)?.forEach { _, queries in
             if let own = queries[nil], !own.isComplete { waiting.append(own) }
         }
         for own in waiting { try complete(own) }
@@ -139,7 +139,7 @@ final class DiskQueries {
     }
 
     func remove(_ own: Query) throws(Status) {
-        byPlace.update(at: own.path) { trie in
+        byLocation.update(at: own.path) { trie in
             trie.value?[own.query] = nil
             if trie.value?.isEmpty == true { trie.value = nil }
         }
@@ -148,15 +148,15 @@ final class DiskQueries {
 
     // MARK: Looking
 
-    /// A place at or above one whose data is there as a whole: the one in use, if there is any, or the lowest.
-    func completePlace(onTheWayTo path: TreePath) -> Query? {
-        let way = wholePlaces(onTheWayTo: path).filter(\.isComplete)
-        return way.first { $0.users > 0 } ?? way.last
+    /// A location at or above the path with complete data: the one in use, if there is any, or the lowest.
+    func completeLocation(atOrAbove path: TreePath) -> Query? {
+        let candidates = wholeLocations(atOrAbove: path).filter(\.isComplete)
+        return candidates.first { $0.users > 0 } ?? candidates.last
     }
 
-    private func wholePlaces(onTheWayTo path: TreePath) -> [Query] {
+    private func wholeLocations(atOrAbove path: TreePath) -> [Query] {
         var found: [Query] = []
-        var trie = byPlace
+        var trie = byLocation
         for depth in 0...path.count {
             if let whole = trie.value?[nil] { found.append(whole) }
             guard depth < path.count, let next = trie.children[path.keys[depth]] else { break }
@@ -165,27 +165,29 @@ final class DiskQueries {
         return found
     }
 
-    /// The highest places strictly below one whose data is there.
-    func completePlaces(below path: TreePath) -> [TreePath] { places(below: path) { $0.isComplete } }
+    /// The highest locations strictly below a location with complete data.
+    func completeLocations(below path: TreePath) -> [TreePath] { locations(below: path) { $0.isComplete } }
 
-    /// The highest places strictly below one whose data is there or comes in.
-    func keptPlaces(below path: TreePath) -> [TreePath] { places(below: path) { $0.isComplete || $0.users > 0 } }
-
-    /// Whether data of a place is there or comes in, by itself or with what is above it.
-    func isKept(at path: TreePath) -> Bool {
-        wholePlaces(onTheWayTo: path).contains { $0.isComplete || $0.users > 0 }
+    /// The highest locations strictly below a location with complete or incoming data.
+    func storedLocations(below path: TreePath) -> [TreePath] {
+        locations(below: path) { $0.isComplete || $0.users > 0 }
     }
 
-    private func places(below path: TreePath, where isWanted: (Query) -> Bool) -> [TreePath] {
+    /// Whether a location has complete or incoming data, directly or by a location above it.
+    func isKept(at path: TreePath) -> Bool {
+        wholeLocations(atOrAbove: path).contains { $0.isComplete || $0.users > 0 }
+    }
+
+    private func locations(below path: TreePath, where isWanted: (Query) -> Bool) -> [TreePath] {
         var found: [TreePath] = []
-        byPlace.subtrie(at: path)?.forEach(below: path) { place, queries in
-            guard place != path, let whole = queries[nil], isWanted(whole) else { return }
-            if let last = found.last, last.contains(place) { return }
-            found.append(place)
+        byLocation.subtrie(at: path)?.forEach(below: path) { location, queries in
+            guard location != path, let whole = queries[nil], isWanted(whole) else { return }
+            if let last = found.last, last.contains(location) { return }
+            found.append(location)
         }
         return found
     }
 
-    /// Queries without users, the one used longest ago first.
+    /// Queries without users, the least recently used first.
     var unused: [Query] { all.filter { $0.users == 0 }.sorted { $0.lastUse < $1.lastUse } }
 }

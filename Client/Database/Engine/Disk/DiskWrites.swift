@@ -2,7 +2,7 @@ import HearthModel
 import HearthSQLite
 import HearthTree
 
-/// The writes without an answer, on disk: those of former runs are made again.
+/// The unanswered writes on disk. The next run makes them again.
 struct DiskWrites {
     let database: CacheDatabase
 
@@ -27,7 +27,7 @@ struct DiskWrites {
 
     func remove(_ id: Int64) throws(Status) { try database.run("DELETE FROM writes WHERE id = ?", .integer(id)) }
 
-    /// - Parameter unreadable: is told of each row that makes no sense. It costs that write.
+    /// - Parameter unreadable: called with each row that cannot be decoded; this write is lost.
     func all(unreadable: (Status) -> Void) throws(Status) -> [PendingWrite] {
         var writes: [PendingWrite] = []
         try database.rows("SELECT id, path, is_merge, made_at, data FROM writes ORDER BY id") { row throws(Status) in

@@ -1,4 +1,4 @@
-"""Faults to plant: each takes an answer in JSON form and alters one thing, or gives None if it cannot here."""
+"""Faults to plant: each changes one part of an answer in JSON form, or returns None if it cannot."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _altered(change: Callable[[Json], bool]) -> Fault:
 
 
 def _member(name: str, change: Callable[[Any], Any]) -> Fault:
-    """Replaces the first member of that name; a change that gives the same value does not count."""
+    """Replaces the first member of that name; a change to the same value does not count."""
 
     def apply(body: Json) -> bool:
         for holder, key, value in _walk(body):
@@ -62,7 +62,7 @@ def _without(name: str) -> Fault:
 
 
 def _kind(name: str, replacement: str, change: Callable[[Any], Any]) -> Fault:
-    """Turns the first value of one type into another type."""
+    """Changes the type of the first value of one type."""
 
     def apply(body: Json) -> bool:
         for holder, key, value in _walk(body):
@@ -102,7 +102,7 @@ def _documents(change: Callable[[list[Json]], list[Json] | None]) -> Fault:
 
 
 def _swapped(entries: list[Json]) -> list[Json] | None:
-    """The first two results in the other order, if that makes a difference."""
+    """Swaps the first two results, if that makes a difference."""
     for place in range(len(entries) - 1):
         one, other = entries[place], entries[place + 1]
         if "document" in one and "document" in other or "name" in one:
@@ -199,21 +199,21 @@ FAULTS: dict[str, Fault] = {
 }
 
 
-# Faults that look like a known difference, and the rules that may therefore explain them away.
+# Faults that resemble a known difference, and the rules that may therefore accept them.
 LOOK_ALIKES: dict[str, set[str]] = {
     "success instead of an error": {"conditions on several writes to one document"},
     "another shape of the error": {"shape of a stream's error over REST"},
     "results in another order": {
         "neighbours at the same distance",
         "conditions that nothing satisfies: order",
-        # Where one of the two that changed places has such a value.
+        # Where one of the two swapped results has such a value.
         "order of values over 1500 bytes, and of points at -0.0",
     },
     "no page token": {"token after a full last page", "page sizes of lists"},
     "an empty page token": {"page sizes of lists"},
 }
 
-# Alterations that mean nothing. The tester must not report them.
+# Changes without meaning. The tester must not report them.
 HARMLESS: dict[str, Fault] = {
     "another text": lambda a: None if a.good else _answered(a, message="other words"),
     "fields in another order": _member("fields", lambda fields: dict(reversed(list(fields.items())))),

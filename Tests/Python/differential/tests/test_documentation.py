@@ -1,4 +1,4 @@
-"""The list of differences that people read is the one by which answers are judged."""
+"""The published list of differences is the one that is used for comparing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The judge is judged: equal servers give no difference, and every planted fault is found.
+"""Tests the comparison: equal servers have no difference, and every planted fault is found.
 
-Both sides are Google's emulator. What they said is recorded once; then a fault alters one answer of
-one side, and the judge hears the recording again.
+Both servers are Google's emulator. Their answers are recorded once; then a fault changes one answer of one server, and
+the recording is compared again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EPISODES = 28
 
 @pytest.fixture(scope="module")
 def recording() -> list[list[Exchange]]:
-    """The exchanges of some episodes, with what the judge must find in them: nothing."""
+    """The exchanges of some episodes, which must have no difference."""
     recorded = []
     try:
         with emulator() as judged, emulator() as reference:
@@ -38,7 +38,7 @@ def recording() -> list[list[Exchange]]:
 
 
 def replay(exchanges: list[Exchange], fault: Fault) -> tuple[Request | None, Outcome]:
-    """Judges an episode again with the first answer altered that the fault can act on."""
+    """Compares an episode again with a fault in the first answer that the fault applies to."""
     judge = Judge()
     altered: Request | None = None
     for request, sent, (hearth, reference) in exchanges:
@@ -57,7 +57,7 @@ def test_equal_servers_show_no_difference(recording: list[list[Exchange]]) -> No
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault_is_found(recording: list[list[Exchange]], name: str) -> None:
-    """The known differences must not swallow a fault either, unless it looks just like one of them."""
+    """The known differences must not accept a fault either, unless it looks exactly like one of them."""
     places = 0
     for exchanges in recording:
         altered, outcome = replay(exchanges, FAULTS[name])

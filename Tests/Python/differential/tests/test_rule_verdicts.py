@@ -1,4 +1,4 @@
-"""Security rules come to the verdicts of Google's emulator, but for the differences that are listed."""
+"""Security rules have the verdicts of Google's emulator, except for the listed differences."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def test_verdicts_are_those_of_the_emulator(addresses: tuple[str, str]) -> None:
     if report.unexplained:
         report.write(sys.stdout)
     assert not report.unexplained, f"{len(report.unexplained)} unexplained differences, seed {SEED}"
-    # Neither everything nor nothing is allowed.
+    # Some requests are allowed, and some are denied.
     assert report.verdicts >= VERDICTS and VERDICTS * 0.1 < report.allowed < VERDICTS * 0.9
     assert report.unanswered < VERDICTS * 0.01
     assert report.sets_refused < report.sets * 0.2
 
 
 def test_an_unlisted_difference_is_one() -> None:
-    """What Hearth might say if it had a fault is explained by no reason of the list, mostly."""
+    """Verdicts that a fault in Hearth might cause are mostly not explained by a listed reason."""
     explained = total = 0
     for number in range(200):
         rules = RuleSets(7, number).draw()

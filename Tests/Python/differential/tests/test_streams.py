@@ -1,4 +1,4 @@
-"""Listen and Write streams say what the emulator's say, but for the differences that are listed."""
+"""Listen and Write streams have the messages of the emulator's, except for the listed differences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def addresses() -> Iterator[tuple[str, str]]:
 
 
 def spoiled(case: Case) -> Iterator[tuple[str, list[Message]]]:
-    """What Hearth might have said if it had a fault."""
+    """Messages that Hearth might send if it had a fault."""
     said = case.hearth
     yield "a boundary too many", [*said, (BOUNDARY, "W1", True)]
     for place, message in enumerate(said):
@@ -59,7 +59,7 @@ def spoiled(case: Case) -> Iterator[tuple[str, list[Message]]]:
 
 
 def test_streams_say_what_the_emulators_say(addresses: tuple[str, str]) -> None:
-    """And the judge would notice if they didn't: at each moment it is shown answers that are wrong."""
+    """The comparison detects errors: it is tested with wrong answers at each moment."""
     report = Report()
     missed: list[str] = []
     count = 0
@@ -69,7 +69,7 @@ def test_streams_say_what_the_emulators_say(addresses: tuple[str, str]) -> None:
             for case in moments(*addresses, [sequence], patience):
                 for fault, messages in spoiled(case):
                     if messages == case.emulator:
-                        continue  # A difference less.
+                        continue  # One difference less.
                     count += 1
                     trial = Report()
                     judge(replace(case, hearth=list(messages), emulator=list(case.emulator)), trial)
@@ -83,5 +83,5 @@ def test_streams_say_what_the_emulators_say(addresses: tuple[str, str]) -> None:
     assert not report.unexplained, "\n".join(report.unexplained)
     assert report.moments >= 100 and count > 1000
     assert not missed, "\n".join(missed)
-    # A difference that is gone has no place in the list.
+    # A difference that no longer exists must not be in the list.
     assert [one.name for one in DIFFERENCES if not report.hits[one.name]] == []
