@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthTree
 
 /// The connection to the server: what is to be said over it, in which order, and what comes back. A state machine without
@@ -27,6 +28,9 @@ final class WireConnection {
     static let stableMilliseconds = 30_000
     /// After so many refusals of credentials in a row there is no hurry any more.
     static let refusalsMax = 3
+    /// Source: the SDKs for Apple platforms.
+    static let reconnecting = Backoff.Policy(
+        firstMilliseconds: 1_000, factor: 1.3, maxMilliseconds: 30_000, jitter: 0.3...1)
     static let shutdownReason = "server_shutdown"
 
     unowned let driver: any WireDriver
@@ -37,7 +41,7 @@ final class WireConnection {
     private(set) var phase: Phase = .offline
     /// Why not to connect; engine and connection have their own.
     private var interruptReasons: Set<String>
-    private var backoff = WireBackoff()
+    private var backoff = Backoff(reconnecting)
     private var attempt = 0
     private var joiner = WireFrameJoiner()
     /// Whether the delegate knows of this connection.
@@ -109,7 +113,7 @@ final class WireConnection {
 
     private func plan() {
         phase = .waiting
-        driver.schedule(.reconnect, afterMilliseconds: backoff.next(random: driver.random))
+        driver.schedule(.reconnect, afterMilliseconds: Int(backoff.next(random: driver.random)))
     }
 
     /// Ends what there is, and begins anew as soon as the backoff allows.

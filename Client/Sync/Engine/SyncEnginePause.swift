@@ -1,9 +1,10 @@
+import HearthConcurrency
 import HearthModel
 
 /// What waits while the cache can't be written or read: a disk that is full, or answers with errors.
 struct CachePause {
-    static let secondsMin = 1.0
-    static let secondsMax = 30.0
+    private static let policy = Backoff.Policy(
+        firstMilliseconds: 1_000, factor: 2, maxMilliseconds: 30_000, jitter: 1...1, isFirstImmediate: false)
 
     /// What the server has made of writes and the cache doesn't have yet. Such a write must not be sent again.
     enum WriteOutcome {
@@ -17,12 +18,12 @@ struct CachePause {
     /// News passed views by.
     var hasStaleViews = false
     fileprivate var retry: WorkerQueue.Delayed?
-    fileprivate var seconds = Self.secondsMin
+    fileprivate var backoff = Backoff(Self.policy)
 
     fileprivate(set) var isOn = false
 
     /// Something of the server's was written.
-    mutating func over() { if !isOn { seconds = Self.secondsMin } }
+    mutating func over() { if !isOn { backoff.reset() } }
 
     mutating func end() {
         retry?.cancel()
@@ -43,10 +44,10 @@ extension SyncEngine {
     }
 
     private func tryAgainLater() {
-        pause.retry = remoteStore.queue.schedule(.cacheRetry, afterSeconds: pause.seconds) { [unowned self] in
+        let seconds = pause.backoff.next(random: 0) / 1_000
+        pause.retry = remoteStore.queue.schedule(.cacheRetry, afterSeconds: seconds) { [unowned self] in
             tryAgain()
         }
-        pause.seconds = min(pause.seconds * 2, CachePause.secondsMax)
     }
 
     private func tryAgain() {
