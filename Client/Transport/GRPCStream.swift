@@ -36,7 +36,7 @@ package final class GRPCStream: @unchecked Sendable {
     /// What broke the connection, when something did.
     private var failure: Status?
     private var transport: Transport?
-    private var deadlineTimer: TimerQueue.Identifier?
+    private var deadlineTimer: TransportTimer?
 
     init(
         connections: GRPCConnections, path: String, fields: [HTTPField], messageBytesMax: Int,

@@ -28,7 +28,7 @@ final class RawSocket: TransferDelegate {
     private var watch: DescriptorWatch?
     private var tls: TLSClientSession?
     /// For the handshake: what the connection has left of its time.
-    private var timer: TimerQueue.Identifier?
+    private var timer: TransportTimer?
     private var startedAt: UInt64 = 0
     /// Connected, the handshake included.
     private var isOpen = false

@@ -71,7 +71,7 @@ package final class WebSocketClient: @unchecked Sendable {
     /// Messages from before the handshake's end.
     private var early: [(payload: [UInt8], isString: Bool)] = []
     private var isReceiving = true
-    private var timer: TimerQueue.Identifier?
+    private var timer: TransportTimer?
     private var hasHeard = false
     private var isPinged = false
 

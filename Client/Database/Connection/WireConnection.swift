@@ -41,7 +41,7 @@ final class WireConnection {
     private(set) var phase: Phase = .offline
     /// Why not to connect; engine and connection have their own.
     private var interruptReasons: Set<String>
-    private var backoff = Backoff(reconnecting)
+    private var backoff = Backoff(WireConnection.reconnecting)
     private var attempt = 0
     private var joiner = WireFrameJoiner()
     /// Whether the delegate knows of this connection.
