@@ -1,4 +1,5 @@
 public import Foundation
+package import HearthTLS
 
 /// Ours: whom a program trusts, and how it shows who it is, on connections with TLS; of calls and streams alike. Set as
 /// `FirestoreSettings.tls` or `Database.tls` before the first use.
@@ -20,5 +21,14 @@ public struct TLSSettings: Hashable, Sendable {
         self.clientCertificate = clientCertificate
         self.clientKey = clientKey
         self.clientKeyPassword = clientKeyPassword
+    }
+}
+
+extension TLSSettings {
+    /// As the connections take them.
+    package var options: TLSOptions {
+        TLSOptions(
+            authoritiesPath: authorities?.path, clientCertificatePath: clientCertificate?.path,
+            clientKeyPath: clientKey?.path, clientKeyPassword: clientKeyPassword)
     }
 }

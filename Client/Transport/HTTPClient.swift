@@ -1,5 +1,6 @@
 import CCurl
 import HearthModel
+import HearthTLS
 import Synchronization
 
 /// A request that isn't gRPC.

@@ -2,6 +2,7 @@ import COpenSSL
 import Foundation
 import HearthModel
 import HearthNetwork
+import HearthTLS
 import HearthTransport
 
 /// Authorities and certificates of the tests, made once in a folder of their own.

@@ -1,6 +1,7 @@
 import HearthNetwork
 import CNghttp2
 import HearthModel
+import HearthTLS
 
 /// A client's HTTP/2 connection: many requests at once over one socket. For tests, for the load generator, and for
 /// whatever of the server has to call out.

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import HearthTLS
 import Synchronization
 
 /// What speaks a protocol over a `SocketChannel`. All calls come on the loop's thread.

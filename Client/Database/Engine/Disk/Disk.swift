@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthTree
 
 /// What the engine keeps on disk: the server's data as far as it was listened to, which places and queries that is, and the

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthTree
 
 /// Trees on disk, a row a leaf and one a priority.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthTree
 
 /// Which places and queries the cache has data of. All of them are in memory, too.

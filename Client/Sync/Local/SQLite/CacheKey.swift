@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthDocuments
 
 /// Paths of documents and collections as bytes that order as the paths do: segment by segment, a parent before what is

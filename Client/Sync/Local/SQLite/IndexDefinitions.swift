@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthWire
 
 /// The definitions of all client-side indexes, which all users share. They are kept in memory, for every query asks.

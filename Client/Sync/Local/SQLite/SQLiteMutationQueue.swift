@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthWire
 
 /// The batches of one user, in `mutations`; which of them touch a document, in `document_mutations`.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 
 /// The cache on disk: one SQLite file (`CacheSchema`), one connection (`CacheDatabase`), used by the engine's thread only.
 ///
@@ -46,7 +46,7 @@ final class SQLitePersistence: Persistence {
     }
 
     init(files: CacheFiles, sizeBytes: Int64, schema: CacheSchema = .current) throws(Status) {
-        let opening = CacheOpening(files: files, sizeBytes: sizeBytes, schema: schema)
+        let opening = FirestoreCache(files: files, sizeBytes: sizeBytes, schema: schema)
         let opened = try opening.open()
         checkpointer = CacheCheckpointer(path: files.database, thresholdPages: opening.checkpointPages)
         database = opened.database

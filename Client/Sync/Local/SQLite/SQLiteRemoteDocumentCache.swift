@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthWire
 
 /// What the server said of documents, in `documents`. Rows of kind 0 are none: they only give a key its number.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthWire
 
 /// Targets, in `targets`, and which documents the server named for them, in `target_documents`.

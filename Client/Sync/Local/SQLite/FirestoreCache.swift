@@ -1,5 +1,5 @@
+import HearthCache
 import HearthModel
-import HearthSQLite
 import HearthWire
 
 /// A cache that could not be used and was put aside. The client goes on with an empty one.
@@ -20,96 +20,50 @@ package struct CacheDamage: Sendable, Equatable {
     }
 }
 
-/// Opens the cache's file: takes the lock, makes or migrates the tables, examines what may be damaged.
-///
-/// The whole file is examined (`quick_check`) when its last use didn't end in order, and up to `checkedSizeBytesMax`
-/// always; a larger one that was closed in order is believed, for an examination takes about a second a gigabyte. What
-/// is damaged nevertheless shows in use as DATA_LOSS, is noted in the lock file, and leads to a thorough examination of
-/// pages and contents then.
-struct CacheOpening {
+/// How Firestore's cache is opened, and what is examined of its contents: see `CacheOpening`.
+struct FirestoreCache: CacheContents {
     let files: CacheFiles
     let sizeBytes: Int64
     let schema: CacheSchema
 
+    /// An examination takes about a second a gigabyte.
     static let checkedSizeBytesMax = 16 << 20
+    var checkedSizeBytesMax: Int { Self.checkedSizeBytesMax }
+
     /// The log's length at which it is copied into the file, in pages: a small part of a small cache.
     var checkpointPages: Int {
         if sizeBytes < 0 { return 1000 }
         return Int(min(1000, max(50, sizeBytes / 25 / Int64(CacheSchema.pageSizeBytes))))
     }
 
+    var creation: String {
+        "PRAGMA page_size = \(CacheSchema.pageSizeBytes); PRAGMA auto_vacuum = INCREMENTAL"
+    }
+
+    var configuration: String {
+        "PRAGMA cache_size = -16000; PRAGMA journal_size_limit = \(checkpointPages * CacheSchema.pageSizeBytes)"
+    }
+
     func open() throws(Status) -> (database: CacheDatabase, lock: CacheLock, damage: CacheDamage?) {
-        try DataFolder.makeFolder(files.folder)
-        let lock = try CacheLock(files)
-        let isSuspect = !lock.wasClean
         var damage: CacheDamage?
-        var database: CacheDatabase?
-        do throws(Status) {
-            database = try open(isSuspect: isSuspect, isMarkedDamaged: lock.isMarkedDamaged)
-        } catch {
-            guard error.code == .dataLoss else {
-                lock.release(isClean: !isSuspect)
-                throw error
-            }
-            lock.markDamaged()
-            damage = try putAside(error)
+        let opened = try CacheOpening(file: files.file, contents: self).open { reason, path in
+            let (count, isComplete) = Self.pendingWrites(in: path)
+            let found = CacheDamage(
+                reason: reason.message, path: files.database, movedTo: path, pendingWritesRead: count,
+                isCountComplete: isComplete)
+            damage = found
+            return found.message
         }
-        let opened: CacheDatabase
-        if let database {
-            opened = database
-        } else {
-            do throws(Status) {
-                opened = try open(isSuspect: false, isMarkedDamaged: false)
-            } catch {
-                // What was put aside must not go unmentioned.
-                throw Status(error.code, [error.message, damage?.message ?? ""].joined(separator: " "))
-            }
-        }
-        try lock.markInUse()
-        opened.onDamage = { [weak lock] in lock?.markDamaged() }
-        return (opened, lock, damage)
+        return (opened.database, opened.lock, damage)
     }
 
-    private func open(isSuspect: Bool, isMarkedDamaged: Bool) throws(Status) -> CacheDatabase {
-        let database = try CacheDatabase(path: files.database)
-        do throws(Status) {
-            let version = try schema.version(of: database)
-            if version == 0 {
-                // Neither can be changed in WAL mode or once there is a table.
-                try database.execute(
-                    "PRAGMA page_size = \(CacheSchema.pageSizeBytes); PRAGMA auto_vacuum = INCREMENTAL")
-            } else {
-                try examine(database, isSuspect: isSuspect, isMarkedDamaged: isMarkedDamaged)
-            }
-            try database.execute(
-                """
-                PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;
-                PRAGMA cache_size = -16000; PRAGMA journal_size_limit = \(checkpointPages * CacheSchema.pageSizeBytes)
-                """)
-            try schema.migrate(database, from: version)
-            try identify(database)
-            database.observeLog()
-        } catch {
-            database.close()
-            throw error
-        }
-        return database
-    }
-
-    private func examine(_ database: CacheDatabase, isSuspect: Bool, isMarkedDamaged: Bool) throws(Status) {
-        let sizeBytes = try database.number("PRAGMA page_count") * database.number("PRAGMA page_size")
-        guard isSuspect || sizeBytes <= Self.checkedSizeBytesMax else { return }
-        // The thorough one compares indexes with their tables as well.
-        let string = isMarkedDamaged ? "PRAGMA integrity_check(3)" : "PRAGMA quick_check(3)"
-        let answers = try database.strings(string)
-        if answers != ["ok"] {
-            throw database.damaged("\(files.database) is damaged: " + answers.joined(separator: "; "))
-        }
-        if isMarkedDamaged { try readAll(database) }
+    func prepare(_ database: CacheDatabase) throws(Status) {
+        try identify(database)
+        database.observeLog()
     }
 
     /// Reads what the pages hold. A row that cannot be read would make every later use of it fail.
-    private func readAll(_ database: CacheDatabase) throws(Status) {
+    func readAll(_ database: CacheDatabase) throws(Status) {
         try database.decoding { () throws(Status) in
             try database.rows("SELECT key, fields FROM documents") { row throws(Status) in
                 _ = try CacheKey.decode(row.bytes(0), in: database)
@@ -153,14 +107,6 @@ struct CacheOpening {
     }
 
     // MARK: Damage
-
-    private func putAside(_ reason: Status) throws(Status) -> CacheDamage {
-        let path = try files.moveAside()
-        let (count, isComplete) = Self.pendingWrites(in: path)
-        return CacheDamage(
-            reason: reason.message, path: files.database, movedTo: path, pendingWritesRead: count,
-            isCountComplete: isComplete)
-    }
 
     /// The writes of all users that can still be read; whatever cannot be is left out.
     private static func pendingWrites(in path: String) -> (count: Int, isComplete: Bool) {
