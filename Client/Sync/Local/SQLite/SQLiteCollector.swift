@@ -1,3 +1,4 @@
+import HearthCache
 import HearthModel
 
 /// Takes what was longest of no use, when the cache has grown over its threshold.
