@@ -4,14 +4,17 @@ import Synchronization
 /// somebody must.
 ///
 /// A struct without copies, and inlinable, so that it costs its owner what a `Mutex` of its own would.
-package struct Mailbox: ~Copyable, Sendable {
-    package typealias Job = @Sendable () -> Void
+@usableFromInline package struct Mailbox: ~Copyable, Sendable {
+    @usableFromInline package typealias Job = @Sendable () -> Void
 
     @usableFromInline struct State: Sendable {
-        @usableFromInline var jobs: [Job] = []
-        @usableFromInline var isClosed = false
+        @usableFromInline var jobs: [Job]
+        @usableFromInline var isClosed: Bool
 
-        @inlinable init() {}
+        @inlinable init() {
+            jobs = []
+            isClosed = false
+        }
 
         @inlinable mutating func take() -> [Job] {
             guard !jobs.isEmpty else { return [] }
@@ -25,7 +28,7 @@ package struct Mailbox: ~Copyable, Sendable {
 
     @inlinable package init() { state = Mutex(State()) }
 
-    @frozen package enum Delivery: Sendable {
+    @usableFromInline package enum Delivery: Sendable {
         /// The first job since the owner took all: wake the owner.
         case wantsWake
         case queued
@@ -33,7 +36,7 @@ package struct Mailbox: ~Copyable, Sendable {
         case closed
     }
 
-    @inlinable package func put(_ job: @escaping Job) -> Delivery {
+    @inlinable @inline(__always) package func put(_ job: @escaping Job) -> Delivery {
         state.withLock { state in
             guard !state.isClosed else { return .closed }
             state.jobs.append(job)
@@ -41,7 +44,7 @@ package struct Mailbox: ~Copyable, Sendable {
         }
     }
 
-    @inlinable package func takeAll() -> [Job] { state.withLock { $0.take() } }
+    @inlinable @inline(__always) package func takeAll() -> [Job] { state.withLock { $0.take() } }
 
     @inlinable package var isEmpty: Bool { state.withLock { $0.jobs.isEmpty } }
 

@@ -12,8 +12,9 @@
 /// timers until they are due would hold millions. Adding, removing and taking cost O(log n).
 ///
 /// Everything is inlinable, because each event loop uses it several times a request: the compiler specialises it for the
-/// loop's own class of timers.
-package struct TimerHeap<Timer: HeapTimer> {
+/// loop's own class of timers. For that the type itself must be `@usableFromInline`, too; `nm` shows no call of
+/// `TimerHeap` from HearthNetwork then.
+@usableFromInline package struct TimerHeap<Timer: HeapTimer> {
     @usableFromInline var timers: [Timer] = []
 
     @inlinable package init() {}
