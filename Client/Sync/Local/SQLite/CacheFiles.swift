@@ -21,6 +21,7 @@ struct CacheFiles: Hashable, Sendable {
     /// The folder of this cache.
     var folder: String { file.folder }
     var database: String { file.database }
+    var log: String { file.log }
     var lock: String { file.lock }
 
     /// Removes the cache and what was put aside of it.
