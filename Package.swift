@@ -41,6 +41,7 @@ let package = Package(
             name: "HearthTreeStorage",
             dependencies: ["HearthModel", "HearthConcurrency", "HearthEngine", "HearthTree"], path: "Core/TreeStorage"),
         .target(name: "HearthWebSocket", dependencies: ["HearthModel", "COpenSSL", "CZlib"], path: "Core/WebSocket"),
+        .target(name: "HearthTLS", dependencies: ["HearthModel", "COpenSSL"], path: "Core/TLS"),
 
         // C libraries of Debian, and a few functions of the system that Swift cannot call.
         .systemLibrary(name: "CLinux", path: "Core/Platform/CLinux"),
@@ -67,7 +68,8 @@ let package = Package(
         .target(
             name: "HearthNetwork",
             dependencies: [
-                "HearthModel", "HearthConcurrency", "HearthWebSocket", "CLinux", "CNghttp2", "COpenSSL", "CZlib",
+                "HearthModel", "HearthConcurrency", "HearthWebSocket", "HearthTLS", "CLinux", "CNghttp2", "COpenSSL",
+                "CZlib",
             ],
             path: "Server/Network"),
         .target(
@@ -101,31 +103,32 @@ let package = Package(
 
         // The client. `HearthApp` is what its products share: the app, the signed-in user, the coders. `HearthSync` is
         // Firestore's engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
-        .target(name: "HearthApp", dependencies: ["HearthModel"], path: "Client/App"),
+        .target(name: "HearthApp", dependencies: ["HearthModel", "HearthTLS"], path: "Client/App"),
+        .target(name: "HearthCache", dependencies: ["HearthModel", "HearthSQLite", "CSQLite"], path: "Client/Cache"),
         .target(
             name: "HearthTransport",
             dependencies: [
-                "HearthModel", "HearthConcurrency", "HearthWebSocket", "CCurl", "CNetlink", "CNghttp2", "COpenSSL",
-                "CZlib",
+                "HearthModel", "HearthConcurrency", "HearthWebSocket", "HearthTLS", "CCurl", "CNetlink", "CNghttp2",
+                "COpenSSL", "CZlib",
             ],
             path: "Client/Transport"),
         .target(
             name: "HearthSync",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthEngine", "HearthSQLite",
-                "HearthBundle", "CSQLite",
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthEngine", "HearthCache",
+                "HearthBundle",
             ], path: "Client/Sync"),
         .target(
             name: "HearthFirestore",
             dependencies: [
                 "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthBundle",
-                "HearthSync", "HearthTransport",
+                "HearthSync", "HearthTransport", "HearthTLS",
             ], path: "Client/Firestore"),
         .target(
             name: "HearthDatabase",
             dependencies: [
                 "HearthModel", "HearthApp", "HearthTree", "HearthConcurrency", "HearthTransport", "HearthWebSocket",
-                "HearthSQLite", "CSQLite",
+                "HearthCache", "HearthTLS",
             ],
             path: "Client/Database",
             // The inner modules' names never appear in public signatures.
@@ -137,7 +140,9 @@ let package = Package(
             path: "Tools/Support"),
         .target(
             name: "HearthLoadClient",
-            dependencies: ["HearthModel", "HearthConcurrency", "HearthNetwork", "CLinux", "CNghttp2", "CZlib"],
+            dependencies: [
+                "HearthModel", "HearthConcurrency", "HearthTLS", "HearthNetwork", "CLinux", "CNghttp2", "CZlib",
+            ],
             path: "Tools/LoadClient"),
         .executableTarget(
             name: "hearth",
@@ -168,7 +173,7 @@ let package = Package(
         // Authorities and certificates, for tests of more than one module.
         .target(
             name: "HearthTestCertificates",
-            dependencies: ["HearthModel", "HearthNetwork", "HearthTransport", "COpenSSL"],
+            dependencies: ["HearthModel", "HearthTLS", "HearthNetwork", "HearthTransport", "COpenSSL"],
             path: "Tests/Certificates"),
         // Stores that fail when a test wants it.
         .target(
@@ -214,6 +219,8 @@ let package = Package(
             ],
             path: "Tests/HearthSQLiteTests"),
         .testTarget(
+            name: "HearthCacheTests", dependencies: ["HearthModel", "HearthCache"], path: "Tests/HearthCacheTests"),
+        .testTarget(
             name: "HearthNetworkTests",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthNetwork", "HearthLoadClient", "HearthWebSocket", "CLinux",
@@ -242,21 +249,22 @@ let package = Package(
         .testTarget(
             name: "HearthTransportTests",
             dependencies: [
-                "HearthModel", "HearthNetwork", "HearthTransport", "HearthWebSocket", "HearthTestCertificates",
-                "COpenSSL",
+                "HearthModel", "HearthTLS", "HearthNetwork", "HearthTransport", "HearthWebSocket",
+                "HearthTestCertificates", "COpenSSL",
             ],
             path: "Tests/HearthTransportTests"),
         .testTarget(
             name: "HearthSyncTests",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthEngine", "HearthDocuments", "HearthSQLite", "HearthBundle",
+                "HearthModel", "HearthWire", "HearthEngine", "HearthDocuments", "HearthCache", "HearthBundle",
                 "HearthSync",
             ],
             path: "Tests/HearthSyncTests"),
         .testTarget(
             name: "HearthFirestoreTests",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthWire", "HearthSync", "HearthTransport", "HearthFirestore",
+                "HearthModel", "HearthApp", "HearthWire", "HearthSync", "HearthTransport", "HearthTLS",
+                "HearthFirestore",
             ],
             path: "Tests/HearthFirestoreTests"),
         .testTarget(

@@ -1,4 +1,5 @@
 public import Foundation
+package import HearthTLS
 
 /// The trusted authorities and the client's certificate for TLS, for calls and for streams. Set it as
 /// `FirestoreSettings.tls` or `Database.tls` before the first use. Apple's library has no such type.
@@ -25,5 +26,14 @@ public struct TLSSettings: Hashable, Sendable {
         self.clientCertificate = clientCertificate
         self.clientKey = clientKey
         self.clientKeyPassword = clientKeyPassword
+    }
+}
+
+extension TLSSettings {
+    /// As the connections take them.
+    package var options: TLSOptions {
+        TLSOptions(
+            authoritiesPath: authorities?.path, clientCertificatePath: clientCertificate?.path,
+            clientKeyPath: clientKey?.path, clientKeyPassword: clientKeyPassword)
     }
 }

@@ -37,7 +37,7 @@ package final class GRPCStream: @unchecked Sendable {
     /// The failure of the connection; nil without one.
     private var failure: Status?
     private var transport: Transport?
-    private var deadlineTimer: TimerQueue.Identifier?
+    private var deadlineTimer: TransportTimer?
 
     init(
         connections: GRPCConnections, path: String, fields: [HTTPField], messageBytesMax: Int,

@@ -33,7 +33,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
     private var wasRefusedSocket = false
     private var wasRefusedByServer = false
     private var hasRetried = false
-    private var timer: TimerQueue.Identifier?
+    private var timer: TransportTimer?
 
     init(
         connections: GRPCConnections, path: String, headers: [String], message: [UInt8], prefix: [UInt8],

@@ -52,7 +52,7 @@ final class HTTP2StreamSession {
     private var isDeferred = false
     private var isAnswerComplete = false
     private var isClosed = false
-    private var pingTimer: TimerQueue.Identifier?
+    private var pingTimer: TransportTimer?
     private var lastReceived: UInt64 = 0
     private var isPingOpen = false
     private var isReading = true

@@ -1,5 +1,6 @@
 import CCurl
 import HearthModel
+import HearthTLS
 import Synchronization
 
 /// A request that is not gRPC.
@@ -83,7 +84,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     private let isSilenced = Atomic<Bool>(false)
     private var onEvent: ((HTTPEvent) -> Void)?
     private var transfer: Transfer?
-    private var timer: TimerQueue.Identifier?
+    private var timer: TransportTimer?
     private var reader = HTTPHeadReader()
     private var pending: [HTTPEvent] = []
     private var followsRedirects = false

@@ -39,7 +39,7 @@ final class NetworkWatcher: LoopActivity {
     private let onChange: () -> Void
     private var known: [String] = []
     private var watch: DescriptorWatch?
-    private var timer: TimerQueue.Identifier?
+    private var timer: TransportTimer?
     private var firstNews: UInt64?
     private var isStopped = false
 

@@ -27,8 +27,8 @@ final class RawSocket: TransferDelegate {
     private var pool: ConnectionPool?
     private var watch: DescriptorWatch?
     private var tls: TLSClientSession?
-    /// For the handshake: the rest of the connection's timeout.
-    private var timer: TimerQueue.Identifier?
+    /// For the handshake: what the connection has left of its time.
+    private var timer: TransportTimer?
     private var startedAt: UInt64 = 0
     /// Connected, and the handshake is complete.
     private var isOpen = false

@@ -1,6 +1,7 @@
 import COpenSSL
 import Glibc
 import HearthModel
+import HearthTLS
 
 /// TLS of one connection as a client, without I/O: bytes of the network go in and come out, and so do the
 /// application's. libcurl 7.88 can't be had for it: asked for ALPN `h2` it begins HTTP/2 itself, and without ALPN some
@@ -32,10 +33,9 @@ final class TLSClientSession {
     /// - Throws: FAILED_PRECONDITION when a file of the options can't be used.
     init(address: ServerAddress, options: TLSOptions, applicationProtocol: String) throws(Status) {
         let context = try TLSClientSession.makeContext(options)
-        // The session keeps the context.
-        defer { SSL_CTX_free(context) }
         let memory = BIO_s_mem()
-        guard let session = SSL_new(context) else { throw TLSFailure.status("TLS cannot be set up") }
+        // The session keeps the context.
+        guard let session = SSL_new(context.pointer) else { throw TLSFailure.status("TLS cannot be set up") }
         guard let incoming = BIO_new(memory), let outgoing = BIO_new(memory) else {
             SSL_free(session)
             throw .resourceExhausted("OpenSSL has no memory")
@@ -56,59 +56,23 @@ final class TLSClientSession {
 
     deinit { SSL_free(session) }
 
-    private static func makeContext(_ options: TLSOptions) throws(Status) -> OpaquePointer {
-        ERR_clear_error()
-        guard let context = SSL_CTX_new(TLS_client_method()) else { throw TLSFailure.status("TLS cannot be set up") }
-        do throws(Status) {
-            guard tls_set_minimum_version_1_2(context) == 1 else { throw TLSFailure.status("TLS 1.2 cannot be had") }
-            tls_set_modes(context)
-            tls_set_client_options(context)
-            // A file of trusted certificates may hold an intermediate one only, as with libcurl.
-            X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), UInt(X509_V_FLAG_PARTIAL_CHAIN))
-            if options.trustsAnyCertificate {
-                SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nil)
-            } else {
-                SSL_CTX_set_verify(context, SSL_VERIFY_PEER, noteRefusedCertificate)
-                try setAuthorities(context, options.authoritiesPath)
-            }
-            try setClientCertificate(context, options)
-        } catch {
-            SSL_CTX_free(context)
-            throw error
+    private static func makeContext(_ options: TLSOptions) throws(Status) -> TLSContext {
+        let context = try TLSContext(.client)
+        // A file of trusted certificates may hold an intermediate one only, as with libcurl.
+        X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.pointer), UInt(X509_V_FLAG_PARTIAL_CHAIN))
+        if options.trustsAnyCertificate {
+            SSL_CTX_set_verify(context.pointer, SSL_VERIFY_NONE, nil)
+        } else {
+            SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, noteRefusedCertificate)
+            try context.trust(options.authoritiesPath)
+        }
+        if let certificate = options.clientCertificatePath {
+            // As with libcurl, one file may hold both.
+            try context.use(
+                "client", certificatePath: certificate, keyPath: options.clientKeyPath ?? certificate,
+                password: .given(options.clientKeyPassword ?? ""))
         }
         return context
-    }
-
-    private static func setAuthorities(_ context: OpaquePointer, _ path: String?) throws(Status) {
-        guard let path else {
-            guard SSL_CTX_set_default_verify_paths(context) == 1 else {
-                throw TLSFailure.status("the system's trusted certificates cannot be used")
-            }
-            return
-        }
-        guard SSL_CTX_load_verify_file(context, path) == 1 else {
-            throw TLSFailure.status("the trusted certificates \(path) cannot be used")
-        }
-    }
-
-    private static func setClientCertificate(_ context: OpaquePointer, _ options: TLSOptions) throws(Status) {
-        guard let certificate = options.clientCertificatePath else { return }
-        guard SSL_CTX_use_certificate_chain_file(context, certificate) == 1 else {
-            throw TLSFailure.status("the client certificate \(certificate) cannot be used")
-        }
-        // As with libcurl, one file may hold both.
-        let key = options.clientKeyPath ?? certificate
-        // OpenSSL's own callback would ask at the terminal.
-        SSL_CTX_set_default_passwd_cb(context, providePassword)
-        let isRead = (options.clientKeyPassword ?? "").withCString { password in
-            SSL_CTX_set_default_passwd_cb_userdata(context, UnsafeMutableRawPointer(mutating: password))
-            defer { SSL_CTX_set_default_passwd_cb_userdata(context, nil) }
-            return SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1
-        }
-        guard isRead else { throw TLSFailure.status("the client key \(key) cannot be used") }
-        guard SSL_CTX_check_private_key(context) == 1 else {
-            throw TLSFailure.status("the client key \(key) does not belong to the certificate \(certificate)")
-        }
     }
 
     /// Whom we want to talk to, and in which protocol.
@@ -125,7 +89,7 @@ final class TLSClientSession {
                 throw .invalidArgument("\(host) is no host name")
             }
         }
-        let offer = [UInt8(applicationProtocol.utf8.count)] + Array(applicationProtocol.utf8)
+        let offer = ALPN.offer([applicationProtocol])
         // Zero means success in this one function.
         guard SSL_set_alpn_protos(session, offer, UInt32(offer.count)) == 0 else {
             throw TLSFailure.status("\(applicationProtocol) cannot be offered")
@@ -158,7 +122,7 @@ final class TLSClientSession {
             if SSL_get_error(session, result) == SSL_ERROR_WANT_READ { return false }
             throw handshakeFailure()
         }
-        let agreed = agreedProtocol
+        let agreed = ALPN.agreed(in: session)
         // HTTP/1.1 is what is spoken without an agreement; HTTP/2 is not (RFC 9113, 3.2).
         guard agreed == applicationProtocol || (agreed == nil && applicationProtocol != "h2") else {
             throw .unavailable(
@@ -167,14 +131,6 @@ final class TLSClientSession {
         }
         isEstablished = true
         return true
-    }
-
-    private var agreedProtocol: String? {
-        var name: UnsafePointer<UInt8>?
-        var count: UInt32 = 0
-        SSL_get0_alpn_selected(session, &name, &count)
-        guard let name, count > 0 else { return nil }
-        return String(decoding: UnsafeBufferPointer(start: name, count: Int(count)), as: UTF8.self)
     }
 
     func read(into room: UnsafeMutableRawBufferPointer) -> Reading {
@@ -226,28 +182,6 @@ final class TLSClientSession {
     }
 }
 
-/// OpenSSL's failures, which it leaves in a queue of the thread.
-private enum TLSFailure {
-    /// About a file or a setting, not about the peer.
-    static func status(_ what: String) -> Status { Status(.failedPrecondition, "\(what): \(reason())") }
-
-    static var isForeignProtocol: Bool {
-        let code = ERR_peek_error()
-        return tls_error_is_of_tls(code) != 0
-            && [SSL_R_WRONG_VERSION_NUMBER, SSL_R_UNKNOWN_PROTOCOL, SSL_R_HTTP_REQUEST].contains(
-                tls_error_reason(code))
-    }
-
-    static func reason() -> String {
-        let code = ERR_get_error()
-        ERR_clear_error()
-        // Without an error it is the network that ended.
-        guard code != 0 else { return "the connection ended" }
-        guard let string = ERR_reason_error_string(code) else { return "error \(code)" }
-        return String(cString: string)
-    }
-}
-
 private func noteRefusedCertificate(_ isGood: Int32, _ verification: OpaquePointer?) -> Int32 {
     guard isGood != 1,
         let session = X509_STORE_CTX_get_ex_data(verification, SSL_get_ex_data_X509_STORE_CTX_idx()),
@@ -262,14 +196,4 @@ private func noteRefusedCertificate(_ isGood: Int32, _ verification: OpaquePoint
     Unmanaged<TLSClientSession>.fromOpaque(owner).takeUnretainedValue().refusedCertificate =
         name.isEmpty ? "a nameless certificate" : name
     return isGood
-}
-
-private func providePassword(
-    _ room: UnsafeMutablePointer<CChar>?, _ count: Int32, _ isWriting: Int32, _ password: UnsafeMutableRawPointer?
-) -> Int32 {
-    guard let room, let password else { return 0 }
-    let length = strlen(password.assumingMemoryBound(to: CChar.self))
-    guard length <= Int(count) else { return 0 }
-    memcpy(room, password, length)
-    return Int32(length)
 }

@@ -30,7 +30,7 @@ final class TransportLoop: @unchecked Sendable {
     private var marked: [Transfer] = []
     private var activities: [ObjectIdentifier: any LoopActivity] = [:]
     private var watches: [DescriptorWatch] = []
-    private var timers = TimerQueue()
+    private var timers = TimerHeap<TransportTimer>()
     private var isStopping = false
 
     private static let globalCode: CURLcode = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
@@ -104,7 +104,7 @@ final class TransportLoop: @unchecked Sendable {
             takeMessages()
             processMarked()
             let now = Monotonic.nanoseconds()
-            while !isStopping, let action = timers.takeDue(nowNanoseconds: now) { action() }
+            while !isStopping, let timer = timers.popDue(now) { timer.fire() }
             processMarked()
             if isStopping { break }
             // A transfer that was begun or resumed in this tick has set a timer in libcurl: the poll returns
@@ -114,7 +114,7 @@ final class TransportLoop: @unchecked Sendable {
         abortAll()
         for job in mailbox.close() { job() }
         abortAll()
-        timers = TimerQueue()
+        for timer in timers.removeAll() { timer.cancel() }
         marked = []
         // The multi handle stays: `execute` may be calling its wake-up. But it has no connections of its own.
         for pool in pools.values { pool.close() }
@@ -157,7 +157,7 @@ final class TransportLoop: @unchecked Sendable {
 
     private func poll() {
         var timeout = TransportLoop.pollMillisecondsMax
-        if let time = timers.earliest() {
+        if let time = timers.earliestDeadline {
             let now = Monotonic.nanoseconds()
             // Rounded up: a tick that is too early would have nothing to do.
             timeout = time <= now ? 0 : min(timeout, (time - now + 999_999) / 1_000_000)
@@ -236,12 +236,17 @@ final class TransportLoop: @unchecked Sendable {
         marked.append(transfer)
     }
 
-    func schedule(afterMilliseconds milliseconds: Int, _ action: @escaping () -> Void) -> TimerQueue.Identifier {
+    func schedule(afterMilliseconds milliseconds: Int, _ action: @escaping () -> Void) -> TransportTimer {
         let delay = UInt64(max(0, milliseconds)).multipliedReportingOverflow(by: 1_000_000).partialValue
-        return timers.schedule(atNanoseconds: Monotonic.nanoseconds() &+ delay, action)
+        let timer = TransportTimer(deadline: Monotonic.nanoseconds() &+ delay, action)
+        timers.insert(timer)
+        return timer
     }
 
-    func cancelTimer(_ identifier: TimerQueue.Identifier) { timers.cancel(identifier) }
+    func cancelTimer(_ timer: TransportTimer) {
+        timers.remove(timer)
+        timer.cancel()
+    }
 
     func watch(_ watch: DescriptorWatch) { watches.append(watch) }
 

@@ -71,7 +71,7 @@ package final class WebSocketClient: @unchecked Sendable {
     /// Messages sent before the handshake is complete.
     private var early: [(payload: [UInt8], isString: Bool)] = []
     private var isReceiving = true
-    private var timer: TimerQueue.Identifier?
+    private var timer: TransportTimer?
     private var hasReceived = false
     private var isPinged = false
 

@@ -2,6 +2,7 @@ import CLinux
 import Glibc
 import HearthConcurrency
 import HearthModel
+import HearthTLS
 import Synchronization
 
 /// A server of HTTP/1.1, HTTP/2 and gRPC on one port. It handles bytes and messages, and does not interpret them.

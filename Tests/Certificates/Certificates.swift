@@ -2,6 +2,7 @@ import COpenSSL
 import Foundation
 import HearthModel
 import HearthNetwork
+import HearthTLS
 import HearthTransport
 
 /// The tests' authorities and certificates, created once in a temporary folder.

@@ -144,17 +144,4 @@ struct ConnectionMessageTests {
             string(WireRequest.auth(1, token: "x.y.z")) == #"{"t":"d","d":{"r":1,"a":"auth","b":{"cred":"x.y.z"}}}"#)
         #expect(string(WireRequest.unauth(1)) == #"{"t":"d","d":{"r":1,"a":"unauth","b":{}}}"#)
     }
-
-    @Test func backoff() {
-        var backoff = WireBackoff()
-        #expect(backoff.next(random: 0.5) == 0)
-        #expect(backoff.next(random: 1) == 1_000)
-        #expect(backoff.next(random: 0) == 390)
-        for _ in 0..<30 { _ = backoff.next(random: 0.5) }
-        #expect(backoff.next(random: 1) == 30_000)
-        backoff.reset()
-        #expect(backoff.next(random: 0.5) == 0)
-        backoff.growToMax()
-        #expect(backoff.next(random: 1) == 30_000)
-    }
 }

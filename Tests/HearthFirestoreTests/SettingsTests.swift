@@ -1,6 +1,7 @@
 import Foundation
 import HearthModel
 import HearthSync
+import HearthTLS
 import HearthTransport
 import Testing
 
@@ -93,7 +94,7 @@ struct SettingsTests {
         settings.tls = TLSSettings(authorities: URL(fileURLWithPath: "/ca.pem"), clientKeyPassword: "x")
         #expect((settings.copy() as? FirestoreSettings)?.tls == settings.tls)
         #expect(settings.resolved.settings == settings && settings != FirestoreSettings())
-        let options = TLSOptions(settings.tls)
+        let options = settings.tls.options
         #expect(options.authoritiesPath == "/ca.pem" && options.clientKeyPassword == "x")
     }
 

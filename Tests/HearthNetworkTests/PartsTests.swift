@@ -194,23 +194,6 @@ import Testing
         #expect(order.withLock { $0 } == [0, 10, 20, 30, 40])
     }
 
-    @Test func theHeapReturnsTimersInOrderAndDropsCancelledOnes() throws {
-        let loop = try EventLoop()
-        var heap = TimerHeap()
-        var random = SystemRandomNumberGenerator()
-        var timers: [Timer] = []
-        for _ in 0..<500 {
-            let timer = Timer(loop: loop, deadline: .random(in: 0..<1_000, using: &random)) {}
-            timers.append(timer)
-            heap.insert(timer)
-        }
-        for timer in timers.prefix(250) { heap.remove(timer) }
-        heap.remove(timers[0])
-        var deadlines: [UInt64] = []
-        while let timer = heap.popDue(2_000) { deadlines.append(timer.deadline) }
-        #expect(deadlines == timers.dropFirst(250).map(\.deadline).sorted())
-    }
-
     @Test func aStoppedLoopDropsItsJobs() throws {
         let loop = try EventLoop()
         try loop.start()

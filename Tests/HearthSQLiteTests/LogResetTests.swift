@@ -123,21 +123,6 @@ struct LogResetTests {
         connection.close()
     }
 
-    @Test func aCacheIsNotCopiedTwiceBesideItsWriter() throws {
-        let writer = try CacheDatabase(path: folder.path + "/cache.sqlite")
-        try writer.execute("PRAGMA journal_mode = WAL; CREATE TABLE t (a)")
-        writer.observeLog()
-        let copier = try CacheDatabase(path: folder.path + "/cache.sqlite")
-        try copier.execute("PRAGMA wal_autocheckpoint = 0")
-        for round in 0..<5 {
-            try writer.run("INSERT INTO t VALUES (?)", .integer(round))
-            #expect(try copier.checkpointBesideWriter())
-            #expect(try !copier.checkpointBesideWriter())
-        }
-        copier.close()
-        writer.close()
-    }
-
     @Test(arguments: [
         (3_006_023, false), (3_007_000, true), (3_040_001, true), (3_044_005, true), (3_044_006, false),
         (3_045_000, true), (3_050_006, true), (3_050_007, false), (3_051_000, true), (3_051_002, true),

@@ -1,6 +1,6 @@
 import Foundation
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthWire
 import Testing
 

@@ -149,20 +149,6 @@ struct RemoteTests {
         #expect(wrong.targetMismatches == [2: .existenceFilterMismatchBloom])
     }
 
-    @Test("The backoff grows from zero to a minute, plus or minus half")
-    func backoff() {
-        var base = 0.0
-        var bases: [Double] = []
-        for _ in 0..<14 {
-            bases.append(base)
-            base = Backoff.next(base)
-        }
-        #expect(Array(bases.prefix(4)) == [0, 1, 1.5, 2.25])
-        #expect(bases.last == 60)
-        #expect(Backoff.delaySeconds(10, random: 0) == 5 && Backoff.delaySeconds(10, random: 1) == 15)
-        #expect(Backoff.delaySeconds(0, random: 0.9) == 0)
-    }
-
     @Test("One failure before the first success means offline; a success resets")
     func onlineState() {
         let queue = WorkerQueue(label: "test", usesClock: false)

@@ -105,20 +105,4 @@ import Testing
         #expect(CurlFailure.streamReset(11, "").code == .resourceExhausted)
         #expect(CurlFailure.streamReset(2, "").code == .internal)
     }
-
-    @Test func timersComeInOrder() {
-        var queue = TimerQueue()
-        var seen: [Int] = []
-        var identifiers: [TimerQueue.Identifier] = []
-        for number in 0..<500 {
-            let time = UInt64(number * 7_919 % 500)
-            identifiers.append(queue.schedule(atNanoseconds: time) { seen.append(Int(time)) })
-        }
-        for (number, identifier) in identifiers.enumerated() where number % 3 == 0 { queue.cancel(identifier) }
-        while let action = queue.takeDue(nowNanoseconds: 250) { action() }
-        #expect(seen == seen.sorted() && seen.allSatisfy { $0 <= 250 } && seen.count > 100)
-        while let action = queue.takeDue(nowNanoseconds: 1_000) { action() }
-        #expect(seen == seen.sorted() && seen.count == 333)
-        #expect(queue.count == 0 && queue.earliest() == nil)
-    }
 }

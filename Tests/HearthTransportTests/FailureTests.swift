@@ -1,6 +1,7 @@
 import Glibc
 import HearthModel
 import HearthNetwork
+import HearthTLS
 import HearthTransport
 import Synchronization
 import Testing

@@ -1,6 +1,7 @@
 import Foundation
 import HearthModel
 import HearthNetwork
+import HearthTLS
 import HearthTestCertificates
 import HearthTransport
 import Testing

@@ -1,6 +1,7 @@
 import HearthNetwork
 import CNghttp2
 import HearthModel
+import HearthTLS
 
 /// A client's HTTP/2 connection: many concurrent requests over one socket. For tests, the load generator, and the
 /// server's outgoing calls.

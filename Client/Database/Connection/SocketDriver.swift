@@ -154,7 +154,7 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
         let isLoopback = bare == "localhost" || bare == "::1" || bare.hasPrefix("127.")
         return ServerAddress(
             host: bare, port: location.port ?? 443,
-            security: location.isSecure ? .tls(TLSOptions(configuration.tls)) : .plaintext,
+            security: location.isSecure ? .tls(configuration.tls.options) : .plaintext,
             proxy: isLoopback ? .none : .environment, connectTimeoutMilliseconds: WireConnection.handshakeMilliseconds)
     }
 
@@ -191,12 +191,4 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
     func log(_ message: String) { Log.debug("\(configuration.location.namespace): \(message)") }
 
     func warn(_ message: String) { Log.warning("\(configuration.location.namespace): \(message)") }
-}
-
-extension TLSOptions {
-    fileprivate init(_ settings: TLSSettings) {
-        self.init(
-            authoritiesPath: settings.authorities?.path, clientCertificatePath: settings.clientCertificate?.path,
-            clientKeyPath: settings.clientKey?.path, clientKeyPassword: settings.clientKeyPassword)
-    }
 }

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthTree
 
 /// The connection to the server: which messages are sent, in which order, and what is received. A state machine
@@ -27,6 +28,9 @@ final class WireConnection {
     static let stableMilliseconds = 30_000
     /// After this number of consecutive rejections of the credentials the next attempt uses the longest delay.
     static let refusalsMax = 3
+    /// Source: the SDKs for Apple platforms.
+    static let reconnecting = Backoff.Policy(
+        firstMilliseconds: 1_000, factor: 1.3, maxMilliseconds: 30_000, jitter: 0.3...1)
     static let shutdownReason = "server_shutdown"
 
     unowned let driver: any WireDriver
@@ -37,7 +41,7 @@ final class WireConnection {
     private(set) var phase: Phase = .offline
     /// The interrupt reasons; engine and connection have their own.
     private var interruptReasons: Set<String>
-    private var backoff = WireBackoff()
+    private var backoff = Backoff(WireConnection.reconnecting)
     private var attempt = 0
     private var joiner = WireFrameJoiner()
     /// Whether the delegate is notified of this connection.
@@ -109,7 +113,7 @@ final class WireConnection {
 
     private func plan() {
         phase = .waiting
-        driver.schedule(.reconnect, afterMilliseconds: backoff.next(random: driver.random))
+        driver.schedule(.reconnect, afterMilliseconds: Int(backoff.next(random: driver.random)))
     }
 
     /// Closes the present connection and begins another one as soon as the backoff allows.

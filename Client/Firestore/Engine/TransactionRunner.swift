@@ -1,5 +1,7 @@
 internal import Foundation
+internal import HearthConcurrency
 internal import HearthModel
+internal import HearthSync
 
 /// Runs a transaction's closure until its commit succeeds or fails permanently.
 struct TransactionRunner: Sendable {
@@ -25,30 +27,13 @@ struct TransactionRunner: Sendable {
         return firestore.tasks.run { completion(await run(block, engine)) }
     }
 
-    /// The first attempt starts at once. Then the base delay is 1 s and grows by a factor of 1.5 up to 60 s. Each delay
-    /// is multiplied by a random factor from 0.5 to 1.5.
-    struct Backoff {
-        static let secondsFirst = 1.0
-        static let secondsMax = 60.0
-        static let factor = 1.5
-        private var base = 0.0
-
-        mutating func nextSeconds() -> Double {
-            let seconds = base * Double.random(in: 0.5...1.5)
-            base = min(max(base * Self.factor, Self.secondsFirst), Self.secondsMax)
-            return seconds
-        }
-
-        mutating func goToMaximum() { base = Self.secondsMax }
-    }
-
     func run(
         _ block: Carried<(Transaction, NSErrorPointer) -> Any?>, _ engine: any FirestoreEngine
     ) async -> Result<Carried<Any?>, any Error> {
-        var backoff = Backoff()
+        var backoff = Backoff(.firestore)
         var attemptsLeft = attemptsMax
         while true {
-            let seconds = backoff.nextSeconds()
+            let seconds = backoff.next(random: .random(in: 0...1)) / 1_000
             if seconds > 0 { await sleep(seconds) }
             if Task.isCancelled { return .failure(Self.cancelled.nsError) }
             attemptsLeft -= 1
@@ -72,7 +57,7 @@ struct TransactionRunner: Sendable {
             guard attemptsLeft > 0, Self.isWorthRetrying(failure.code) else {
                 return .failure(userError ?? failure.nsError)
             }
-            if failure.code == .resourceExhausted { backoff.goToMaximum() }
+            if failure.code == .resourceExhausted { backoff.growToMax() }
         }
     }
 

@@ -2,13 +2,14 @@ internal import Foundation
 internal import HearthApp
 internal import HearthModel
 internal import HearthSync
+internal import HearthTLS
 internal import HearthTransport
 
 /// Makes the network from settings.
 enum NetworkDatastore {
     static func make(_ request: EngineFactory.Request) throws(Status) -> any Datastore {
         try GRPCDatastore(
-            address: try address(host: request.host, isSSLEnabled: request.isSSLEnabled, TLSOptions(request.tls)))
+            address: try address(host: request.host, isSSLEnabled: request.isSSLEnabled, request.tls.options))
     }
 
     /// - Parameter host: a name or an address, with or without a port; an IPv6 address with a port needs brackets.
@@ -42,13 +43,5 @@ enum NetworkDatastore {
 
     private static func isLoopback(_ host: String) -> Bool {
         host == "localhost" || host == "::1" || host.hasPrefix("127.")
-    }
-}
-
-extension TLSOptions {
-    init(_ settings: TLSSettings) {
-        self.init(
-            authoritiesPath: settings.authorities?.path, clientCertificatePath: settings.clientCertificate?.path,
-            clientKeyPath: settings.clientKey?.path, clientKeyPassword: settings.clientKeyPassword)
     }
 }

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import HearthApp
 internal import HearthModel
+internal import HearthTLS
 internal import HearthTransport
 
 /// A bundle on a server. It is fetched when the loader first reads it, on the loader's thread.
@@ -15,7 +16,7 @@ final class RemoteBundle: Sendable {
     /// - Parameter url: a URL with the scheme `http` or `https`.
     init(_ url: URL, tls: TLSSettings, tasks: InstanceTasks) {
         self.url = url
-        self.tls = TLSOptions(tls)
+        self.tls = tls.options
         self.tasks = tasks
     }
 

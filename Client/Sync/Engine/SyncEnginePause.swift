@@ -1,9 +1,10 @@
+import HearthConcurrency
 import HearthModel
 
 /// The work that waits while the cache temporarily cannot be written or read: the disk is full or reports errors.
 struct CachePause {
-    static let secondsMin = 1.0
-    static let secondsMax = 30.0
+    private static let policy = Backoff.Policy(
+        firstMilliseconds: 1_000, factor: 2, maxMilliseconds: 30_000, jitter: 1...1, isFirstImmediate: false)
 
     /// The outcome of a write that the server has decided and that is not yet in the cache. Such a write must not be
     /// sent again.
@@ -18,12 +19,12 @@ struct CachePause {
     /// Views missed changes.
     var hasStaleViews = false
     fileprivate var retry: WorkerQueue.Delayed?
-    fileprivate var seconds = Self.secondsMin
+    fileprivate var backoff = Backoff(Self.policy)
 
     fileprivate(set) var isOn = false
 
-    /// A change from the server was stored.
-    mutating func over() { if !isOn { seconds = Self.secondsMin } }
+    /// Something of the server's was written.
+    mutating func over() { if !isOn { backoff.reset() } }
 
     mutating func end() {
         retry?.cancel()
@@ -44,10 +45,10 @@ extension SyncEngine {
     }
 
     private func tryAgainLater() {
-        pause.retry = remoteStore.queue.schedule(.cacheRetry, afterSeconds: pause.seconds) { [unowned self] in
+        let seconds = pause.backoff.next(random: 0) / 1_000
+        pause.retry = remoteStore.queue.schedule(.cacheRetry, afterSeconds: seconds) { [unowned self] in
             tryAgain()
         }
-        pause.seconds = min(pause.seconds * 2, CachePause.secondsMax)
     }
 
     private func tryAgain() {

@@ -28,7 +28,7 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
     private let tokens: TokenSource
     private let invalidateToken: () -> Void
     private let opener: Opener
-    private let backoff: Backoff
+    private let backoff: StreamBackoff
     private(set) var state = State.initial
     private var stream: (any RequestStream<Request>)?
     /// Counts closings. Callbacks of an earlier generation are ignored.
@@ -52,7 +52,7 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
         self.tokens = tokens
         self.invalidateToken = invalidateToken
         self.opener = opener
-        backoff = Backoff(queue, timers.backoff)
+        backoff = StreamBackoff(queue, timers.backoff)
     }
 
     var isStarted: Bool { state == .starting || state == .backoff || isOpen }
@@ -148,7 +148,7 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
         if isGraceful {
             backoff.reset()
         } else if status.code == .resourceExhausted {
-            backoff.resetToMax()
+            backoff.growToMax()
         } else if status.code == .unauthenticated, state != .healthy {
             invalidateToken()
         }

@@ -9,17 +9,17 @@ import CSQLite
 /// at a time.
 ///
 /// Source: "The WAL-Index File Format", https://www.sqlite.org/walformat.html.
-struct LogIndex: Equatable {
+package struct LogIndex: Equatable {
     /// Pages in the log that are committed.
     var pages: UInt32
     /// How many of them are in the database.
     var copiedPages: UInt32
 
-    var isFullyCopied: Bool { copiedPages >= pages }
+    package var isFullyCopied: Bool { copiedPages >= pages }
 
     /// - Parameter handle: of a connection that has read from the database.
     /// - Returns: nil when there is no index, or it has another format.
-    init?(_ handle: OpaquePointer?) {
+    package init?(_ handle: OpaquePointer?) {
         var file: UnsafeMutablePointer<sqlite3_file>?
         guard sqlite3_file_control(handle, nil, SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK, let file,
             let found = Self.read(file)

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import HearthConcurrency
 import HearthModel
 import Synchronization
 
@@ -12,24 +13,16 @@ import Synchronization
 /// `@unchecked Sendable`: all mutable state but the inbox belongs to the loop's own thread; the inbox is behind a
 /// mutex.
 package final class EventLoop: @unchecked Sendable {
-    /// What other threads hand in.
-    private struct Inbox {
-        var jobs: [@Sendable () -> Void] = []
-        /// Someone has already taken care that the loop will look.
-        var isWoken = false
-        var isClosed = false
-    }
-
     /// A small number that tells the loops of a server apart.
     package let index: Int
-    private let inbox = Mutex(Inbox())
+    private let inbox = Mailbox()
     private let epollDescriptor: Int32
     private let wakeDescriptor: Int32
     private let threadIdentifier = Atomic<UInt>(0)
     private var thread = pthread_t()
 
     // Below: only the loop's own thread.
-    private var timers = TimerHeap()
+    private var timers = TimerHeap<Timer>()
     private var dirtyChannels: [SocketChannel] = []
     /// Sources closed in this turn. Events that the kernel reported before the close may still point at them.
     private var closedSources: [EventSource] = []
@@ -81,13 +74,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Runs a job on the loop, soon, after what was handed in before it. Dropped once the loop has stopped.
     package func execute(_ job: @escaping @Sendable () -> Void) {
-        let mustWake = inbox.withLock { inbox -> Bool in
-            guard !inbox.isClosed else { return false }
-            inbox.jobs.append(job)
-            defer { inbox.isWoken = true }
-            return !inbox.isWoken
-        }
-        if mustWake && !isCurrent { wake() }
+        if inbox.put(job) == .wantsWake && !isCurrent { wake() }
     }
 
     /// Runs a job on the loop once the time has passed.
@@ -188,10 +175,7 @@ package final class EventLoop: @unchecked Sendable {
             flushChannels()
             closedSources.removeAll(keepingCapacity: true)
         }
-        inbox.withLock { inbox in
-            inbox.isClosed = true
-            inbox.jobs.removeAll()
-        }
+        _ = inbox.close()
         timers.removeAll()
         dirtyChannels.removeAll()
         pthread_setspecific(currentLoopKey, nil)
@@ -199,7 +183,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func timeoutMilliseconds() -> Int32 {
-        if !dirtyChannels.isEmpty || inbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
+        if !dirtyChannels.isEmpty || !inbox.isEmpty { return 0 }
         guard let deadline = timers.earliestDeadline else { return -1 }
         let current = linux_monotonic_nanoseconds()
         guard deadline > current else { return 0 }
@@ -208,14 +192,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func runJobs() {
-        let jobs = inbox.withLock { inbox in
-            inbox.isWoken = false
-            guard !inbox.jobs.isEmpty else { return [] as [@Sendable () -> Void] }
-            let jobs = inbox.jobs
-            inbox.jobs = []
-            return jobs
-        }
-        for job in jobs { job() }
+        for job in inbox.takeAll() { job() }
     }
 
     private func runTimers() {

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import HearthTLS
 import Synchronization
 
 /// A protocol over a `SocketChannel`. All calls are made on the loop's thread.

@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthTLS
 import HearthWebSocket
 import Synchronization
 

@@ -1,73 +1,30 @@
 import COpenSSL
 import Glibc
 import HearthModel
+import HearthTLS
 
-/// What TLS connections share: certificate, key, protocol versions, ALPN.
-///
-/// `@unchecked Sendable`: an `SSL_CTX` that is no longer changed is used by many threads (its reference count is
-/// atomic); we configure it fully before anyone else sees it.
-package final class TLSContext: @unchecked Sendable {
-    fileprivate let context: OpaquePointer
-
-    private init(context: OpaquePointer) { self.context = context }
-
-    deinit { SSL_CTX_free(context) }
-
+extension TLSContext {
     /// A server's context. Throws a sentence that names the file when the certificate or key can't be used.
     static func server(_ configuration: TLSConfiguration) throws(Status) -> TLSContext {
-        guard let context = SSL_CTX_new(TLS_server_method()) else { throw lastError("cannot set up TLS") }
-        let result = TLSContext(context: context)
-        _ = tls_set_minimum_version_1_2(context)
-        tls_set_modes(context)
-        tls_set_server_options(context)
-        let certificate = configuration.certificatePath
-        guard SSL_CTX_use_certificate_chain_file(context, certificate) == 1 else {
-            throw lastError("cannot use the certificate \(certificate)")
-        }
-        guard SSL_CTX_use_PrivateKey_file(context, configuration.keyPath, SSL_FILETYPE_PEM) == 1 else {
-            throw lastError("cannot use the private key \(configuration.keyPath)")
-        }
-        guard SSL_CTX_check_private_key(context) == 1 else {
-            throw lastError("the key \(configuration.keyPath) doesn't belong to the certificate \(certificate)")
-        }
-        SSL_CTX_set_alpn_select_cb(context, selectProtocol, nil)
-        return result
+        let context = try TLSContext(.server)
+        try context.use(
+            "server", certificatePath: configuration.certificatePath, keyPath: configuration.keyPath,
+            password: .terminal)
+        SSL_CTX_set_alpn_select_cb(context.pointer, selectProtocol, nil)
+        return context
     }
 
     /// A client's context. Without a file of trusted certificates the system's are used.
     package static func client(trustedCertificatesPath: String?, protocols: [String]) throws(Status) -> TLSContext {
-        guard let context = SSL_CTX_new(TLS_client_method()) else { throw lastError("cannot set up TLS") }
-        let result = TLSContext(context: context)
-        _ = tls_set_minimum_version_1_2(context)
-        tls_set_modes(context)
-        if let path = trustedCertificatesPath {
-            guard SSL_CTX_load_verify_locations(context, path, nil) == 1 else {
-                throw lastError("cannot use the trusted certificates \(path)")
-            }
-        } else {
-            SSL_CTX_set_default_verify_paths(context)
-        }
-        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
-        let wire = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        let context = try TLSContext(.client)
+        try context.trust(trustedCertificatesPath)
+        SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
+        let wire = ALPN.offer(protocols)
         // Zero means success in this one function.
-        guard SSL_CTX_set_alpn_protos(context, wire, UInt32(wire.count)) == 0 else {
-            throw lastError("cannot offer \(protocols)")
+        guard SSL_CTX_set_alpn_protos(context.pointer, wire, UInt32(wire.count)) == 0 else {
+            throw TLSFailure.status("\(protocols) cannot be offered")
         }
-        return result
-    }
-
-    fileprivate static func lastError(_ what: String) -> Status {
-        var buffer = [CChar](repeating: 0, count: 256)
-        let code = ERR_get_error()
-        ERR_clear_error()
-        guard code != 0 else { return Status(.failedPrecondition, what) }
-        ERR_error_string_n(code, &buffer, buffer.count)
-        return Status(
-            .failedPrecondition,
-            what + ": "
-                + buffer.withUnsafeBufferPointer { string in
-                    string.baseAddress.map { String(cString: $0) } ?? ""
-                })
+        return context
     }
 }
 
@@ -105,7 +62,7 @@ package final class TLSSession {
 
     /// As a server when `serverName` is nil, else as a client that checks that name in the certificate.
     package init?(context: TLSContext, descriptor: Int32, serverName: String? = nil) {
-        guard let session = SSL_new(context.context) else { return nil }
+        guard let session = SSL_new(context.pointer) else { return nil }
         self.session = session
         guard SSL_set_fd(session, descriptor) == 1 else { return nil }
         if let serverName {
@@ -120,13 +77,7 @@ package final class TLSSession {
     deinit { SSL_free(session) }
 
     /// The protocol chosen by ALPN.
-    var applicationProtocol: String? {
-        var name: UnsafePointer<UInt8>?
-        var length: UInt32 = 0
-        SSL_get0_alpn_selected(session, &name, &length)
-        guard let name, length > 0 else { return nil }
-        return String(decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
-    }
+    var applicationProtocol: String? { ALPN.agreed(in: session) }
 
     var hasBufferedInput: Bool { tls_has_buffered_input(session) != 0 }
 

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthTree
 
 /// The engine's data on disk: known server data of listens, the locations and queries that it belongs to, and the

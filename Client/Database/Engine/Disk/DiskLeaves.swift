@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthTree
 
 /// Trees on disk: one row per leaf and one per priority.

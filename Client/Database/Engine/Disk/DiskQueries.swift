@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthTree
 
 /// The locations and queries that the cache has data of. All of them are in memory, too.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthTree
 
 /// The unanswered writes on disk. The next run makes them again.

@@ -1,6 +1,6 @@
 import Dispatch
 import HearthModel
-import HearthSQLite
+import HearthCache
 import Synchronization
 
 /// Copies the log into the database on its own thread, because a copy waits for the disk.

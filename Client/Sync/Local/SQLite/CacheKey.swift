@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthDocuments
 
 /// Paths of documents and collections as bytes with the order of the paths: segment by segment, a parent before its

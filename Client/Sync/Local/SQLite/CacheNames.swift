@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 
 /// The numbers of documents, collections and users in the file.
 final class CacheNames {

@@ -1,5 +1,4 @@
-import HearthModel
-import HearthSQLite
+import HearthCache
 
 /// The tables of the cache's file, and the migration of files of an older version.
 ///
@@ -7,24 +6,14 @@ import HearthSQLite
 /// bytes, times are microseconds since 1970, keys of documents and collections have the form of `CacheKey`. Values and
 /// writes are protobuf of google.firestore.v1.
 ///
-/// A document's key is stored once, in `documents`; all other tables refer to the row's number. A row of `documents`
-/// exists as long as anything refers to the key; `kind` 0 means that there is no document. Each row has one row in
-/// `sentinels`.
-struct CacheSchema: Sendable {
-    /// Migrates a file from the previous version to `number`.
-    struct Step: Sendable {
-        var number: Int
-        var string: String
-    }
-
-    var steps: [Step]
-
+/// A document's key stands once, in `documents`; all else refers to the row's number. So a row of `documents` is there as
+/// long as anything knows the key, and `kind` 0 says that there is no document. Each row has one in `sentinels`.
+extension CacheSchema {
     /// "HRTC"
-    static let applicationID = 0x4852_5443
+    private static let firestoreID = 0x4852_5443
     static let pageSizeBytes = 4096
-    static let current = CacheSchema(steps: [Step(number: 1, string: first), Step(number: 2, string: streamIDs)])
-
-    var version: Int { steps.last?.number ?? 0 }
+    static let current = CacheSchema(
+        applicationID: firestoreID, steps: [Step(number: 1, string: first), Step(number: 2, string: streamIDs)])
 
     /// A released step is never edited: a change is a new step.
     private static let first = """
@@ -93,38 +82,4 @@ struct CacheSchema: Sendable {
     private static let streamIDs = "ALTER TABLE users ADD COLUMN last_stream_id BLOB NOT NULL DEFAULT x'';"
 
     // MARK: Opening
-
-    /// The version of an opened file; 0 for a new one.
-    /// - Throws: `FAILED_PRECONDITION` for a file that is not a cache, or is a newer one; `DATA_LOSS` when it is not a
-    ///   database.
-    func version(of database: CacheDatabase) throws(Status) -> Int {
-        let application = try database.number("PRAGMA application_id")
-        let version = try database.number("PRAGMA user_version")
-        if application != Self.applicationID {
-            let tables = try database.number("SELECT count(*) FROM sqlite_schema")
-            if application != 0 || version != 0 || tables != 0 {
-                throw .failedPrecondition("\(database.path) is a SQLite database, but not a cache of Hearth's client.")
-            }
-        }
-        if version > self.version {
-            throw .failedPrecondition(
-                "The cache \(database.path) has version \(version), which is newer than \(self.version), the newest that "
-                    + "this program knows. Use a newer version of the client, or clear the persistence.")
-        }
-        return version
-    }
-
-    /// Migrates a file to this version: all steps in one transaction, or none.
-    func migrate(_ database: CacheDatabase, from version: Int) throws(Status) {
-        if version == self.version { return }
-        do throws(Status) {
-            try database.execute("BEGIN IMMEDIATE")
-            for step in steps where step.number > version { try database.execute(step.string) }
-            try database.execute(
-                "PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(self.version); COMMIT")
-        } catch {
-            try database.rollBack()
-            throw error
-        }
-    }
 }

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthWire
 
 /// The definitions of all client-side indexes, which all users share. They are held in memory, because every query

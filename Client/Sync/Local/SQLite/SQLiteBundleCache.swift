@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthWire
 
 /// Loaded bundles and their named queries.

@@ -1,3 +1,4 @@
+import HearthCache
 import HearthModel
 
 /// Removes the least recently used documents and targets when the cache has grown over its threshold.

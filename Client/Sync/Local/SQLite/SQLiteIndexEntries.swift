@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 
 /// The entries of client-side indexes, in `index_entries`.
 ///

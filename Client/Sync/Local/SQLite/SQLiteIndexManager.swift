@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 
 /// Collection parents, and the client-side indexes of one user.
 final class SQLiteIndexManager: IndexManager {

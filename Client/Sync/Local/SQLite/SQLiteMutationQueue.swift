@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthWire
 
 /// The batches of one user, in `mutations`. The documents that they affect are in `document_mutations`.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthWire
 
 /// The effect of one user's local writes on documents, in `overlays`.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 
 /// The cache on disk: one SQLite file (`CacheSchema`) and one connection (`CacheDatabase`), used only by the engine's
 /// thread.
@@ -47,7 +47,7 @@ final class SQLitePersistence: Persistence {
     }
 
     init(files: CacheFiles, sizeBytes: Int64, schema: CacheSchema = .current) throws(Status) {
-        let opening = CacheOpening(files: files, sizeBytes: sizeBytes, schema: schema)
+        let opening = FirestoreCache(files: files, sizeBytes: sizeBytes, schema: schema)
         let opened = try opening.open()
         checkpointer = CacheCheckpointer(path: files.database, thresholdPages: opening.checkpointPages)
         database = opened.database

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthWire
 
 /// The server's documents, in `documents`. Rows of kind 0 are not documents: they only assign a number to a key.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthSQLite
+import HearthCache
 import HearthWire
 
 /// Targets, in `targets`, and the documents that the server sent for them, in `target_documents`.

@@ -1,5 +1,5 @@
+import HearthCache
 import HearthModel
-import HearthSQLite
 import HearthWire
 
 /// A cache that could not be used and was moved aside. The client continues with an empty one.
@@ -20,96 +20,50 @@ package struct CacheDamage: Sendable, Equatable {
     }
 }
 
-/// Opens the cache's file: takes the lock, creates or migrates the tables, and checks the file for damage.
-///
-/// The whole file is checked (`quick_check`) after an unclean shutdown, and in any case up to `checkedSizeBytesMax`. A
-/// larger file that was closed cleanly is not checked, because a check takes about a second per gigabyte. Damage in
-/// such a file appears in use as `DATA_LOSS` and is recorded in the lock file. The next opening then checks pages and
-/// contents completely.
-struct CacheOpening {
+/// How Firestore's cache is opened, and what is examined of its contents: see `CacheOpening`.
+struct FirestoreCache: CacheContents {
     let files: CacheFiles
     let sizeBytes: Int64
     let schema: CacheSchema
 
+    /// An examination takes about a second a gigabyte.
     static let checkedSizeBytesMax = 16 << 20
-    /// The log's length at which it is copied into the file, in pages. It is a small part of a small cache.
+    var checkedSizeBytesMax: Int { Self.checkedSizeBytesMax }
+
+    /// The log's length at which it is copied into the file, in pages: a small part of a small cache.
     var checkpointPages: Int {
         if sizeBytes < 0 { return 1000 }
         return Int(min(1000, max(50, sizeBytes / 25 / Int64(CacheSchema.pageSizeBytes))))
     }
 
+    var creation: String {
+        "PRAGMA page_size = \(CacheSchema.pageSizeBytes); PRAGMA auto_vacuum = INCREMENTAL"
+    }
+
+    var configuration: String {
+        "PRAGMA cache_size = -16000; PRAGMA journal_size_limit = \(checkpointPages * CacheSchema.pageSizeBytes)"
+    }
+
     func open() throws(Status) -> (database: CacheDatabase, lock: CacheLock, damage: CacheDamage?) {
-        try DataFolder.makeFolder(files.folder)
-        let lock = try CacheLock(files)
-        let isSuspect = !lock.wasClean
         var damage: CacheDamage?
-        var database: CacheDatabase?
-        do throws(Status) {
-            database = try open(isSuspect: isSuspect, isMarkedDamaged: lock.isMarkedDamaged)
-        } catch {
-            guard error.code == .dataLoss else {
-                lock.release(isClean: !isSuspect)
-                throw error
-            }
-            lock.markDamaged()
-            damage = try putAside(error)
+        let opened = try CacheOpening(file: files.file, contents: self).open { reason, path in
+            let (count, isComplete) = Self.pendingWrites(in: path)
+            let found = CacheDamage(
+                reason: reason.message, path: files.database, movedTo: path, pendingWritesRead: count,
+                isCountComplete: isComplete)
+            damage = found
+            return found.message
         }
-        let opened: CacheDatabase
-        if let database {
-            opened = database
-        } else {
-            do throws(Status) {
-                opened = try open(isSuspect: false, isMarkedDamaged: false)
-            } catch {
-                // The error must mention the file that was moved aside.
-                throw Status(error.code, [error.message, damage?.message ?? ""].joined(separator: " "))
-            }
-        }
-        try lock.markInUse()
-        opened.onDamage = { [weak lock] in lock?.markDamaged() }
-        return (opened, lock, damage)
+        return (opened.database, opened.lock, damage)
     }
 
-    private func open(isSuspect: Bool, isMarkedDamaged: Bool) throws(Status) -> CacheDatabase {
-        let database = try CacheDatabase(path: files.database)
-        do throws(Status) {
-            let version = try schema.version(of: database)
-            if version == 0 {
-                // Neither can be changed in WAL mode or after the first table exists.
-                try database.execute(
-                    "PRAGMA page_size = \(CacheSchema.pageSizeBytes); PRAGMA auto_vacuum = INCREMENTAL")
-            } else {
-                try examine(database, isSuspect: isSuspect, isMarkedDamaged: isMarkedDamaged)
-            }
-            try database.execute(
-                """
-                PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;
-                PRAGMA cache_size = -16000; PRAGMA journal_size_limit = \(checkpointPages * CacheSchema.pageSizeBytes)
-                """)
-            try schema.migrate(database, from: version)
-            try identify(database)
-            database.observeLog()
-        } catch {
-            database.close()
-            throw error
-        }
-        return database
+    func prepare(_ database: CacheDatabase) throws(Status) {
+        try identify(database)
+        database.observeLog()
     }
 
-    private func examine(_ database: CacheDatabase, isSuspect: Bool, isMarkedDamaged: Bool) throws(Status) {
-        let sizeBytes = try database.number("PRAGMA page_count") * database.number("PRAGMA page_size")
-        guard isSuspect || sizeBytes <= Self.checkedSizeBytesMax else { return }
-        // The complete check also compares indexes with their tables.
-        let string = isMarkedDamaged ? "PRAGMA integrity_check(3)" : "PRAGMA quick_check(3)"
-        let answers = try database.strings(string)
-        if answers != ["ok"] {
-            throw database.damaged("\(files.database) is damaged: " + answers.joined(separator: "; "))
-        }
-        if isMarkedDamaged { try readAll(database) }
-    }
-
-    /// Reads the contents of the pages. A row that cannot be read would fail every later use of it.
-    private func readAll(_ database: CacheDatabase) throws(Status) {
+    /// Reads what the pages hold. A row that cannot be read would make every later use of it fail.
+    func readAll(_ database: CacheDatabase) throws(Status) {
         try database.decoding { () throws(Status) in
             try database.rows("SELECT key, fields FROM documents") { row throws(Status) in
                 _ = try CacheKey.decode(row.bytes(0), in: database)
@@ -154,15 +108,7 @@ struct CacheOpening {
 
     // MARK: Damage
 
-    private func putAside(_ reason: Status) throws(Status) -> CacheDamage {
-        let path = try files.moveAside()
-        let (count, isComplete) = Self.pendingWrites(in: path)
-        return CacheDamage(
-            reason: reason.message, path: files.database, movedTo: path, pendingWritesRead: count,
-            isCountComplete: isComplete)
-    }
-
-    /// The writes of all users that can still be read. Others are skipped.
+    /// The writes of all users that can still be read; whatever cannot be is left out.
     private static func pendingWrites(in path: String) -> (count: Int, isComplete: Bool) {
         var count = 0
         var isComplete = true

@@ -1,5 +1,6 @@
 import CSQLite
 import HearthModel
+import HearthSQLite
 
 /// The one connection to a client's cache file, with its prepared statements. Used by one thread at a time.
 ///

@@ -1,0 +1,76 @@
+import Glibc
+import HearthModel
+import HearthSQLite
+
+/// The right to use a cache: `flock` on its lock file, which the system drops when the process ends, however it ends.
+///
+/// While a cache is in use the file holds a line about it; the line is taken away at the end. One that is found tells that
+/// the last use didn't end in order, so that the database is examined.
+package final class CacheLock {
+    private var descriptor: Int32
+    /// Whether the last use ended in order, or there was none.
+    let wasClean: Bool
+
+    /// - Throws: FAILED_PRECONDITION when the cache is in use, by this process or another.
+    init(_ file: CacheFile) throws(Status) {
+        while true {
+            let descriptor = open(file.lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+            if descriptor < 0 { throw DataFolder.failure("open \(file.lock)") }
+            if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+                let code = errno
+                let holder = Self.contents(descriptor)
+                close(descriptor)
+                if code == EWOULDBLOCK { throw Self.inUse(file, holder) }
+                throw DataFolder.failure("lock \(file.lock)", code)
+            }
+            // The file may have been replaced between the two calls.
+            var mine = stat()
+            var present = stat()
+            if fstat(descriptor, &mine) == 0, stat(file.lock, &present) == 0, mine.st_ino == present.st_ino {
+                self.descriptor = descriptor
+                wasClean = Self.contents(descriptor).isEmpty
+                return
+            }
+            close(descriptor)
+        }
+    }
+
+    private static func inUse(_ file: CacheFile, _ holder: String) -> Status {
+        let words = holder.isEmpty ? "" : " (\(holder.split(separator: "\n").first ?? ""))"
+        return .failedPrecondition(
+            "The cache \(file.database) is in use by another client\(words). One process at a time can use it: end that "
+                + "client, or give this one another folder or app name.")
+    }
+
+    func markInUse() throws(Status) { try write("process \(getpid())\n") }
+    /// The next opening examines the database thoroughly.
+    func markDamaged() { try? write("damaged\n") }
+    var isMarkedDamaged: Bool { Self.contents(descriptor).utf8.starts(with: "damaged".utf8) }
+
+    /// - Parameter isClean: whether nothing is to be examined at the next opening.
+    package func release(isClean: Bool) {
+        guard descriptor >= 0 else { return }
+        if isClean { _ = ftruncate(descriptor, 0) }
+        close(descriptor)
+        descriptor = -1
+    }
+
+    deinit { release(isClean: false) }
+
+    private func write(_ string: String) throws(Status) {
+        let bytes = Array(string.utf8)
+        guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, bytes, bytes.count, 0) == bytes.count else {
+            let code = errno
+            var status = DataFolder.failure("write the cache's lock", code)
+            if code == ENOSPC || code == EDQUOT { status.code = .resourceExhausted }
+            throw status
+        }
+    }
+
+    private static func contents(_ descriptor: Int32) -> String {
+        let bytes = [UInt8](unsafeUninitializedCapacity: 256) { buffer, count in
+            count = max(0, pread(descriptor, buffer.baseAddress, buffer.count, 0))
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
