@@ -68,7 +68,7 @@ test: setup test-swift test-python
 
 test-swift: setup-build
 	@TIMED_MINUTES=60 $(TIMED) "build of the Swift tests" swift build $(SWIFT_FLAGS) --build-tests
-	@# One target after the other: some compute for long, and others measure how soon a socket is answered.
+	@# One target after the other: some compute for long, and others measure the latency of a socket.
 	@for target in $(TEST_TARGETS); do \
 		$(TIMED) "$$target" Tools/scripts/test-swift.sh "$$target" $(SWIFT_FLAGS) || exit 1; \
 	done
@@ -117,6 +117,7 @@ format:
 lint:
 	swift format lint --strict --recursive --parallel $(SOURCES)
 	@Tools/scripts/check-docs.sh
+	@Tools/scripts/check-words.sh
 
 release: setup-build
 	$(RELEASE)

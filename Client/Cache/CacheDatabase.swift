@@ -15,7 +15,7 @@ package final class CacheDatabase {
     private var handle: OpaquePointer?
     /// The log's length in pages, as of the last commit; written by SQLite's hook.
     private let logPagesPointer = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
-    /// Prepared statements that are not in use, by the place of their text. A text that runs inside of its own loop has
+    /// Prepared statements that are not in use, by the address of their SQL. A statement that runs inside of its own loop has
     /// several.
     private var idle: [Int: [OpaquePointer]] = [:]
     /// The first sign of damage; the next opening examines the file thoroughly.
@@ -69,7 +69,7 @@ package final class CacheDatabase {
         return status
     }
 
-    /// Notes that what stands in the file cannot be read.
+    /// Notes that the contents of the file cannot be read.
     package func damaged(_ message: String) -> Status {
         let status = Status(.dataLoss, message)
         if damage == nil {
@@ -88,13 +88,13 @@ package final class CacheDatabase {
 
     // MARK: Statements
 
-    /// Runs texts once, for what is rare.
+    /// Runs SQL once, for rare statements.
     package func execute(_ string: String) throws(Status) {
         let result = sqlite3_exec(try opened(), string, nil, nil, nil)
         if result != SQLITE_OK { throw failure(result, action) }
     }
 
-    /// The number in the first column of a text's first row, for what is rare.
+    /// The number in the first column of the first row, for rare queries.
     package func number(_ string: String) throws(Status) -> Int {
         var statement: OpaquePointer?
         var result = sqlite3_prepare_v2(try opened(), string, -1, &statement, nil)
@@ -104,7 +104,7 @@ package final class CacheDatabase {
         return Int(sqlite3_column_int64(statement, 0))
     }
 
-    /// The first column of a text's rows, for what is rare.
+    /// The first column of all rows, for rare queries.
     package func strings(_ string: String) throws(Status) -> [String] {
         var statement: OpaquePointer?
         var result = sqlite3_prepare_v2(try opened(), string, -1, &statement, nil)
@@ -151,12 +151,12 @@ package final class CacheDatabase {
     private func step(
         _ string: StaticString, _ values: [CacheValue], _ body: (CacheRow) throws(Status) -> Bool
     ) throws(Status) {
-        let place = Int(bitPattern: string.utf8Start)
-        let statement = try take(string, place)
+        let key = Int(bitPattern: string.utf8Start)
+        let statement = try take(string, key)
         defer {
             sqlite3_reset(statement)
             sqlite3_clear_bindings(statement)
-            idle[place, default: []].append(statement)
+            idle[key, default: []].append(statement)
         }
         for (index, value) in values.enumerated() {
             let result = value.bind(to: statement, at: Int32(index + 1))
@@ -170,9 +170,9 @@ package final class CacheDatabase {
         }
     }
 
-    private func take(_ string: StaticString, _ place: Int) throws(Status) -> OpaquePointer {
+    private func take(_ string: StaticString, _ key: Int) throws(Status) -> OpaquePointer {
         let handle = try opened()
-        if let statement = idle[place]?.popLast() { return statement }
+        if let statement = idle[key]?.popLast() { return statement }
         var statement: OpaquePointer?
         let result = string.utf8Start.withMemoryRebound(to: CChar.self, capacity: string.utf8CodeUnitCount) {
             sqlite3_prepare_v3(
@@ -229,7 +229,7 @@ package final class CacheDatabase {
     package var isInTransaction: Bool { handle != nil && sqlite3_get_autocommit(handle) == 0 }
 }
 
-/// What goes into a statement. Texts go as their bytes, so that SQLite compares them so.
+/// A parameter of a statement. Strings are bound as their bytes, so that SQLite compares bytes.
 package enum CacheValue {
     case integer(Int64)
     case bytes([UInt8])
@@ -257,7 +257,7 @@ package enum CacheValue {
     }
 }
 
-/// A row that a statement stands on: only inside of the closure that it is given to.
+/// The current row of a statement: valid only inside of the closure that receives it.
 package struct CacheRow {
     fileprivate let statement: OpaquePointer
 

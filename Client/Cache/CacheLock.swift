@@ -4,7 +4,7 @@ import HearthSQLite
 
 /// The right to use a cache: `flock` on its lock file, which the system drops when the process ends, however it ends.
 ///
-/// While a cache is in use the file holds a line about it; the line is taken away at the end. One that is found tells that
+/// While a cache is in use the file holds a line about it; the line is removed at the end. A line that is found shows that
 /// the last use didn't end in order, so that the database is examined.
 package final class CacheLock {
     private var descriptor: Int32

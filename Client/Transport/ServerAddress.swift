@@ -12,7 +12,7 @@ package enum TransportSecurity: Sendable, Hashable {
 /// Which proxy connections go through.
 package enum ProxySetting: Sendable, Hashable {
     /// `http_proxy`, `https_proxy`, `HTTPS_PROXY`, `all_proxy`, `ALL_PROXY`, except for the hosts in `no_proxy` or
-    /// `NO_PROXY`. Nothing is taken out by itself: a proxy is asked for `localhost`, too, unless `no_proxy` names it.
+    /// `NO_PROXY`. There are no automatic exceptions: a proxy is used for `localhost`, too, unless `no_proxy` names it.
     case environment
     case none
     /// `http://host:port`, `socks5h://host:port`, …; for every host.
@@ -74,7 +74,7 @@ extension Transfer {
         if let path = options.authoritiesPath {
             set(CURLOPT_CAINFO, path)
         } else {
-            // OpenSSL looks there by itself, libcurl doesn't.
+            // OpenSSL reads it by default, libcurl does not.
             if let path = getenv("SSL_CERT_FILE") { set(CURLOPT_CAINFO, String(cString: path)) }
             if let path = getenv("SSL_CERT_DIR") { set(CURLOPT_CAPATH, String(cString: path)) }
         }

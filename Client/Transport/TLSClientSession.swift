@@ -49,7 +49,7 @@ final class TLSClientSession {
         self.applicationProtocol = applicationProtocol
         isVerifying = !options.trustsAnyCertificate
         SSL_set_connect_state(session)
-        // Where the callback of the verification finds us: OpenSSL's place for an application.
+        // Where the verification's callback finds this object: OpenSSL's slot for applications.
         SSL_set_ex_data(session, 0, Unmanaged.passUnretained(self).toOpaque())
         try setNames()
     }
@@ -79,7 +79,7 @@ final class TLSClientSession {
     private func setNames() throws(Status) {
         let host = address.bareHost
         let parameters = SSL_get0_param(session)
-        // An address is verified as such, and never told by SNI (RFC 6066, 3).
+        // An address is verified as such, and never sent by SNI (RFC 6066, 3).
         if X509_VERIFY_PARAM_set1_ip_asc(parameters, host) != 1 {
             ERR_clear_error()
             let name = host.hasSuffix(".") ? String(host.dropLast()) : host
@@ -108,8 +108,8 @@ final class TLSClientSession {
     /// Bytes that are to be sent.
     var outputCount: Int { BIO_ctrl_pending(outgoing) }
 
-    func takeOutput(into room: UnsafeMutableRawBufferPointer) -> Int {
-        max(0, Int(BIO_read(outgoing, room.baseAddress, Int32(clamping: room.count))))
+    func takeOutput(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        max(0, Int(BIO_read(outgoing, buffer.baseAddress, Int32(clamping: buffer.count))))
     }
 
     // MARK: The application
@@ -133,9 +133,9 @@ final class TLSClientSession {
         return true
     }
 
-    func read(into room: UnsafeMutableRawBufferPointer) -> Reading {
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Reading {
         ERR_clear_error()
-        let result = SSL_read(session, room.baseAddress, Int32(clamping: room.count))
+        let result = SSL_read(session, buffer.baseAddress, Int32(clamping: buffer.count))
         if result > 0 { return .bytes(Int(result)) }
         switch SSL_get_error(session, result) {
         case SSL_ERROR_WANT_READ: return .nothing
@@ -157,7 +157,7 @@ final class TLSClientSession {
         return nil
     }
 
-    /// Tells the peer that nothing follows.
+    /// Notifies the peer that nothing follows.
     func sendEnd() {
         guard isEstablished else { return }
         ERR_clear_error()

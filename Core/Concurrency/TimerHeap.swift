@@ -36,7 +36,7 @@
         timer.heapIndex = -1
         let last = timers.removeLast()
         guard index < timers.count else { return }
-        place(last, at: index)
+        put(last, at: index)
         siftUp(index)
         siftDown(last.heapIndex)
     }
@@ -56,7 +56,7 @@
         return removed
     }
 
-    @inlinable mutating func place(_ timer: Timer, at index: Int) {
+    @inlinable mutating func put(_ timer: Timer, at index: Int) {
         timers[index] = timer
         timer.heapIndex = index
     }
@@ -67,10 +67,10 @@
         while index > 0 {
             let parent = (index - 1) / 2
             guard timer.deadline < timers[parent].deadline else { break }
-            place(timers[parent], at: index)
+            put(timers[parent], at: index)
             index = parent
         }
-        place(timer, at: index)
+        put(timer, at: index)
     }
 
     @inlinable mutating func siftDown(_ start: Int) {
@@ -81,9 +81,9 @@
             guard child < timers.count else { break }
             if child + 1 < timers.count && timers[child + 1].deadline < timers[child].deadline { child += 1 }
             guard timers[child].deadline < timer.deadline else { break }
-            place(timers[child], at: index)
+            put(timers[child], at: index)
             index = child
         }
-        place(timer, at: index)
+        put(timer, at: index)
     }
 }

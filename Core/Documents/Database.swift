@@ -17,7 +17,7 @@ package final class Database: Sendable {
     let recent: RecentChanges
     let pipeline: CommitPipeline
     let currentCatalog: CurrentCatalog
-    /// Tells listeners of commits.
+    /// Notifies listeners of commits.
     package let changes: ChangeHub
     private let incarnationNumber: Incarnation
     private let deferred: DeferredStore?
@@ -131,7 +131,7 @@ package final class Database: Sendable {
     /// Why the database is closed; nil while it is open.
     package var closedStatus: Status? { ended.withLock { $0 } }
 
-    /// Turns and transactions that have run out of time. To be called some times a second.
+    /// Ends locks and transactions whose lease has expired. Must be called some times a second.
     package func tick() {
         locks.tick()
         pipeline.tick()
@@ -307,7 +307,7 @@ package final class Database: Sendable {
     ///   - transaction: ended by the commit, whether it succeeds or fails.
     ///   - sizeBytes: about what the request holds in memory.
     ///   - commitGuard: asked before the commit is made; nil lets every commit pass.
-    ///   - requester: whose turn it takes. The commits of one connection keep their order, but for those that wait for a
+    ///   - requester: whose share of the queue it uses. The commits of one connection keep their order, but for those that wait for a
     ///     transaction's lock: holding back what comes behind them might hold back the end of that transaction. Whoever needs
     ///     an order waits for each answer, as Write streams do.
     ///   - returning: the write of which the outcome carries the document.

@@ -90,11 +90,11 @@ package final class TLSContext: @unchecked Sendable {
 }
 
 private func providePassword(
-    _ room: UnsafeMutablePointer<CChar>?, _ count: Int32, _ isWriting: Int32, _ password: UnsafeMutableRawPointer?
+    _ buffer: UnsafeMutablePointer<CChar>?, _ count: Int32, _ isWriting: Int32, _ password: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let room, let password else { return 0 }
+    guard let buffer, let password else { return 0 }
     let length = strlen(password.assumingMemoryBound(to: CChar.self))
     guard length <= Int(count) else { return 0 }
-    memcpy(room, password, length)
+    memcpy(buffer, password, length)
     return Int32(length)
 }

@@ -5,7 +5,7 @@ package struct ServerConfiguration: Sendable {
     /// An address or a host name. A name with several addresses (`localhost`) is listened to on each of them;
     /// an empty string or `*` means every interface.
     package var host: String
-    /// 0 lets the system choose; `NetworkServer.port` tells which.
+    /// 0 lets the system choose; `NetworkServer.port` has the chosen one.
     package var port: Int
     /// Further addresses at which the same is served.
     package var furtherAddresses: [ListeningAddress] = []

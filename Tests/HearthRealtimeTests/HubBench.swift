@@ -82,7 +82,7 @@ final class Mirror: ListenReceiver, @unchecked Sendable {
     }
 
     private func apply(_ change: TreeChange) {
-        guard target.path.contains(change.place) else {
+        guard target.path.contains(change.location) else {
             faults.append("\(change.path) was delivered to a listener at \(target.path)")
             return
         }

@@ -89,7 +89,7 @@ import Testing
         }
 
         func allows(_ change: TreeChange) throws -> Bool {
-            let location = change.place
+            let location = change.location
             let prefixes = (0...location.count).map { TreePath(keys: Array(location.keys[..<$0])) }
             let grants = try prefixes.contains { path in
                 guard let rule = rules.root.node(at: path)?.write else { return false }

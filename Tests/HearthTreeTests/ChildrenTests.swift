@@ -37,9 +37,9 @@ import Testing
         #expect(children.map(\.node) == keys.map { Node(.integer(Int64(model[$0]!))) }, "\(note)")
         for (position, key) in keys.enumerated() {
             #expect(children[position].key == key, "\(note)")
-            #expect(children.place(of: key) == position, "\(note)")
+            #expect(children.position(of: key) == position, "\(note)")
             #expect(
-                children.place(of: TreeKey(key.string + "x"))
+                children.position(of: TreeKey(key.string + "x"))
                     == (keys.firstIndex { $0 > TreeKey(key.string + "x") } ?? keys.count))
         }
         #expect(children == Node(children: keys.shuffled().map { ($0, node.child($0)) }).children, "\(note)")

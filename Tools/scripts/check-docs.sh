@@ -32,7 +32,7 @@ for page in README.md CONTRIBUTING.md $(find docs -name '*.md'); do
     # Paths of sources, as `Core/Wire` or `Core/Wire/WireMessage.swift`.
     for path in $(grep -oE '`(Core|Rules|Bundler|Server|Client|Tools|Tests|docs)/[A-Za-z0-9_./+-]+`' "$page" | tr -d '`' | sort -u); do
         case "$path" in
-            # Stands for any of them.
+            # A pattern for any of them.
             */test_FILE.py) continue ;;
         esac
         if [ ! -e "$path" ] && [ ! -e "$path.swift" ]; then

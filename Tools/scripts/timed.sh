@@ -37,7 +37,7 @@ end_tree() {
     for child; do end_tree "$child"; done
 }
 
-# The watch stands beside, and the command in front: an interrupt from the keyboard reaches only what is in front.
+# The watch runs in the background and the command in the foreground, which alone gets an interrupt from the keyboard.
 (
     trap 'exit 0' TERM
     watch=$(exec sh -c 'echo $PPID')

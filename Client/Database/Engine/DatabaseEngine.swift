@@ -173,7 +173,7 @@ final class DatabaseEngine {
             }
             sync.add(write)
             send(write, completion)
-            let locations = write.changes.map(\.place)
+            let locations = write.changes.map(\.location)
             transactions.abort(at: locations, .overriddenBySet)
             for location in locations { transactions.rerun(at: location) }
         }

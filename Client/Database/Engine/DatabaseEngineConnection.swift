@@ -20,7 +20,7 @@ extension DatabaseEngine: DatabaseConnectionDelegate {
             }
             if writes.isEmpty { return }
             sync.applyDisconnect(writes)
-            transactions.abort(at: writes.map(\.place), .overriddenBySet)
+            transactions.abort(at: writes.map(\.location), .overriddenBySet)
             transactions.rerun(at: .root)
         }
     }

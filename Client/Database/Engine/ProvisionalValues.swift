@@ -12,8 +12,8 @@ extension SyncTree {
     func settled(_ write: PendingWrite) -> [TreeChange] {
         write.changes.map { change in
             guard change.node.hasDeferred else { return change }
-            let old = change.node.hasIncrement ? known(at: change.place, before: write.id) ?? .empty : .empty
-            let relative = TreeChange(path: change.path.relative(to: change.place), node: change.node)
+            let old = change.node.hasIncrement ? known(at: change.location, before: write.id) ?? .empty : .empty
+            let relative = TreeChange(path: change.path.relative(to: change.location), node: change.node)
             let node = relative.settled(nowMilliseconds: write.madeAtMilliseconds, old: old).node
             return TreeChange(path: change.path, node: node)
         }

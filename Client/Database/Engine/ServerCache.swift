@@ -26,7 +26,7 @@ struct ServerCache {
 
     /// Applies the server's changes together. Priorities of incomplete locations are ignored.
     mutating func apply(_ changes: [TreeChange]) {
-        let known = changes.filter { !$0.isPriority || isComplete(at: $0.place) }
+        let known = changes.filter { !$0.isPriority || isComplete(at: $0.location) }
         tree = tree.applying(known)
         for change in known where !change.isPriority { markComplete(at: change.path) }
     }

@@ -25,8 +25,8 @@ extension SyncTree {
 
     /// The parts of a change in locations with a listen for all data. Other parts would not be kept current.
     private func listenedParts(of change: TreeChange) -> [TreeChange] {
-        listeningPoints(for: change.place).compactMap { point in
-            if point.path.contains(change.place) { return change }
+        listeningPoints(for: change.location).compactMap { point in
+            if point.path.contains(change.location) { return change }
             if change.isPriority { return nil }
             return TreeChange(path: point.path, node: change.node.node(at: point.path.relative(to: change.path)))
         }
@@ -83,7 +83,7 @@ extension SyncTree {
     }
 
     private func noteTouches(_ changes: [TreeChange]) {
-        for point in changes.flatMap({ listeningPoints(for: $0.place) }) where !point.isAnswered {
+        for point in changes.flatMap({ listeningPoints(for: $0.location) }) where !point.isAnswered {
             point.question.isTouched = true
         }
     }
@@ -121,7 +121,7 @@ extension SyncTree {
         var concerned: [(view: View, changes: [TreeChange])] = []
         var positions: [ObjectIdentifier: Int] = [:]
         for change in changes {
-            for view in windows(changedAt: change.place) {
+            for view in windows(changedAt: change.location) {
                 let position = positions[ObjectIdentifier(view), default: concerned.count]
                 if position == concerned.count {
                     positions[ObjectIdentifier(view)] = position

@@ -48,7 +48,7 @@ struct ViewOrder {
     func key(before key: TreeKey, _ child: Node) -> TreeKey? {
         if let entries { return entries.before(Self.entry(key, child, index))?.key }
         let children = shown.children
-        let position = children.place(of: key)
+        let position = children.position(of: key)
         return position == 0 ? nil : children[position - 1].key
     }
 }

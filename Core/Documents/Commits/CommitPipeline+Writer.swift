@@ -91,7 +91,7 @@ extension CommitPipeline {
     }
 
     /// Commits a group.
-    /// - Parameter first: the commit whose turn it is; those behind it in the lane come along while there is room.
+    /// - Parameter first: the next commit; those behind it in the lane join its group while there is capacity.
     /// Commits a request and what waits behind it in its lane, as one group.
     func commit(from first: Request, _ writer: FairWorker<Job>, _ lane: FairWorker<Job>.Lane) {
         if isDropped(first) || isHeldBack(first) { return }
@@ -196,7 +196,7 @@ extension CommitPipeline {
         return true
     }
 
-    /// Makes room for the next one to be prepared: when the writer begins with one, or it is answered without that.
+    /// Lets the next one be prepared: when the writer begins with one, or one is answered before that.
     func begun(_ request: Request) {
         guard request.prepared != nil else { return }
         preparedWaiting.subtract(1, ordering: .acquiringAndReleasing)
@@ -279,7 +279,7 @@ extension CommitPipeline {
             return .no(request.prepared == nil ? .large : .outdated)
         }
         if !locks.isIdle(except: request.owner) {
-            // The version is given only when the commit no longer waits; until then 0 stands for it.
+            // The version is given only when the commit no longer waits; until then it is 0.
             // Always in the order of keys, so that no two commits wait for each other.
             let touched = prepared.staged.changes(version: 0).sorted { UTF8Order.compare($0.key, $1.key) < 0 }
             for change in touched {

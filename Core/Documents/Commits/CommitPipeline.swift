@@ -6,11 +6,11 @@ import Synchronization
 
 /// The one way by which a database changes.
 ///
-/// Commits queue for the writer's thread, in turn between clients. It takes what has gathered, works out each on the state left
-/// by the ones before it, and makes them durable together: one sync for the group, each commit within it all or nothing.
-/// Answers leave after the sync. A commit that must wait for a transaction's lock leaves the queue and comes back.
+/// Commits queue for the writer's thread, round-robin between clients. The writer takes the queued commits, works out each on the
+/// state that those before it leave, and makes them durable together: one sync for the group, each commit within it all or
+/// nothing. Answers are sent after the sync. A commit that must wait for a transaction's lock is parked and queued again.
 ///
-/// A large commit is worked out beside the writer, on a snapshot, by the preparer's thread. The writer then looks whether
+/// A large commit is worked out beside the writer, on a snapshot, by the preparer's thread. The writer then checks whether
 /// anything that this rests on was changed since; if so, it is worked out again. So the writer's time for one commit is
 /// that of storing it, which `Limits.commitRecordsMax` bounds.
 final class CommitPipeline: Sendable {
@@ -47,7 +47,7 @@ final class CommitPipeline: Sendable {
     let preparedWaiting = Atomic<Int>(0)
     let writer: Mutex<FairWorker<Job>?>
     let preparer: Mutex<FairWorker<Request>?>
-    /// What is answered to whoever comes after the end.
+    /// The error of requests that come after the end.
     private let ended = Mutex(Status.unavailable("The server is shutting down."))
 
     /// - Parameter drivers: make what runs the writer and the preparer.
@@ -210,7 +210,7 @@ final class CommitPipeline: Sendable {
         "Aborted due to cross-transaction contention. This occurs when multiple transactions attempt to access the same "
             + "data, requiring Firestore to abort at least one in order to enforce serializability.")
 
-    // MARK: Waiting for turns
+    // MARK: Waiting for locks
 
     static let timeout = Status.aborted("Transaction lock timeout.")
 
@@ -241,7 +241,7 @@ final class CommitPipeline: Sendable {
         parked.withLock { $0.requests.removeValue(forKey: ticket) }
     }
 
-    /// Fails the commits that have waited too long. To be called some times a second.
+    /// Fails the commits that have waited too long. Must be called some times a second.
     func tick() {
         let now = clock.monotonicNanoseconds()
         let late = parked.withLock { parked in

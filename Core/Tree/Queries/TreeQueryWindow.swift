@@ -62,7 +62,7 @@ extension TreeQuery {
         case .min: return 0
         case .max: return children.count
         case .key(let key):
-            let position = children.place(of: key)
+            let position = children.position(of: key)
             let isThere = position < children.count && children[position].key == key
             return isThere && bound.isInclusive == isEnd ? position + 1 : position
         }

@@ -53,7 +53,7 @@ package struct Children: Sendable {
     }
 
     /// Of the first child whose key isn't before `key`.
-    package func place(of key: TreeKey) -> Int { storage?.position(of: key) ?? 0 }
+    package func position(of key: TreeKey) -> Int { storage?.position(of: key) ?? 0 }
 }
 
 extension Children: RandomAccessCollection {

@@ -67,7 +67,7 @@ extension TreeChange {
                 path: path, node: try node.resolved(nowMilliseconds: nowMilliseconds, old: old, at: path))
         }
         guard case .deferred(let value)? = node.value else { return self }
-        let present = try old.priority(at: place)
+        let present = try old.priority(at: location)
         return TreeChange(path: path, node: Node(value.resolved(nowMilliseconds: nowMilliseconds, old: present)))
     }
 }

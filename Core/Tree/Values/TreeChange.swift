@@ -13,7 +13,7 @@ package struct TreeChange: Equatable, Sendable {
     package var isPriority: Bool { path.last == .priority }
 
     /// The changed location: for a priority the location that has the priority.
-    package var place: TreePath { isPriority ? TreePath(keys: Array(path.keys.dropLast())) : path }
+    package var location: TreePath { isPriority ? TreePath(keys: Array(path.keys.dropLast())) : path }
 }
 
 /// The changes of one write, which are atomic.
@@ -80,7 +80,7 @@ extension Node {
     /// The node after a change, whose path is relative to it.
     package func applying(_ change: TreeChange) -> Node {
         guard change.isPriority else { return setting(change.path, to: change.node) }
-        let location = change.place
+        let location = change.location
         let node = node(at: location)
         return node.isEmpty ? self : setting(location, to: node.with(priority: change.node.value))
     }

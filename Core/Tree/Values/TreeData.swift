@@ -55,7 +55,7 @@ extension Node: TreeData {
         let children = node(at: path).children
         var first = 0
         if let key {
-            first = children.place(of: key)
+            first = children.position(of: key)
             if first < children.count, children[first].key == key { first += 1 }
         }
         return children[first..<min(children.count, first + limit)].map(\.key)

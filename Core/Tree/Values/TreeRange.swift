@@ -115,11 +115,11 @@ private struct Bounds {
     private func positions(in children: Children, at keys: [TreeKey]) -> Range<Int> {
         var positions = 0..<children.count
         if let start, hasStart(below: keys), start.count > keys.count {
-            positions = children.place(of: start.keys[keys.count])..<children.count
+            positions = children.position(of: start.keys[keys.count])..<children.count
         }
         if let end, hasEnd(below: keys), end.count > keys.count {
             let key = end.keys[keys.count]
-            let index = children.place(of: key)
+            let index = children.position(of: key)
             let isThere = index < children.count && children[index].key == key
             positions = positions.clamped(to: 0..<(isThere ? index + 1 : index))
         }
@@ -132,7 +132,7 @@ private struct Bounds {
         let isCut = hasStart(below: keys)
         if !isCut, !isBehindStart(keys) { return nil }
         var position = 0
-        if isCut, let start, start.count > keys.count { position = children.place(of: start.keys[keys.count]) }
+        if isCut, let start, start.count > keys.count { position = children.position(of: start.keys[keys.count]) }
         while position < children.count {
             let (key, child) = children[position]
             if let leaf = firstLeafBehindStart(of: child, at: keys + [key]) { return leaf }
@@ -151,7 +151,7 @@ private struct Bounds {
         var position = children.count
         if isCut {
             let key = start.keys[keys.count]
-            position = children.place(of: key)
+            position = children.position(of: key)
             if position < children.count, children[position].key == key { position += 1 }
         }
         while position > 0 {

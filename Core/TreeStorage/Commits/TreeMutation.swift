@@ -45,7 +45,7 @@ struct TreeMutation {
     }
 
     func apply(_ change: TreeChange) throws(Status) -> Bool {
-        if change.isPriority { return try setPriority(change.place, change.node.value) }
+        if change.isPriority { return try setPriority(change.location, change.node.value) }
         let touched = try indexedChildren(above: change.path)
         let isChanged = try set(change.path, change.node)
         if isChanged {
@@ -125,7 +125,7 @@ struct TreeMutation {
     func mendPriorities(above changes: [TreeChange], _ tree: ChangeTree, below: TreeView) throws(Status) {
         var mended: Set<TreePath> = []
         for change in changes {
-            let location = change.place
+            let location = change.location
             for depth in 0...location.count {
                 let path = TreePath(keys: Array(location.keys[..<depth]))
                 guard case .changed(let here) = tree.descend(path) else { break }

@@ -25,7 +25,7 @@ extension TreeWrite {
                 try Self.check(priority: change.node.value)
                 if change.node.childCount > 0 { throw Self.invalidPriority }
             }
-            try Self.add(change.node, depth: change.place.count, to: &size)
+            try Self.add(change.node, depth: change.location.count, to: &size)
         }
         for change in journal {
             let record = change.record?.count ?? 0

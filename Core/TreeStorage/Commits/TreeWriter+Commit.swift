@@ -272,7 +272,7 @@ extension TreeWriter {
             }
         if let treeGuard = write.guard {
             if try !isAllowed(request, changes, by: treeGuard, view) {
-                // What it looks at is written all the time: the client hears of that, and tries again.
+                // What it reads is written all the time: the client gets an error, and tries again.
                 let isLast = request.judgement != nil && request.attempts >= Limits.treeAttemptsMax
                 return isLast ? .refused(.failed(Self.tooFast)) : .unjudged
             }
@@ -322,7 +322,7 @@ extension TreeWriter {
             switch shared.withLock({ $0.changes.since(comparison.version, at: condition.path) }) {
             case .untouched: return true
             case .changed: return false
-            // Something above it is written all the time: the client hears of that, and tries again.
+            // A location above it is written all the time: the client gets an error, and tries again.
             case .unknown: return request.attempts >= Limits.treeAttemptsMax ? false : nil
             }
         }

@@ -4,16 +4,16 @@ import HearthEngine
 import HearthTree
 import Synchronization
 
-/// The one way by which a tree changes: a queue, and a thread that takes groups of writes from it, in turn between those
-/// who have written.
+/// The one way by which a tree changes: a queue, and a thread that takes groups of writes from it, round-robin
+/// between the clients.
 ///
 /// Each write is worked out on the state that the ones before it leave: deferred values, condition, guard. Then its records
 /// are put into the group's transaction, which is synced once. What is refused was refused before anything of it was put.
-/// Then, in this order: the observer is told that the group is durable, and the writes are answered.
+/// Then, in this order: the observer is notified that the group is durable, and the writes are answered.
 ///
 /// Nothing that grows with the tree is done in one piece on this thread. The hash that a condition asks for is worked out on
-/// a snapshot beside it, and the thread only looks whether the location has changed since (`RecentTreeChanges`). A write
-/// with very many nodes, or in the place of very many, is made in slices (`TreeReplacement`, `WideUpdate`).
+/// a snapshot beside it, and the thread only checks whether the location has changed since (`RecentTreeChanges`). A write
+/// with very many nodes, or that replaces very many, is made in slices (`TreeReplacement`, `WideUpdate`).
 final class TreeWriter: Sendable {
     struct Shared {
         var indexes: TreeIndexes
@@ -217,7 +217,7 @@ final class TreeWriter: Sendable {
 
     private func process() {
         while true {
-            let (group, other) = takeTurn()
+            let (group, other) = takeGroup()
             if group.isEmpty, other == nil { return }
             if !group.isEmpty { work(group) }
             switch other {
@@ -230,8 +230,8 @@ final class TreeWriter: Sendable {
         }
     }
 
-    /// The next writes and what is performed between them, and what else has its turn after them.
-    private func takeTurn() -> (group: [Entry], other: TreeJob?) {
+    /// The next writes and what is performed between them, and the job of another kind after them.
+    private func takeGroup() -> (group: [Entry], other: TreeJob?) {
         shared.withLock { shared in
             var group: [Entry] = []
             var cost = 0

@@ -116,7 +116,7 @@ final class WideUpdate: @unchecked Sendable {
     func inShadow(_ changes: [TreeChange]) -> [TreeChange]? {
         var found: [TreeChange] = []
         for change in TreeChange.oneByOne(changes) {
-            switch tree.descend(change.place) {
+            switch tree.descend(change.location) {
             case .untouched: found.append(change)
             case .replaced: continue
             case .changed(let here):

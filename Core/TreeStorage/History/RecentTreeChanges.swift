@@ -39,7 +39,7 @@ struct RecentTreeChanges {
         } else {
             for change in changes {
                 entries.append(
-                    Entry(version: commit.version, path: change.place, isCertain: isCertain && changes.count == 1))
+                    Entry(version: commit.version, path: change.location, isCertain: isCertain && changes.count == 1))
             }
         }
         if entries.count > 2 * Self.countMax { forget(entries.count - Self.countMax) }
@@ -56,9 +56,9 @@ struct RecentTreeChanges {
     }
 
     private static func base(of changes: [TreeChange]) -> TreePath {
-        var base = changes[0].place
+        var base = changes[0].location
         for change in changes {
-            while !base.contains(change.place) { base = base.parent ?? .root }
+            while !base.contains(change.location) { base = base.parent ?? .root }
         }
         return base
     }

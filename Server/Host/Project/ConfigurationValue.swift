@@ -165,7 +165,7 @@ private struct ConfigurationParser {
             let (line, column) = location(of: reader.position)
             let isEnd = reader.position >= reader.bytes.count
             throw .invalidArgument(
-                "\(file):\(line):\(column): This is not valid JSON: \(isEnd ? "the string ends too early" : "unexpected string here")."
+                "\(file):\(line):\(column): This is not valid JSON: \(isEnd ? "the text ends too early" : "unexpected text here")."
             )
         }
     }

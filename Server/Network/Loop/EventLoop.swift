@@ -6,14 +6,14 @@ import Synchronization
 
 /// One thread that waits on epoll and runs what became ready: sockets, jobs from other threads, timers.
 ///
-/// A turn of the loop is: wait, handle the ready sockets, run the jobs handed in, run the timers that are due, and
-/// at last flush every channel that has something to send, so that a connection costs at most one `send` a turn
+/// A tick of the loop is: wait, handle the ready sockets, run the jobs handed in, run the timers that are due, and
+/// at last flush every channel that has something to send, so that a connection costs at most one `send` a tick
 /// however many answers it got.
 ///
 /// `@unchecked Sendable`: all mutable state but the inbox belongs to the loop's own thread; the inbox is behind a
 /// mutex.
 package final class EventLoop: @unchecked Sendable {
-    /// A small number that tells the loops of a server apart.
+    /// A small number that identifies a loop of a server.
     package let index: Int
     private let inbox = Mailbox()
     private let epollDescriptor: Int32
@@ -24,11 +24,11 @@ package final class EventLoop: @unchecked Sendable {
     // Below: only the loop's own thread.
     private var timers = TimerHeap<Timer>()
     private var dirtyChannels: [SocketChannel] = []
-    /// Sources closed in this turn. Events that the kernel reported before the close may still point at them.
+    /// Sources closed in this tick. Events that the kernel reported before the close may still point at them.
     private var closedSources: [EventSource] = []
     private var isStopping = false
     private var dateString = HTTPDate()
-    /// Monotonic time at the beginning of this turn.
+    /// Monotonic time at the beginning of this tick.
     private(set) var now: UInt64 = 0
     /// Input of whichever channel is being read; per loop, so that an idle connection owns no buffer.
     let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: EventLoop.readBufferBytes, alignment: 16)
@@ -142,13 +142,13 @@ package final class EventLoop: @unchecked Sendable {
         closedSources.append(source)
     }
 
-    /// Takes the source out and closes its descriptor; the object lives to the end of the turn.
+    /// Takes the source out and closes its descriptor; the object lives to the end of the tick.
     package func unregisterAndClose(_ source: EventSource) {
         unregister(source)
         close(source.descriptor)
     }
 
-    /// Has the channel flushed at the end of this turn.
+    /// Has the channel flushed at the end of this tick.
     func flushLater(_ channel: SocketChannel) { dirtyChannels.append(channel) }
 
     /// The `date` field of HTTP answers, formatted once a second.
@@ -199,7 +199,7 @@ package final class EventLoop: @unchecked Sendable {
         while let timer = timers.popDue(now) { timer.fire() }
     }
 
-    /// What becomes dirty during the flush waits for the next turn, which then doesn't sleep.
+    /// What becomes dirty during the flush waits for the next tick, which then doesn't sleep.
     private func flushChannels() {
         guard !dirtyChannels.isEmpty else { return }
         let channels = dirtyChannels

@@ -8,7 +8,7 @@ package final class Timer: HeapTimer, @unchecked Sendable {
     private let loop: EventLoop
     package let deadline: UInt64
     private var job: (@Sendable () -> Void)?
-    /// Where the timer stands in the heap; -1 when it isn't in it.
+    /// The timer's index in the heap; -1 when it is not in it.
     package var heapIndex = -1
     private let isCancelled = Atomic<Bool>(false)
 

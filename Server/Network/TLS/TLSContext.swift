@@ -117,7 +117,7 @@ package final class TLSSession {
         }
     }
 
-    /// Tells the peer that nothing follows.
+    /// Notifies the peer that nothing follows.
     func sendClose() {
         ERR_clear_error()
         // Whether it still reaches the peer doesn't matter: the socket is closed after it.

@@ -289,7 +289,7 @@ struct DisconnectRecord: Sendable {
         var writes = DisconnectWrites()
         func precedes(_ lhs: TreeChange, _ rhs: TreeChange) -> Bool {
             if lhs.isPriority != rhs.isPriority { return rhs.isPriority }
-            return (lhs.place.count, rank(lhs)) < (rhs.place.count, rank(rhs))
+            return (lhs.location.count, rank(lhs)) < (rhs.location.count, rank(rhs))
         }
         for part in parts.sorted(by: precedes) {
             writes.put(part.path, part.node)

@@ -29,7 +29,7 @@ struct HubRoutes {
     private static func areApart(_ changes: [TreeChange]) -> Bool {
         if changes.count == 1 { return true }
         if changes.count > comparedMax { return false }
-        let paths = changes.map(\.place).sorted { $0.keys.lexicographicallyPrecedes($1.keys) }
+        let paths = changes.map(\.location).sorted { $0.keys.lexicographicallyPrecedes($1.keys) }
         return !zip(paths, paths.dropFirst()).contains { $0.contains($1) }
     }
 
@@ -37,7 +37,7 @@ struct HubRoutes {
         let change = changes[index]
         var location = root
         if location.isListened { all[position(of: location)].inside.append(index) }
-        for key in change.place.keys {
+        for key in change.location.keys {
             guard let next = location.child(key) else { return }
             location = next
             if location.isListened { all[position(of: location)].inside.append(index) }

@@ -32,7 +32,7 @@ final class TouchedChildren {
     /// - Parameter changes: below the path, or of its priority, which belongs to no child.
     init(_ path: TreePath, _ changes: [TreeChange]) {
         self.path = path
-        for change in changes where change.place != path {
+        for change in changes where change.location != path {
             let key = change.path.keys[path.count]
             if byKey[key] == nil { keys.append(key) }
             byKey[key, default: []].append(change)

@@ -394,8 +394,8 @@ struct EngineRun {
         if let whole = fold(at: path, over: nil) { return replay.query.result(of: whole) }
         var keys = Set(base.children.map(\.key))
         for write in pending.writes {
-            for change in write.changes where path.contains(change.place) && change.place.count > path.count {
-                keys.insert(change.place.keys[path.count])
+            for change in write.changes where path.contains(change.location) && change.location.count > path.count {
+                keys.insert(change.location.keys[path.count])
             }
         }
         let children = keys.compactMap { key -> (TreeKey, Node)? in
@@ -411,7 +411,7 @@ struct EngineRun {
             if let above = write.changes.first(where: { !$0.isPriority && $0.path.contains(path) }) {
                 node = above.node.node(at: path.relative(to: above.path))
             } else if let present = node {
-                let inside = write.changes.filter { path.contains($0.place) }
+                let inside = write.changes.filter { path.contains($0.location) }
                 node = present.applying(inside.map { TreeChange(path: $0.path.relative(to: path), node: $0.node) })
             }
         }

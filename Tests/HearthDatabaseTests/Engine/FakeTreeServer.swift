@@ -43,7 +43,7 @@ final class FakeTreeServer {
         if let hash, let change = changes.first, tree.node(at: change.path).hash != hash {
             return WireFailure("datastale")
         }
-        if changes.contains(where: { refuses($0.place) }) {
+        if changes.contains(where: { refuses($0.location) }) {
             return WireFailure("permission_denied", "Permission denied")
         }
         commit(changes)
@@ -115,7 +115,7 @@ final class FakeTreeSession {
 
     private func pushWhole(_ changes: [TreeChange], at path: TreePath) {
         let parts = changes.compactMap { change -> TreeChange? in
-            if path.contains(change.place) {
+            if path.contains(change.location) {
                 return TreeChange(path: change.path.relative(to: path), node: change.node)
             }
             guard !change.isPriority, change.path.contains(path) else { return nil }

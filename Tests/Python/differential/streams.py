@@ -295,8 +295,8 @@ DIFFERENCES: list[Difference] = [
     Difference(
         "whole results",
         "answers whatever touches a collection, be it a no-op or outside of the filter, and each resumption with "
-        "RESET, the whole result and CURRENT, for each target by itself; removals are never told",
-        "tells what changed: one message for a document and all its targets, removals with `removedTargetIds`, "
+        "RESET, the whole result and CURRENT, for each target on its own; removals are never sent",
+        "reports what changed: one message for a document and all its targets, removals with `removedTargetIds`, "
         "nothing when nothing changed",
         "13.3-13.6: as production",
         whole_results,

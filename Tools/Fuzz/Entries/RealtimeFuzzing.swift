@@ -252,7 +252,7 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
             return precondition(tags.contains(tag), "tag \(tag) is unknown")
         }
         if unclear.contains(target) { return }
-        precondition(target.path.contains(change.place), "\(change.path) is sent to a listener at \(target.path)")
+        precondition(target.path.contains(change.location), "\(change.path) is sent to a listener at \(target.path)")
         let relative = TreeChange(path: change.path.relative(to: target.path), node: change.node)
         windows[tag]?.node = node.applying(relative).with(priority: nil)
     }

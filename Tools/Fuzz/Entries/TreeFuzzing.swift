@@ -91,8 +91,8 @@ package enum TreeFuzzing {
         let changed = base.applying(changes)
         let overlay = TreeOverlay(base: base, changes: changes)
         for change in changes {
-            for depth in 0...change.place.count {
-                let path = TreePath(keys: Array(change.place.keys.prefix(depth)))
+            for depth in 0...change.location.count {
+                let path = TreePath(keys: Array(change.location.keys.prefix(depth)))
                 precondition((try? overlay.node(at: path)) == changed.node(at: path), "an overlay shows another node")
                 precondition(
                     (try? overlay.value(at: path)) == changed.value(at: path), "an overlay shows another value")

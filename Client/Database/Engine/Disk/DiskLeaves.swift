@@ -116,7 +116,7 @@ struct DiskLeaves {
     }
 
     private func setPriority(_ change: TreeChange, in space: Int64) throws(Status) {
-        guard try hasContent(at: change.place, in: space) else { return }
+        guard try hasContent(at: change.location, in: space) else { return }
         let path = Self.bytes(change.path)
         if let priority = change.node.value {
             try insert(priority, at: path, in: space)

@@ -6,7 +6,7 @@ import HearthCache
 /// bytes, times are microseconds since 1970, keys of documents and collections have the form of `CacheKey`. Values and
 /// writes are protobuf of google.firestore.v1.
 ///
-/// A document's key stands once, in `documents`; all else refers to the row's number. So a row of `documents` is there as
+/// A document's key is stored once, in `documents`; all other tables refer to the row's number. So a row of `documents` is there as
 /// long as anything knows the key, and `kind` 0 says that there is no document. Each row has one in `sentinels`.
 extension CacheSchema {
     /// "HRTC"
