@@ -14,7 +14,7 @@ final class Login: AuthTokenProvider {
         AuthToken(uid: uid, token: try await fetchToken())
     }
 
-    /// Here the user never changes: it is enough to name him once.
+    /// Here the user never changes: it is enough to set the user once.
     func observeUser(_ changed: (@Sendable (String?) -> Void)?) { changed?(uid) }
 }
 // end
