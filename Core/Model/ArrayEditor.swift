@@ -43,7 +43,7 @@ package struct ArrayEditor {
         }
     }
 
-    package var elements: [Value] {
+    @inlinable package var elements: [Value] {
         var elements: [Value] = []
         elements.reserveCapacity(slots.count - removedCount)
         for case let element? in slots { elements.append(element) }

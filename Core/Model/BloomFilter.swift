@@ -10,13 +10,13 @@ package struct BloomFilter: Sendable, Equatable {
         package var first: UInt64
         package var second: UInt64
 
-        package init(first: UInt64, second: UInt64) {
+        @inlinable package init(first: UInt64, second: UInt64) {
             self.first = first
             self.second = second
         }
 
         /// - Parameter digest: sixteen bytes, as two numbers whose first byte is the least.
-        package init(digest: [UInt8]) {
+        @inlinable package init(digest: [UInt8]) {
             precondition(digest.count == 16, "a digest has sixteen bytes")
             func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
                 bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
@@ -56,14 +56,14 @@ package struct BloomFilter: Sendable, Equatable {
         bitCount = bitmap.count * 8 - padding
     }
 
-    package mutating func insert(_ hash: Hash) {
+    @inlinable package mutating func insert(_ hash: Hash) {
         for index in 0..<hashCount {
             let bit = position(hash, index)
             bitmap[bit / 8] |= 1 << UInt8(bit % 8)
         }
     }
 
-    package func contains(_ hash: Hash) -> Bool {
+    @inlinable package func contains(_ hash: Hash) -> Bool {
         if bitCount == 0 { return false }
         return (0..<hashCount).allSatisfy { index in
             let bit = position(hash, index)

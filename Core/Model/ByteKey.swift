@@ -2,18 +2,18 @@
 package struct ByteKey: Hashable, Sendable {
     package let bytes: [UInt8]
 
-    package init(_ bytes: [UInt8]) { self.bytes = bytes }
+    @inlinable package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    package static func == (left: ByteKey, right: ByteKey) -> Bool {
+    @inlinable package static func == (left: ByteKey, right: ByteKey) -> Bool {
         left.bytes.count == right.bytes.count && UTF8Order.compare(left.bytes, right.bytes) == 0
     }
 
-    package func hash(into hasher: inout Hasher) { hasher.combine(bytes: bytes) }
+    @inlinable package func hash(into hasher: inout Hasher) { hasher.combine(bytes: bytes) }
 }
 
 extension Hasher {
     /// Feeds the number of bytes and all bytes in one call.
-    package mutating func combine(bytes: [UInt8]) {
+    @inlinable package mutating func combine(bytes: [UInt8]) {
         combine(bytes.count)
         bytes.withUnsafeBytes { combine(bytes: $0) }
     }
@@ -25,7 +25,7 @@ package struct ByteDigest: Hashable, Sendable {
     private let first: Int
     private let second: Int
 
-    package init(_ bytes: [UInt8]) {
+    @inlinable package init(_ bytes: [UInt8]) {
         (first, second) = (Self.hash(bytes, 1), Self.hash(bytes, 2))
     }
 
@@ -36,5 +36,5 @@ package struct ByteDigest: Hashable, Sendable {
         return hasher.finalize()
     }
 
-    package func hash(into hasher: inout Hasher) { hasher.combine(first) }
+    @inlinable package func hash(into hasher: inout Hasher) { hasher.combine(first) }
 }

@@ -7,7 +7,7 @@ package struct Document: Sendable, Equatable {
     package var createTime: Timestamp?
     package var updateTime: Timestamp?
 
-    package init(
+    @inlinable package init(
         name: String = "", fields: MapValue = MapValue(), createTime: Timestamp? = nil, updateTime: Timestamp? = nil
     ) {
         self.name = name
@@ -20,9 +20,9 @@ package struct Document: Sendable, Equatable {
 /// Sizes in bytes as Firestore counts them. Source: "Storage size calculations" of the Firestore documentation. Maps
 /// inside a document have no overhead of their own; measurements of the service at its 1 MiB limit show this.
 package enum StorageSize {
-    package static func of(_ string: String) -> Int { string.utf8.count + 1 }
+    @inlinable package static func of(_ string: String) -> Int { string.utf8.count + 1 }
 
-    package static func of(_ path: ResourcePath) -> Int {
+    @inlinable package static func of(_ path: ResourcePath) -> Int {
         path.segments.reduce(16) { $0 + (ResourcePath.numericID($1) == nil ? of($1) : 8) }
     }
 
@@ -40,11 +40,11 @@ package enum StorageSize {
         }
     }
 
-    package static func of(_ map: MapValue) -> Int {
+    @inlinable package static func of(_ map: MapValue) -> Int {
         map.fields.reduce(0) { $0 + of($1.name) + of($1.value) }
     }
 
-    package static func ofDocument(_ path: ResourcePath, _ fields: MapValue) -> Int {
+    @inlinable package static func ofDocument(_ path: ResourcePath, _ fields: MapValue) -> Int {
         of(path) + of(fields) + 32
     }
 

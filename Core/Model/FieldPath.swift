@@ -5,18 +5,18 @@
 package struct FieldPath: Sendable, CustomStringConvertible {
     package let segments: [String]
 
-    package init(segments: [String]) {
+    @inlinable package init(segments: [String]) {
         self.segments = segments
     }
 
-    package init(_ name: String) {
+    @inlinable package init(_ name: String) {
         segments = [name]
     }
 
     /// `__name__`: the document's name, where a query names a field.
     package static let documentName = FieldPath("__name__")
 
-    package var isDocumentName: Bool { segments.count == 1 && segments[0] == "__name__" }
+    @inlinable package var isDocumentName: Bool { segments.count == 1 && segments[0] == "__name__" }
 
     /// Parses the string form of a path.
     /// - Throws: `INVALID_ARGUMENT` with Google's wording when the string is not a path, is longer than 1500 bytes, or
@@ -94,18 +94,18 @@ package struct FieldPath: Sendable, CustomStringConvertible {
     }
 
     /// Whether a name matches `__.+__`, which Firestore reserves.
-    package static func isReserved(_ name: String) -> Bool {
+    @inlinable package static func isReserved(_ name: String) -> Bool {
         // Compares bytes: to Swift, an underscore with a combining accent is another character.
         let bytes = name.utf8
         return bytes.count >= 5 && bytes.starts(with: "__".utf8) && bytes.suffix(2).elementsEqual("__".utf8)
     }
 
     /// The string form, quoted where needed: equal paths have equal strings.
-    package var string: String {
+    @inlinable package var string: String {
         segments.count == 1 ? Self.quoted(segments[0]) : segments.map(Self.quoted).joined(separator: ".")
     }
 
-    package var description: String { string }
+    @inlinable package var description: String { string }
 
     private static func quoted(_ segment: String) -> String {
         var isPlain = !segment.isEmpty
@@ -124,22 +124,22 @@ package struct FieldPath: Sendable, CustomStringConvertible {
     }
 
     /// Whether this path is `other` or one of its ancestors.
-    package func isPrefix(of other: FieldPath) -> Bool {
+    @inlinable package func isPrefix(of other: FieldPath) -> Bool {
         segments.count <= other.segments.count && zip(segments, other.segments).allSatisfy { UTF8Order.equal($0, $1) }
     }
 }
 
 extension FieldPath: Hashable, Comparable {
-    package static func == (lhs: FieldPath, rhs: FieldPath) -> Bool {
+    @inlinable package static func == (lhs: FieldPath, rhs: FieldPath) -> Bool {
         lhs.segments.count == rhs.segments.count && lhs.isPrefix(of: rhs)
     }
 
-    package func hash(into hasher: inout Hasher) {
+    @inlinable package func hash(into hasher: inout Hasher) {
         for segment in segments { UTF8Order.hash(segment, into: &hasher) }
     }
 
     /// By segments, each by its UTF-8 bytes.
-    package static func < (lhs: FieldPath, rhs: FieldPath) -> Bool {
+    @inlinable package static func < (lhs: FieldPath, rhs: FieldPath) -> Bool {
         for (x, y) in zip(lhs.segments, rhs.segments) {
             let order = UTF8Order.compare(x, y)
             if order != 0 { return order < 0 }

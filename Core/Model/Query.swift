@@ -16,7 +16,7 @@ package struct Query: Sendable {
         package var field: FieldPath
         package var descending: Bool
 
-        package init(field: FieldPath, descending: Bool) {
+        @inlinable package init(field: FieldPath, descending: Bool) {
             self.field = field
             self.descending = descending
         }
@@ -26,7 +26,7 @@ package struct Query: Sendable {
         package var values: [Value]
         package var before: Bool
 
-        package init(values: [Value], before: Bool) {
+        @inlinable package init(values: [Value], before: Bool) {
             self.values = values
             self.before = before
         }
@@ -127,7 +127,7 @@ package indirect enum Filter: Sendable {
         }
 
         /// Whether this operator adds an implied order by its field.
-        package var isInequality: Bool {
+        @inlinable package var isInequality: Bool {
             switch self {
             case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .notEqual, .notIn: true
             case .equal, .arrayContains, .in, .arrayContainsAny: false
@@ -150,7 +150,7 @@ package indirect enum Filter: Sendable {
             }
         }
 
-        package var isInequality: Bool { self == .isNotNaN || self == .isNotNull }
+        @inlinable package var isInequality: Bool { self == .isNotNaN || self == .isNotNull }
     }
 }
 
@@ -166,7 +166,7 @@ package struct Aggregation: Sendable {
     package var alias: String
     package var `operator`: Operator
 
-    package init(alias: String, operator: Operator) {
+    @inlinable package init(alias: String, operator: Operator) {
         self.alias = alias
         self.operator = `operator`
     }

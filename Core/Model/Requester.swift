@@ -8,7 +8,7 @@ package struct Requester: Hashable, Sendable {
     /// Requests of administrators do not fail because of what clients hold.
     package let isAdministrator: Bool
 
-    package init(account: UInt64, connection: UInt64, isAdministrator: Bool) {
+    @inlinable package init(account: UInt64, connection: UInt64, isAdministrator: Bool) {
         self.account = account
         self.connection = connection
         self.isAdministrator = isAdministrator
@@ -18,12 +18,12 @@ package struct Requester: Hashable, Sendable {
     package static let server = Requester(account: 0, connection: 0, isAdministrator: true)
 
     /// An administrator: each connection is an account, because a backend sends requests of many users over one.
-    package static func administrator(connection: UInt64) -> Requester {
+    @inlinable package static func administrator(connection: UInt64) -> Requester {
         Requester(account: connection, connection: connection, isAdministrator: true)
     }
 
     /// A user, from any address.
-    package static func user(_ uid: String, connection: UInt64) -> Requester {
+    @inlinable package static func user(_ uid: String, connection: UInt64) -> Requester {
         var hasher = Hasher()
         hasher.combine(0)
         hasher.combine(uid)
@@ -34,7 +34,7 @@ package struct Requester: Hashable, Sendable {
     /// A client without an identity, at an address.
     /// - Parameter address: `address:port`, as the network engine reports it. The port is ignored; of an IPv6 address
     ///   only the 64-bit network counts, because one host owns all addresses of its network.
-    package static func nobody(at address: String, connection: UInt64) -> Requester {
+    @inlinable package static func nobody(at address: String, connection: UInt64) -> Requester {
         var hasher = Hasher()
         hasher.combine(1)
         hasher.combine(PeerAddress.network(of: address))

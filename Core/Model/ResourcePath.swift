@@ -5,16 +5,16 @@ package struct DatabaseName: Sendable, CustomStringConvertible {
 
     package static let defaultDatabase = "(default)"
 
-    package init(project: String, database: String = DatabaseName.defaultDatabase) {
+    @inlinable package init(project: String, database: String = DatabaseName.defaultDatabase) {
         self.project = project
         self.database = database
     }
 
     /// `projects/P/databases/D`
-    package var string: String { "projects/\(project)/databases/\(database)" }
+    @inlinable package var string: String { "projects/\(project)/databases/\(database)" }
     /// `projects/P/databases/D/documents`
-    package var documentsRoot: String { string + "/documents" }
-    package var description: String { string }
+    @inlinable package var documentsRoot: String { string + "/documents" }
+    @inlinable package var description: String { string }
 
     /// Parses `projects/P/databases/D`.
     package init(parsing string: String) throws(Status) {
@@ -30,11 +30,11 @@ package struct DatabaseName: Sendable, CustomStringConvertible {
 }
 
 extension DatabaseName: Hashable {
-    package static func == (lhs: DatabaseName, rhs: DatabaseName) -> Bool {
+    @inlinable package static func == (lhs: DatabaseName, rhs: DatabaseName) -> Bool {
         UTF8Order.equal(lhs.project, rhs.project) && UTF8Order.equal(lhs.database, rhs.database)
     }
 
-    package func hash(into hasher: inout Hasher) {
+    @inlinable package func hash(into hasher: inout Hasher) {
         UTF8Order.hash(project, into: &hasher)
         UTF8Order.hash(database, into: &hasher)
     }
@@ -44,18 +44,18 @@ extension DatabaseName: Hashable {
 package struct ResourcePath: Sendable, CustomStringConvertible {
     package var segments: [String]
 
-    package init(_ segments: [String] = []) {
+    @inlinable package init(_ segments: [String] = []) {
         self.segments = segments
     }
 
-    package var isRoot: Bool { segments.isEmpty }
-    package var isDocument: Bool { !segments.isEmpty && segments.count.isMultiple(of: 2) }
-    package var isCollection: Bool { !segments.count.isMultiple(of: 2) }
-    package var parent: ResourcePath { ResourcePath(Array(segments.dropLast())) }
-    package var string: String { segments.joined(separator: "/") }
-    package var description: String { string }
+    @inlinable package var isRoot: Bool { segments.isEmpty }
+    @inlinable package var isDocument: Bool { !segments.isEmpty && segments.count.isMultiple(of: 2) }
+    @inlinable package var isCollection: Bool { !segments.count.isMultiple(of: 2) }
+    @inlinable package var parent: ResourcePath { ResourcePath(Array(segments.dropLast())) }
+    @inlinable package var string: String { segments.joined(separator: "/") }
+    @inlinable package var description: String { string }
 
-    package func appending(_ segment: String) -> ResourcePath { ResourcePath(segments + [segment]) }
+    @inlinable package func appending(_ segment: String) -> ResourcePath { ResourcePath(segments + [segment]) }
 
     static func split(_ string: String) -> [String] {
         var string = string
@@ -105,12 +105,12 @@ package struct ResourcePath: Sendable, CustomStringConvertible {
 }
 
 extension ResourcePath: Hashable {
-    package static func == (lhs: ResourcePath, rhs: ResourcePath) -> Bool {
+    @inlinable package static func == (lhs: ResourcePath, rhs: ResourcePath) -> Bool {
         lhs.segments.count == rhs.segments.count
             && zip(lhs.segments, rhs.segments).allSatisfy { UTF8Order.equal($0, $1) }
     }
 
-    package func hash(into hasher: inout Hasher) {
+    @inlinable package func hash(into hasher: inout Hasher) {
         for segment in segments { UTF8Order.hash(segment, into: &hasher) }
     }
 }
@@ -120,23 +120,25 @@ package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
     package var database: DatabaseName
     package var path: ResourcePath
 
-    package init(database: DatabaseName, path: ResourcePath) {
+    @inlinable package init(database: DatabaseName, path: ResourcePath) {
         self.database = database
         self.path = path
     }
 
-    package var string: String { path.isRoot ? database.documentsRoot : database.documentsRoot + "/" + path.string }
-    package var description: String { string }
+    @inlinable package var string: String {
+        path.isRoot ? database.documentsRoot : database.documentsRoot + "/" + path.string
+    }
+    @inlinable package var description: String { string }
 
     /// Parses the name of a document.
     /// - Throws: INVALID_ARGUMENT with Google's wording.
-    package init(document string: String) throws(Status) {
+    @inlinable package init(document string: String) throws(Status) {
         try self.init(document: string, called: "Document name")
     }
 
     /// Parses the name of a document that a value refers to.
     /// - Throws: INVALID_ARGUMENT with Google's wording.
-    package init(reference string: String) throws(Status) {
+    @inlinable package init(reference string: String) throws(Status) {
         try self.init(document: string, called: "Resource name")
     }
 
@@ -148,7 +150,7 @@ package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Parses a parent: the root (`…/documents`) or a document.
-    package init(parent string: String) throws(Status) {
+    @inlinable package init(parent string: String) throws(Status) {
         try self.init(parsing: string)
         if path.isCollection {
             throw .invalidArgument("Document parent name \"\(string)\" lacks \"/\" at index \(string.utf8.count).")
@@ -195,7 +197,7 @@ package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Checks a collection id that is a separate argument.
-    package static func validate(collectionID: String) throws(Status) {
+    @inlinable package static func validate(collectionID: String) throws(Status) {
         if collectionID.utf8.contains(UInt8(ascii: "/")) {
             throw .invalidArgument("Collection id \"\(collectionID)\" is invalid because it contains \"/\".")
         }
@@ -203,7 +205,7 @@ package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Checks a document id that is a separate argument.
-    package static func validate(documentID: String) throws(Status) {
+    @inlinable package static func validate(documentID: String) throws(Status) {
         if documentID.utf8.contains(UInt8(ascii: "/")) {
             throw .invalidArgument("Document id \"\(documentID)\" is invalid because it contains \"/\".")
         }

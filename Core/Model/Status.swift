@@ -69,21 +69,25 @@ package struct Status: Error, Hashable, Sendable, CustomStringConvertible {
     package var code: Code
     package var message: String
 
-    package init(_ code: Code, _ message: String) {
+    @inlinable package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
 
     package static let ok = Status(.ok, "")
 
-    package static func invalidArgument(_ message: String) -> Status { Status(.invalidArgument, message) }
-    package static func notFound(_ message: String) -> Status { Status(.notFound, message) }
-    package static func failedPrecondition(_ message: String) -> Status { Status(.failedPrecondition, message) }
-    package static func aborted(_ message: String) -> Status { Status(.aborted, message) }
-    package static func unimplemented(_ message: String) -> Status { Status(.unimplemented, message) }
-    package static func resourceExhausted(_ message: String) -> Status { Status(.resourceExhausted, message) }
-    package static func unavailable(_ message: String) -> Status { Status(.unavailable, message) }
-    package static func internalError(_ message: String) -> Status { Status(.internal, message) }
+    @inlinable package static func invalidArgument(_ message: String) -> Status { Status(.invalidArgument, message) }
+    @inlinable package static func notFound(_ message: String) -> Status { Status(.notFound, message) }
+    @inlinable package static func failedPrecondition(_ message: String) -> Status {
+        Status(.failedPrecondition, message)
+    }
+    @inlinable package static func aborted(_ message: String) -> Status { Status(.aborted, message) }
+    @inlinable package static func unimplemented(_ message: String) -> Status { Status(.unimplemented, message) }
+    @inlinable package static func resourceExhausted(_ message: String) -> Status {
+        Status(.resourceExhausted, message)
+    }
+    @inlinable package static func unavailable(_ message: String) -> Status { Status(.unavailable, message) }
+    @inlinable package static func internalError(_ message: String) -> Status { Status(.internal, message) }
 
-    package var description: String { "\(code.name): \(message)" }
+    @inlinable package var description: String { "\(code.name): \(message)" }
 }

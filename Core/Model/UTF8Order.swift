@@ -33,7 +33,7 @@ package enum UTF8Order {
     }
 
     /// Feeds a string's bytes and its length to a hasher, in one call.
-    package static func hash(_ string: String, into hasher: inout Hasher) {
+    @inlinable package static func hash(_ string: String, into hasher: inout Hasher) {
         hasher.combine(string.utf8.count)
         if string.utf8.withContiguousStorageIfAvailable({ hasher.combine(bytes: UnsafeRawBufferPointer($0)) }) == nil {
             Array(string.utf8).withUnsafeBytes { hasher.combine(bytes: $0) }

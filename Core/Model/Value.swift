@@ -51,12 +51,12 @@ package struct MapValue: Sendable {
     }
 
     /// - Parameter sorted: fields in the order of their names' UTF-8 bytes, without duplicates.
-    package init(sorted: [Field]) {
+    @inlinable package init(sorted: [Field]) {
         fields = sorted
     }
 
     /// Takes fields in any order. Of two fields with one name the later one counts, as in a protobuf map.
-    package init(_ unsorted: [Field]) {
+    @inlinable package init(_ unsorted: [Field]) {
         fields = unsorted
         let isSorted = zip(unsorted, unsorted.dropFirst()).allSatisfy { UTF8Order.compare($0.name, $1.name) < 0 }
         if !isSorted { fields = Self.sorted(unsorted) }
@@ -98,7 +98,7 @@ package struct MapValue: Sendable {
         return (low, false)
     }
 
-    package subscript(name: String) -> Value? {
+    @inlinable package subscript(name: String) -> Value? {
         let (index, found) = position(of: name)
         return found ? fields[index].value : nil
     }
@@ -113,7 +113,7 @@ package struct MapValue: Sendable {
     }
 
     @discardableResult
-    package mutating func remove(_ name: String) -> Bool {
+    @inlinable package mutating func remove(_ name: String) -> Bool {
         let (index, found) = position(of: name)
         if found { fields.remove(at: index) }
         return found
@@ -122,7 +122,7 @@ package struct MapValue: Sendable {
     // MARK: Field paths
 
     /// The value at a path. Paths only lead through maps, never into arrays or vectors.
-    package subscript(path path: FieldPath) -> Value? {
+    @inlinable package subscript(path path: FieldPath) -> Value? {
         value(at: path.segments[...])
     }
 
@@ -135,7 +135,7 @@ package struct MapValue: Sendable {
     }
 
     /// Sets the value at a path; a value on the path that is not a map is replaced by a map.
-    package mutating func set(_ path: FieldPath, _ value: Value) {
+    @inlinable package mutating func set(_ path: FieldPath, _ value: Value) {
         set(path.segments[...], value)
     }
 
@@ -151,7 +151,7 @@ package struct MapValue: Sendable {
     }
 
     /// Deletes the value at a path; does nothing when a map on the path is missing.
-    package mutating func remove(_ path: FieldPath) {
+    @inlinable package mutating func remove(_ path: FieldPath) {
         remove(path.segments[...])
     }
 
@@ -203,7 +203,7 @@ extension Value: Equatable {
 }
 
 extension MapValue: Equatable {
-    package static func == (lhs: MapValue, rhs: MapValue) -> Bool {
+    @inlinable package static func == (lhs: MapValue, rhs: MapValue) -> Bool {
         lhs.fields.count == rhs.fields.count
             && zip(lhs.fields, rhs.fields).allSatisfy { UTF8Order.equal($0.name, $1.name) && $0.value == $1.value }
     }

@@ -8,7 +8,7 @@ package enum ValueOrder {
     package enum TypeClass: Int, Comparable, Sendable {
         case null, boolean, nan, number, timestamp, string, bytes, reference, geoPoint, array, vector, map
 
-        package static func < (lhs: TypeClass, rhs: TypeClass) -> Bool { lhs.rawValue < rhs.rawValue }
+        @inlinable package static func < (lhs: TypeClass, rhs: TypeClass) -> Bool { lhs.rawValue < rhs.rawValue }
     }
 
     package static func typeClass(of value: Value) -> TypeClass {
@@ -55,7 +55,7 @@ package enum ValueOrder {
         }
     }
 
-    package static func equivalent(_ lhs: Value, _ rhs: Value) -> Bool { compare(lhs, rhs) == 0 }
+    @inlinable package static func equivalent(_ lhs: Value, _ rhs: Value) -> Bool { compare(lhs, rhs) == 0 }
 
     private static func sign<T: Comparable>(_ lhs: T, _ rhs: T) -> Int { lhs < rhs ? -1 : lhs == rhs ? 0 : 1 }
 

@@ -2,7 +2,7 @@
 /// Firestore documentation; the messages are the service's.
 package enum ValueValidation {
     /// Checks the fields of a document that is about to be written.
-    package static func validate(_ fields: MapValue) throws(Status) {
+    @inlinable package static func validate(_ fields: MapValue) throws(Status) {
         for field in fields.fields {
             try validateName(field.name)
             try validate(field.value, of: field.name)
@@ -10,12 +10,12 @@ package enum ValueValidation {
     }
 
     /// Checks one value that is about to be stored in `field`: written, or an operand of a transform.
-    package static func validate(_ value: Value, of field: String) throws(Status) {
+    @inlinable package static func validate(_ value: Value, of field: String) throws(Status) {
         try validate(value, of: field, depth: 0, keyBytes: field.utf8.count, inArray: false)
     }
 
     /// Checks that a value does not nest too deep at the path of a transform: the maps on the path count as well.
-    package static func validateDepth(of value: Value, at path: FieldPath) throws(Status) {
+    @inlinable package static func validateDepth(of value: Value, at path: FieldPath) throws(Status) {
         try validateDepth(path.segments.count - 1, of: path.segments[0])
         try validateDepth(of: value, depth: path.segments.count - 1, path.segments[0])
     }
@@ -145,7 +145,7 @@ package enum ValueValidation {
         return .invalidArgument("Vector must only contain values of type 'double'")
     }
 
-    package static func validateVector(_ elements: [Double]) throws(Status) {
+    @inlinable package static func validateVector(_ elements: [Double]) throws(Status) {
         if elements.isEmpty { throw .invalidArgument("Cannot have a zero length vector.") }
         if elements.count > Limits.vectorDimensionMax {
             throw .invalidArgument("Vectors must be at most \(Limits.vectorDimensionMax) dimensions.")

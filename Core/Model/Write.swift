@@ -13,7 +13,7 @@ package struct Write: Sendable {
     package var transforms: [FieldTransform]
     package var precondition: Precondition
 
-    package init(
+    @inlinable package init(
         document: ResourceName, operation: Operation, transforms: [FieldTransform] = [],
         precondition: Precondition = .none
     ) {
@@ -47,13 +47,13 @@ package struct FieldTransform: Sendable {
     package var path: FieldPath
     package var operation: Operation
 
-    package init(path: FieldPath, operation: Operation) {
+    @inlinable package init(path: FieldPath, operation: Operation) {
         self.path = path
         self.operation = operation
     }
 
     /// The server time of a request: whole milliseconds.
-    package static func serverTime(_ requestTime: Timestamp) -> Timestamp {
+    @inlinable package static func serverTime(_ requestTime: Timestamp) -> Timestamp {
         Timestamp(microseconds: requestTime.microseconds - positiveRemainder(requestTime.microseconds, 1000))
     }
 
@@ -128,7 +128,7 @@ package struct WriteResult: Sendable, Equatable {
     package var updateTime: Timestamp?
     package var transformResults: [Value]
 
-    package init(updateTime: Timestamp? = nil, transformResults: [Value] = []) {
+    @inlinable package init(updateTime: Timestamp? = nil, transformResults: [Value] = []) {
         self.updateTime = updateTime
         self.transformResults = transformResults
     }

@@ -6,7 +6,7 @@ package struct WebSocketHandshakeFailure: Error, Hashable, Sendable {
     package var status: Int
     package var reason: String
 
-    package init(status: Int, reason: String) {
+    @inlinable package init(status: Int, reason: String) {
         self.status = status
         self.reason = reason
     }
@@ -93,7 +93,7 @@ package struct WebSocketUpgradeOffer: Sendable {
         self.fields = fields
     }
 
-    package init(offersCompression: Bool) {
+    @inlinable package init(offersCompression: Bool) {
         var generator = SystemRandomNumberGenerator()
         self.init(
             keyBytes: (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) },

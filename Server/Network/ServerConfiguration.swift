@@ -46,7 +46,7 @@ package struct ListeningAddress: Sendable, Equatable {
     package var host: String
     package var port: Int
 
-    package init(host: String, port: Int) {
+    @inlinable package init(host: String, port: Int) {
         self.host = host
         self.port = port
     }
@@ -58,7 +58,7 @@ package struct TLSConfiguration: Sendable {
     package var certificatePath: String
     package var keyPath: String
 
-    package init(certificatePath: String, keyPath: String) {
+    @inlinable package init(certificatePath: String, keyPath: String) {
         self.certificatePath = certificatePath
         self.keyPath = keyPath
     }

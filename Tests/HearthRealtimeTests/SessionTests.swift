@@ -16,7 +16,7 @@ import Glibc
 @testable import HearthServer
 
 @Suite struct SessionTests {
-    private let ok = #""b":{"s":"ok","d":""}}}"#
+    let ok = #""b":{"s":"ok","d":""}}}"#
 
     /// A session with each kind of message.
     @Test func theExampleSession() throws {

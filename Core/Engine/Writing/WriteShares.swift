@@ -9,21 +9,21 @@ package struct WriteLoad: Sendable {
     /// Writes that are worked out beside the writer.
     package var slow: Int
 
-    package init(count: Int = 0, bytes: Int = 0, cost: Int = 0, slow: Int = 0) {
+    @inlinable package init(count: Int = 0, bytes: Int = 0, cost: Int = 0, slow: Int = 0) {
         self.count = count
         self.bytes = bytes
         self.cost = cost
         self.slow = slow
     }
 
-    package mutating func add(_ other: WriteLoad) {
+    @inlinable package mutating func add(_ other: WriteLoad) {
         count += other.count
         bytes += other.bytes
         cost += other.cost
         slow += other.slow
     }
 
-    package mutating func remove(_ other: WriteLoad) {
+    @inlinable package mutating func remove(_ other: WriteLoad) {
         count -= other.count
         bytes -= other.bytes
         cost -= other.cost
@@ -63,14 +63,14 @@ package struct WriteShares: Sendable {
     private static let clientsShare = 0.75
     private static let accountShare = 0.5
 
-    package init(countMax: Int, bytesMax: Int, nanosecondsPerUnit: Double = 0) {
+    @inlinable package init(countMax: Int, bytesMax: Int, nanosecondsPerUnit: Double = 0) {
         self.countMax = countMax
         self.bytesMax = bytesMax
         self.nanosecondsPerUnit = nanosecondsPerUnit
     }
 
     /// What a connection has waiting.
-    package func load(of requester: Requester) -> WriteLoad {
+    @inlinable package func load(of requester: Requester) -> WriteLoad {
         accounts[requester.account]?.connections[requester.connection] ?? WriteLoad()
     }
 
@@ -89,7 +89,7 @@ package struct WriteShares: Sendable {
         return isFull(account.load, share: Self.accountShare) && isFull(own, share: part) ? .overShare : nil
     }
 
-    package mutating func add(_ load: WriteLoad, for requester: Requester) {
+    @inlinable package mutating func add(_ load: WriteLoad, for requester: Requester) {
         total.add(load)
         if !requester.isAdministrator { clients.add(load) }
         accounts[requester.account, default: Account(nanosecondsPerUnit: nanosecondsPerUnit)].load.add(load)
@@ -127,7 +127,7 @@ package struct WriteShares: Sendable {
     /// - Parameters:
     ///   - weight: of the measurement in the account's average, from 0 to 1; that of all accounts moves by an eighth of it.
     ///   - bounds: of the average of all accounts.
-    package mutating func measured(
+    @inlinable package mutating func measured(
         _ nanoseconds: Double, for requester: Requester, weight: Double, bounds: ClosedRange<Double>
     ) {
         nanosecondsPerUnit += (nanoseconds - nanosecondsPerUnit) * weight / 8

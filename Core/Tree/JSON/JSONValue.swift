@@ -12,14 +12,16 @@ package enum JSONValue: Sendable {
 }
 
 extension JSONValue {
-    package var string: String? { if case .string(let value) = self { value } else { nil } }
-    package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-    package var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
-    package var object: [(name: String, value: JSONValue)]? { if case .object(let value) = self { value } else { nil } }
-    package var isNull: Bool { if case .null = self { true } else { false } }
+    @inlinable package var string: String? { if case .string(let value) = self { value } else { nil } }
+    @inlinable package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    @inlinable package var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
+    @inlinable package var object: [(name: String, value: JSONValue)]? {
+        if case .object(let value) = self { value } else { nil }
+    }
+    @inlinable package var isNull: Bool { if case .null = self { true } else { false } }
 
     /// A number that is whole, whatever its spelling is.
-    package var integer: Int64? {
+    @inlinable package var integer: Int64? {
         switch self {
         case .integer(let value): value
         case .double(let value): Int64(exactly: value)
@@ -27,7 +29,7 @@ extension JSONValue {
         }
     }
 
-    package var number: Double? {
+    @inlinable package var number: Double? {
         switch self {
         case .integer(let value): Double(value)
         case .double(let value): value
@@ -58,7 +60,7 @@ extension JSONValue {
     }
 
     /// A member of an object; nil where there is none.
-    package subscript(name: String) -> JSONValue? {
+    @inlinable package subscript(name: String) -> JSONValue? {
         object?.last { TreeKey($0.name) == TreeKey(name) }?.value
     }
 }
@@ -123,13 +125,13 @@ extension JSONValue: Hashable {
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByFloatLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    package init(stringLiteral value: String) { self = .string(value) }
-    package init(integerLiteral value: Int64) { self = .integer(value) }
-    package init(booleanLiteral value: Bool) { self = .bool(value) }
-    package init(floatLiteral value: Double) { self = .double(value) }
-    package init(nilLiteral: ()) { self = .null }
-    package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    package init(dictionaryLiteral elements: (String, JSONValue)...) {
+    @inlinable package init(stringLiteral value: String) { self = .string(value) }
+    @inlinable package init(integerLiteral value: Int64) { self = .integer(value) }
+    @inlinable package init(booleanLiteral value: Bool) { self = .bool(value) }
+    @inlinable package init(floatLiteral value: Double) { self = .double(value) }
+    @inlinable package init(nilLiteral: ()) { self = .null }
+    @inlinable package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    @inlinable package init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(elements.map { (name: $0.0, value: $0.1) })
     }
 }

@@ -14,7 +14,7 @@ package enum TreeJSON {
 
     /// The tree of a JSON string, in export or plain form. Keys, depth and strings are checked.
     /// - Parameter range: of the string; all of it when nil. Positions in errors are counted from its start.
-    package static func node(
+    @inlinable package static func node(
         _ string: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard
     ) throws(TreeDataError) -> Node {
         try string.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
@@ -59,7 +59,9 @@ package enum TreeJSON {
     }
 
     /// Any JSON value. For small values.
-    package static func value(_ string: [UInt8], in range: Range<Int>? = nil) throws(TreeDataError) -> JSONValue {
+    @inlinable package static func value(_ string: [UInt8], in range: Range<Int>? = nil) throws(TreeDataError)
+        -> JSONValue
+    {
         try string.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
             var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
             return try cursor.whole { (cursor) throws(TreeDataError) in try cursor.value() }

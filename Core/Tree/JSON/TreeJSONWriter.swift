@@ -1,7 +1,7 @@
 /// Writing JSON.
 extension TreeJSON {
     /// - Parameter pretty: with one line per member, two spaces per level, in the service's own style.
-    package static func append(
+    @inlinable package static func append(
         _ node: Node, to string: inout [UInt8], form: Form, pretty: Bool = false
     ) {
         var writer = TreeJSONWriter(string: string, form: form, isPretty: pretty)
@@ -12,7 +12,7 @@ extension TreeJSON {
 
     /// Writes a node without having its whole JSON in memory.
     /// - Parameter sink: takes a piece, and empties it.
-    package static func write(_ node: Node, form: Form, _ sink: @escaping (inout [UInt8]) -> Void) {
+    @inlinable package static func write(_ node: Node, form: Form, _ sink: @escaping (inout [UInt8]) -> Void) {
         var writer = TreeJSONWriter(string: [], form: form, isPretty: false)
         writer.sink = sink
         writer.write(node)

@@ -8,12 +8,12 @@ import HearthModel
 package struct TreeKey: Sendable {
     package let string: String
 
-    package init(_ string: String) { self.string = string }
+    @inlinable package init(_ string: String) { self.string = string }
 
-    package init(_ number: Int) { string = String(number) }
+    @inlinable package init(_ number: Int) { string = String(number) }
 
     /// Its number when it has the form of a 32-bit integer: `-`, zeros, then at most ten digits.
-    package var integer: Int32? { Self.withBytes(string) { Self.integer($0) } }
+    @inlinable package var integer: Int32? { Self.withBytes(string) { Self.integer($0) } }
 
     private static func integer(_ bytes: UnsafeBufferPointer<UInt8>) -> Int32? {
         guard let first = bytes.first else { return nil }
@@ -43,7 +43,7 @@ package struct TreeKey: Sendable {
     }
 
     /// Its number when it can be an index of an array: canonical, not negative.
-    package var arrayIndex: Int? {
+    @inlinable package var arrayIndex: Int? {
         guard let first = string.utf8.first, first >= 0x30, first <= 0x39, first != 0x30 || string.utf8.count == 1,
             let integer
         else { return nil }
@@ -52,19 +52,21 @@ package struct TreeKey: Sendable {
 }
 
 extension TreeKey: Hashable {
-    package static func == (lhs: TreeKey, rhs: TreeKey) -> Bool { UTF8Order.compare(lhs.string, rhs.string) == 0 }
+    @inlinable package static func == (lhs: TreeKey, rhs: TreeKey) -> Bool {
+        UTF8Order.compare(lhs.string, rhs.string) == 0
+    }
 
-    package func hash(into hasher: inout Hasher) {
+    @inlinable package func hash(into hasher: inout Hasher) {
         var string = string
         string.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }
 }
 
 extension TreeKey: Comparable {
-    package static func < (lhs: TreeKey, rhs: TreeKey) -> Bool { compare(lhs, rhs) < 0 }
+    @inlinable package static func < (lhs: TreeKey, rhs: TreeKey) -> Bool { compare(lhs, rhs) < 0 }
 
     /// Negative, zero or positive, as `lhs` is before, at or after `rhs`.
-    package static func compare(_ lhs: TreeKey, _ rhs: TreeKey) -> Int {
+    @inlinable package static func compare(_ lhs: TreeKey, _ rhs: TreeKey) -> Int {
         withBytes(lhs.string) { left in withBytes(rhs.string) { right in compare(left, right) } }
     }
 
@@ -83,14 +85,14 @@ extension TreeKey: Comparable {
 }
 
 extension TreeKey: ExpressibleByStringLiteral, CustomStringConvertible {
-    package init(stringLiteral value: String) { self.init(value) }
-    package var description: String { string }
+    @inlinable package init(stringLiteral value: String) { self.init(value) }
+    @inlinable package var description: String { string }
 }
 
 /// Comparison of strings by UTF-16 code units, in which characters beyond U+FFFF are before U+E000 to U+FFFF.
 package enum UTF16Order {
     /// Negative, zero or positive, as `lhs` is before, at or after `rhs`.
-    package static func compare(_ lhs: String, _ rhs: String) -> Int {
+    @inlinable package static func compare(_ lhs: String, _ rhs: String) -> Int {
         TreeKey.withBytes(lhs) { left in TreeKey.withBytes(rhs) { right in compare(left, right) } }
     }
 
@@ -104,5 +106,5 @@ package enum UTF16Order {
 
     /// UTF-8 has the order of code points. With its lead bytes EE and EF (U+E000 to U+FFFF) behind F0 to F4 it has the
     /// order of UTF-16.
-    package static func rank(_ byte: UInt8) -> UInt8 { byte == 0xEE || byte == 0xEF ? byte + 7 : byte }
+    @inlinable package static func rank(_ byte: UInt8) -> UInt8 { byte == 0xEE || byte == 0xEF ? byte + 7 : byte }
 }

@@ -53,19 +53,19 @@ package struct Children: Sendable {
     }
 
     /// Of the first child whose key isn't before `key`.
-    package func position(of key: TreeKey) -> Int { storage?.position(of: key) ?? 0 }
+    @inlinable package func position(of key: TreeKey) -> Int { storage?.position(of: key) ?? 0 }
 }
 
 extension Children: RandomAccessCollection {
-    package var startIndex: Int { 0 }
-    package var endIndex: Int { storage?.count ?? 0 }
+    @inlinable package var startIndex: Int { 0 }
+    @inlinable package var endIndex: Int { storage?.count ?? 0 }
 
-    package subscript(position: Int) -> Element {
+    @inlinable package subscript(position: Int) -> Element {
         guard let storage else { preconditionFailure("no child at \(position)") }
         return storage.element(at: position)
     }
 
-    package func makeIterator() -> Iterator { Iterator(storage) }
+    @inlinable package func makeIterator() -> Iterator { Iterator(storage) }
 
     /// Iterates chunk by chunk, which costs less than finding each by its position.
     package struct Iterator: IteratorProtocol {
@@ -96,7 +96,7 @@ extension Children: RandomAccessCollection {
 }
 
 extension Children: Equatable {
-    package static func == (lhs: Children, rhs: Children) -> Bool {
+    @inlinable package static func == (lhs: Children, rhs: Children) -> Bool {
         if lhs.storage === rhs.storage { return true }
         return lhs.count == rhs.count && zip(lhs, rhs).allSatisfy { $0.key == $1.key && $0.node == $1.node }
     }

@@ -5,15 +5,15 @@ package struct TreeChange: Equatable, Sendable {
     package var path: TreePath
     package var node: Node
 
-    package init(path: TreePath, node: Node) {
+    @inlinable package init(path: TreePath, node: Node) {
         self.path = path
         self.node = node
     }
 
-    package var isPriority: Bool { path.last == .priority }
+    @inlinable package var isPriority: Bool { path.last == .priority }
 
     /// The changed location: for a priority the location that has the priority.
-    package var location: TreePath { isPriority ? TreePath(keys: Array(path.keys.dropLast())) : path }
+    @inlinable package var location: TreePath { isPriority ? TreePath(keys: Array(path.keys.dropLast())) : path }
 }
 
 /// The changes of one write, which are atomic.
@@ -32,7 +32,7 @@ package struct TreeUpdate: Equatable, Sendable {
     }
 
     /// Replaces the value of a location.
-    package static func set(_ path: TreePath, _ node: Node) -> TreeUpdate {
+    @inlinable package static func set(_ path: TreePath, _ node: Node) -> TreeUpdate {
         TreeUpdate(path: path, changes: [TreeChange(path: path, node: node)], isMerge: false)
     }
 
@@ -78,7 +78,7 @@ package struct TreeUpdate: Equatable, Sendable {
 
 extension Node {
     /// The node after a change, whose path is relative to it.
-    package func applying(_ change: TreeChange) -> Node {
+    @inlinable package func applying(_ change: TreeChange) -> Node {
         guard change.isPriority else { return setting(change.path, to: change.node) }
         let location = change.location
         let node = node(at: location)
@@ -86,7 +86,7 @@ extension Node {
     }
 
     /// The node after changes that are made at once: see `TreeOverlay`.
-    package func applying(_ changes: [TreeChange]) -> Node {
+    @inlinable package func applying(_ changes: [TreeChange]) -> Node {
         if changes.count == 1 { return applying(changes[0]) }
         return ChangeTree(changes).applied(to: self)
     }

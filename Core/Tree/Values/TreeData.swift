@@ -28,7 +28,7 @@ package enum Leaf: Sendable, Equatable {
     /// Strings of more bytes are large, in UTF-8.
     package static let stringSizeBytesMax = 512
 
-    package init(_ value: Scalar) {
+    @inlinable package init(_ value: Scalar) {
         if case .string(let string) = value, string.utf8.count > Self.stringSizeBytesMax {
             self = .largeString(sizeBytes: string.utf8.count)
         } else {
@@ -39,17 +39,17 @@ package enum Leaf: Sendable, Equatable {
 
 extension TreeData {
     /// For trees that can only visit all children.
-    package func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
+    @inlinable package func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
         try node(at: path).keys(at: .root, after: key, limit: limit)
     }
 }
 
 extension Node: TreeData {
-    package func value(at path: TreePath) -> Scalar? { node(at: path).value }
-    package func leaf(at path: TreePath) -> Leaf? { value(at: path).map(Leaf.init) }
-    package func priority(at path: TreePath) -> Scalar? { node(at: path).priority }
-    package func hasChildren(at path: TreePath) -> Bool { node(at: path).childCount > 0 }
-    package func exists(at path: TreePath) -> Bool { !node(at: path).isEmpty }
+    @inlinable package func value(at path: TreePath) -> Scalar? { node(at: path).value }
+    @inlinable package func leaf(at path: TreePath) -> Leaf? { value(at: path).map(Leaf.init) }
+    @inlinable package func priority(at path: TreePath) -> Scalar? { node(at: path).priority }
+    @inlinable package func hasChildren(at path: TreePath) -> Bool { node(at: path).childCount > 0 }
+    @inlinable package func exists(at path: TreePath) -> Bool { !node(at: path).isEmpty }
 
     package func keys(at path: TreePath, after key: TreeKey?, limit: Int) -> [TreeKey] {
         let children = node(at: path).children

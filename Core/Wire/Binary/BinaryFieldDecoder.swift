@@ -17,7 +17,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
     var clearsSiblings = false
 
     @inline(__always)
-    package init(_ bytes: UnsafeRawBufferPointer) {
+    @inlinable package init(_ bytes: UnsafeRawBufferPointer) {
         reader = ProtobufReader(bytes)
     }
 
@@ -66,60 +66,69 @@ package struct BinaryFieldDecoder: FieldVisitor {
     // MARK: Scalars
 
     @inline(__always)
-    package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) throws(Status) {
+    @inlinable package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String)
+        throws(Status)
+    {
         if takes(number, 2) { value = try readString() }
     }
 
     @inline(__always)
-    package mutating func string(
+    @inlinable package mutating func string(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
     ) throws(Status) {
         if takes(number, 2, group, &value) { value = try readString() }
     }
 
     @inline(__always)
-    package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) throws(Status) {
+    @inlinable package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String])
+        throws(Status)
+    {
         if takes(number, 2) { values.append(try readString()) }
     }
 
     @inline(__always)
-    package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) throws(Status) {
+    @inlinable package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8])
+        throws(Status)
+    {
         if takes(number, 2) { value = try readBytes() }
     }
 
     @inline(__always)
-    package mutating func bytes(
+    @inlinable package mutating func bytes(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
     ) throws(Status) {
         if takes(number, 2, group, &value) { value = try readBytes() }
     }
 
     @inline(__always)
-    package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
+    @inlinable package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
         if takes(number, 0) { value = try readVarint() != 0 }
     }
 
     @inline(__always)
-    package mutating func bool(
+    @inlinable package mutating func bool(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
     ) throws(Status) {
         if takes(number, 0, group, &value) { value = try readVarint() != 0 }
     }
 
     @inline(__always)
-    package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status) {
+    @inlinable package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status)
+    {
         if takes(number, 0) { value = Int32(truncatingIfNeeded: try readVarint()) }
     }
 
     @inline(__always)
-    package mutating func int32(
+    @inlinable package mutating func int32(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
     ) throws(Status) {
         if takes(number, 0, group, &value) { value = Int32(truncatingIfNeeded: try readVarint()) }
     }
 
     @inline(__always)
-    package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) throws(Status) {
+    @inlinable package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32])
+        throws(Status)
+    {
         if takes(number, 2) {
             try readPacked(&values)
         } else if takes(number, 0) {
@@ -138,34 +147,41 @@ package struct BinaryFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status) {
+    @inlinable package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status)
+    {
         if takes(number, 0) { value = Int64(bitPattern: try readVarint()) }
     }
 
     @inline(__always)
-    package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) throws(Status) {
+    @inlinable package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32)
+        throws(Status)
+    {
         if takes(number, 0) { value = UInt32(truncatingIfNeeded: try readVarint()) }
     }
 
     @inline(__always)
-    package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) throws(Status) {
+    @inlinable package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64)
+        throws(Status)
+    {
         if takes(number, 0) { value = try readVarint() }
     }
 
     @inline(__always)
-    package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) throws(Status) {
+    @inlinable package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double)
+        throws(Status)
+    {
         if takes(number, 1) { value = Double(bitPattern: try reader.readFixed64()) }
     }
 
     @inline(__always)
-    package mutating func enumeration<E: WireEnum>(
+    @inlinable package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, _ value: inout E
     ) throws(Status) {
         if takes(number, 0) { value = E(rawValue: Int32(truncatingIfNeeded: try readVarint())) }
     }
 
     @inline(__always)
-    package mutating func enumeration<E: WireEnum>(
+    @inlinable package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) throws(Status) {
         if takes(number, 0, group, &value) { value = E(rawValue: Int32(truncatingIfNeeded: try readVarint())) }
@@ -188,21 +204,21 @@ package struct BinaryFieldDecoder: FieldVisitor {
     // MARK: Messages
 
     @inline(__always)
-    package mutating func message<M: WireMessage>(
+    @inlinable package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ value: inout M?
     ) throws(Status) {
         if takes(number, 2) { try nested(&value) }
     }
 
     @inline(__always)
-    package mutating func message<M: WireMessage>(
+    @inlinable package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
     ) throws(Status) {
         if takes(number, 2, group, &value) { try nested(&value) }
     }
 
     @inline(__always)
-    package mutating func messages<M: WireMessage>(
+    @inlinable package mutating func messages<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ values: inout [M]
     ) throws(Status) {
         if takes(number, 2) { try element(&values) }
@@ -265,17 +281,23 @@ package struct BinaryFieldDecoder: FieldVisitor {
     // MARK: Well-known types
 
     @inline(__always)
-    package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) throws(Status) {
+    @inlinable package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?)
+        throws(Status)
+    {
         if takes(number, 2) { value = Int32(truncatingIfNeeded: try readWrapper(wireType: 0)) }
     }
 
     @inline(__always)
-    package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) throws(Status) {
+    @inlinable package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?)
+        throws(Status)
+    {
         if takes(number, 2) { value = Int64(bitPattern: try readWrapper(wireType: 0)) }
     }
 
     @inline(__always)
-    package mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) throws(Status) {
+    @inlinable package mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?)
+        throws(Status)
+    {
         if takes(number, 2) { value = Double(bitPattern: try readWrapper(wireType: 1)) }
     }
 
@@ -300,7 +322,9 @@ package struct BinaryFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) throws(Status) {
+    @inlinable package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?)
+        throws(Status)
+    {
         if takes(number, 2) { try readFieldMask(&value) }
     }
 
@@ -321,7 +345,9 @@ package struct BinaryFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    package mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) throws(Status) {
+    @inlinable package mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap)
+        throws(Status)
+    {
         if takes(number, 2) { try readStringMapEntry(&value) }
     }
 
@@ -349,31 +375,36 @@ package struct BinaryFieldDecoder: FieldVisitor {
     // MARK: Values
 
     @inline(__always)
-    package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status) {
+    @inlinable package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status)
+    {
         if takes(number, 2) { value = try readValue() }
     }
 
     @inline(__always)
-    package mutating func value(
+    @inlinable package mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) throws(Status) {
         if takes(number, 2, group, &value) { value = try readValue() }
     }
 
     @inline(__always)
-    package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) throws(Status) {
+    @inlinable package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value])
+        throws(Status)
+    {
         if takes(number, 2) { values.append(try readValue()) }
     }
 
     @inline(__always)
-    package mutating func arrayValue(
+    @inlinable package mutating func arrayValue(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
     ) throws(Status) {
         if takes(number, 2, group, &value) { value = try reader.readNestedArray(depth: depth + 1) }
     }
 
     @inline(__always)
-    package mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) throws(Status) {
+    @inlinable package mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue)
+        throws(Status)
+    {
         if takes(number, 2) { try readField(&value) }
     }
 
@@ -410,7 +441,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    package mutating func presence(
+    @inlinable package mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) throws(Status) {
         if takes(number, 2) {

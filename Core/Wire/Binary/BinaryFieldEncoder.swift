@@ -6,26 +6,26 @@ package struct BinaryFieldEncoder: FieldVisitor {
 
     package var writer: ProtobufWriter
 
-    package init(writer: ProtobufWriter = ProtobufWriter()) {
+    @inlinable package init(writer: ProtobufWriter = ProtobufWriter()) {
         self.writer = writer
     }
 
     // MARK: Scalars
 
     @inline(__always)
-    package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) {
+    @inlinable package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) {
         if !value.isEmpty { append(number, value) }
     }
 
     @inline(__always)
-    package mutating func string(
+    @inlinable package mutating func string(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
     ) {
         if let value { append(number, value) }
     }
 
     @inline(never)
-    package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) {
+    @inlinable package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) {
         for value in values { append(number, value) }
     }
 
@@ -36,12 +36,12 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(__always)
-    package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) {
+    @inlinable package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) {
         if !value.isEmpty { append(number, value) }
     }
 
     @inline(__always)
-    package mutating func bytes(
+    @inlinable package mutating func bytes(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
     ) {
         if let value { append(number, value) }
@@ -60,30 +60,31 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(__always)
-    package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) {
+    @inlinable package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) {
         if value { append(number, varint: 1) }
     }
 
     @inline(__always)
-    package mutating func bool(_ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?)
-    {
+    @inlinable package mutating func bool(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
+    ) {
         if let value { append(number, varint: value ? 1 : 0) }
     }
 
     @inline(__always)
-    package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) {
+    @inlinable package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) {
         if value != 0 { append(number, varint: UInt64(bitPattern: Int64(value))) }
     }
 
     @inline(__always)
-    package mutating func int32(
+    @inlinable package mutating func int32(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
     ) {
         if let value { append(number, varint: UInt64(bitPattern: Int64(value))) }
     }
 
     @inline(never)
-    package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) {
+    @inlinable package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) {
         if values.isEmpty { return }
         writer.tag(number, 2)
         let start = writer.beginLength()
@@ -92,34 +93,35 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(__always)
-    package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) {
+    @inlinable package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) {
         if value != 0 { append(number, varint: UInt64(bitPattern: value)) }
     }
 
     @inline(__always)
-    package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) {
+    @inlinable package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) {
         if value != 0 { append(number, varint: UInt64(value)) }
     }
 
     @inline(__always)
-    package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) {
+    @inlinable package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) {
         if value != 0 { append(number, varint: value) }
     }
 
     @inline(never)
-    package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) {
+    @inlinable package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) {
         if value.bitPattern == 0 { return }
         writer.tag(number, 1)
         writer.fixed64(value.bitPattern)
     }
 
     @inline(__always)
-    package mutating func enumeration<E: WireEnum>(_ number: UInt32, _ name: StaticString, _ value: inout E) {
+    @inlinable package mutating func enumeration<E: WireEnum>(_ number: UInt32, _ name: StaticString, _ value: inout E)
+    {
         if value.rawValue != 0 { append(number, varint: UInt64(bitPattern: Int64(value.rawValue))) }
     }
 
     @inline(__always)
-    package mutating func enumeration<E: WireEnum>(
+    @inlinable package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) {
         if let value { append(number, varint: UInt64(bitPattern: Int64(value.rawValue))) }
@@ -128,19 +130,22 @@ package struct BinaryFieldEncoder: FieldVisitor {
     // MARK: Messages
 
     @inline(__always)
-    package mutating func message<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ value: inout M?) {
+    @inlinable package mutating func message<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ value: inout M?)
+    {
         if let value { append(number, value) }
     }
 
     @inline(__always)
-    package mutating func message<M: WireMessage>(
+    @inlinable package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
     ) {
         if let value { append(number, value) }
     }
 
     @inline(never)
-    package mutating func messages<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ values: inout [M]) {
+    @inlinable package mutating func messages<M: WireMessage>(
+        _ number: UInt32, _ name: StaticString, _ values: inout [M]
+    ) {
         for value in values { append(number, value) }
     }
 
@@ -155,12 +160,12 @@ package struct BinaryFieldEncoder: FieldVisitor {
     // MARK: Well-known types
 
     @inline(never)
-    package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) {
+    @inlinable package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) {
         if let value { wrapper(number, varint: UInt64(bitPattern: Int64(value))) }
     }
 
     @inline(never)
-    package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) {
+    @inlinable package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) {
         if let value { wrapper(number, varint: UInt64(bitPattern: value)) }
     }
 
@@ -185,7 +190,7 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) {
+    @inlinable package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) {
         guard let value else { return }
         writer.tag(number, 2)
         let start = writer.beginLength()
@@ -207,19 +212,19 @@ package struct BinaryFieldEncoder: FieldVisitor {
     // MARK: Values
 
     @inline(never)
-    package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) {
+    @inlinable package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) {
         if let value { append(number, value) }
     }
 
     @inline(never)
-    package mutating func value(
+    @inlinable package mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) {
         if let value { append(number, value) }
     }
 
     @inline(never)
-    package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) {
+    @inlinable package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) {
         for value in values { append(number, value) }
     }
 
@@ -230,7 +235,7 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    package mutating func arrayValue(
+    @inlinable package mutating func arrayValue(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
     ) {
         guard let value else { return }
@@ -241,12 +246,12 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    package mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) {
+    @inlinable package mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) {
         writer.fields(value, tag: UInt8(truncatingIfNeeded: number << 3 | 2))
     }
 
     @inline(never)
-    package mutating func presence(
+    @inlinable package mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) {
         if value {

@@ -24,7 +24,7 @@ package struct JSONFieldDecoder: FieldVisitor {
     private var failure: JSONFailure?
 
     /// - Throws: `INVALID_ARGUMENT` when the input is not valid UTF-8.
-    package init(_ string: UnsafeRawBufferPointer) throws(Status) {
+    @inlinable package init(_ string: UnsafeRawBufferPointer) throws(Status) {
         reader = try JSONReader(string)
     }
 
@@ -224,94 +224,110 @@ package struct JSONFieldDecoder: FieldVisitor {
     // MARK: Scalars
 
     @inline(never)
-    package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) throws(Status) {
+    @inlinable package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String)
+        throws(Status)
+    {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readString() } }
     }
 
     @inline(never)
-    package mutating func string(
+    @inlinable package mutating func string(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readString() } }
     }
 
     @inline(never)
-    package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) throws(Status) {
+    @inlinable package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String])
+        throws(Status)
+    {
         guard try takesValue(name) else { return }
         try readList(name) { decoder throws(Status) in values.append(try decoder.readString()) }
     }
 
     @inline(never)
-    package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) throws(Status) {
+    @inlinable package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8])
+        throws(Status)
+    {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readBytes() } }
     }
 
     @inline(never)
-    package mutating func bytes(
+    @inlinable package mutating func bytes(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readBytes() } }
     }
 
     @inline(never)
-    package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
+    @inlinable package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readBool() } }
     }
 
     @inline(never)
-    package mutating func bool(
+    @inlinable package mutating func bool(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readBool() } }
     }
 
     @inline(never)
-    package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status) {
+    @inlinable package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status)
+    {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
     }
 
     @inline(never)
-    package mutating func int32(
+    @inlinable package mutating func int32(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
     }
 
     @inline(never)
-    package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) throws(Status) {
+    @inlinable package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32])
+        throws(Status)
+    {
         guard try takesValue(name) else { return }
         try readList(name) { decoder throws(Status) in values.append(try decoder.readInt32()) }
     }
 
     @inline(never)
-    package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status) {
+    @inlinable package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status)
+    {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt64() } }
     }
 
     @inline(never)
-    package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) throws(Status) {
+    @inlinable package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32)
+        throws(Status)
+    {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readUInt32() } }
     }
 
     @inline(never)
-    package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) throws(Status) {
+    @inlinable package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64)
+        throws(Status)
+    {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readUInt64() } }
     }
 
     @inline(never)
-    package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) throws(Status) {
+    @inlinable package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double)
+        throws(Status)
+    {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readDouble() } }
     }
 
     @inline(never)
-    package mutating func enumeration<E: WireEnum>(
+    @inlinable package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, _ value: inout E
     ) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readEnum() } }
     }
 
     @inline(never)
-    package mutating func enumeration<E: WireEnum>(
+    @inlinable package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) throws(Status) {
         if try takes(name, group) {
@@ -322,14 +338,14 @@ package struct JSONFieldDecoder: FieldVisitor {
     // MARK: Messages
 
     @inline(never)
-    package mutating func message<M: WireMessage>(
+    @inlinable package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ value: inout M?
     ) throws(Status) {
         if try takesValue(name) { try nested(name, &value) }
     }
 
     @inline(never)
-    package mutating func message<M: WireMessage>(
+    @inlinable package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
     ) throws(Status) {
         if try takes(name, group) { try nested(name, &value) }
@@ -362,24 +378,32 @@ package struct JSONFieldDecoder: FieldVisitor {
     // MARK: Well-known types
 
     @inline(never)
-    package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) throws(Status) {
+    @inlinable package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?)
+        throws(Status)
+    {
         guard try takesValue(name) else { return }
         value = try reading(name) { decoder throws(Status) in try decoder.readWrappedInt32() }
         isTaken = true
     }
 
     @inline(never)
-    package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) throws(Status) {
+    @inlinable package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?)
+        throws(Status)
+    {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt64() } }
     }
 
     @inline(never)
-    package mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) throws(Status) {
+    @inlinable package mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?)
+        throws(Status)
+    {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readDouble() } }
     }
 
     @inline(never)
-    package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) throws(Status) {
+    @inlinable package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?)
+        throws(Status)
+    {
         guard try takesValue(name) else { return }
         let string = try reading(name) { decoder throws(Status) in try decoder.readString() }
         value = FieldMaskString.paths(string)
@@ -403,14 +427,15 @@ package struct JSONFieldDecoder: FieldVisitor {
     // MARK: Values
 
     @inline(never)
-    package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status) {
+    @inlinable package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status)
+    {
         guard try takesValue(name) else { return }
         value = try reading(name) { decoder throws(Status) in try decoder.readValue() }
         isTaken = true
     }
 
     @inline(never)
-    package mutating func value(
+    @inlinable package mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) throws(Status) {
         guard try takes(name, group) else { return }
@@ -419,14 +444,16 @@ package struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(never)
-    package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) throws(Status) {
+    @inlinable package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value])
+        throws(Status)
+    {
         guard try takesValue(name) else { return }
         try readList(name) { decoder throws(Status) in values.append(try decoder.readValue()) }
         isTaken = true
     }
 
     @inline(never)
-    package mutating func arrayValue(
+    @inlinable package mutating func arrayValue(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
     ) throws(Status) {
         guard try takes(name, group) else { return }
@@ -446,7 +473,7 @@ package struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(never)
-    package mutating func presence(
+    @inlinable package mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) throws(Status) {
         guard try takes(name, group) else { return }

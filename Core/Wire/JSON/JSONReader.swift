@@ -18,7 +18,7 @@ package struct JSONReader {
     }
 
     /// - Throws: `INVALID_ARGUMENT` when the document is not valid UTF-8.
-    package init(_ bytes: UnsafeRawBufferPointer) throws(Status) {
+    @inlinable package init(_ bytes: UnsafeRawBufferPointer) throws(Status) {
         self.bytes = bytes
         guard UTF8String.isValid(bytes) else { throw Self.syntax("The document is not valid UTF-8.") }
     }
@@ -39,14 +39,14 @@ package struct JSONReader {
 
     /// Takes a structural byte.
     @inline(__always)
-    package mutating func expect(_ byte: UInt8) throws(Status) {
+    @inlinable package mutating func expect(_ byte: UInt8) throws(Status) {
         guard peek() == byte else { throw unexpected() }
         position += 1
     }
 
     /// Opens an object or an array; `closeContainer` must follow.
     @inline(__always)
-    package mutating func openContainer(_ byte: UInt8) throws(Status) {
+    @inlinable package mutating func openContainer(_ byte: UInt8) throws(Status) {
         try expect(byte)
         depth += 1
         // Each level of messages opens at most one container, so the same limit serves both forms.
@@ -55,7 +55,7 @@ package struct JSONReader {
 
     /// Whether an object has one more member; takes its key and colon if so, else the closing brace.
     @inline(__always)
-    package mutating func nextMember(_ isFirst: inout Bool) throws(Status) -> StringToken? {
+    @inlinable package mutating func nextMember(_ isFirst: inout Bool) throws(Status) -> StringToken? {
         guard try nextItem(&isFirst, closing: UInt8(ascii: "}")) else { return nil }
         guard peek() == UInt8(ascii: "\"") else { throw unexpected() }
         let key = try readStringToken()
@@ -65,7 +65,7 @@ package struct JSONReader {
 
     /// Whether an array has one more element; the position is at the element if so.
     @inline(__always)
-    package mutating func nextElement(_ isFirst: inout Bool) throws(Status) -> Bool {
+    @inlinable package mutating func nextElement(_ isFirst: inout Bool) throws(Status) -> Bool {
         try nextItem(&isFirst, closing: UInt8(ascii: "]"))
     }
 
@@ -87,7 +87,7 @@ package struct JSONReader {
     }
 
     /// Checks that nothing but white space follows.
-    package mutating func endDocument() throws(Status) {
+    @inlinable package mutating func endDocument() throws(Status) {
         if peek() != nil { throw unexpected() }
     }
 
@@ -95,7 +95,7 @@ package struct JSONReader {
 
     /// Takes `null` if it is the next token.
     @inline(__always)
-    package mutating func takeNull() throws(Status) -> Bool {
+    @inlinable package mutating func takeNull() throws(Status) -> Bool {
         guard peek() == UInt8(ascii: "n") else { return false }
         try literal("null")
         return true
@@ -185,13 +185,13 @@ package struct JSONReader {
         }
     }
 
-    package mutating func readString() throws(Status) -> String {
+    @inlinable package mutating func readString() throws(Status) -> String {
         try string(try readStringToken())
     }
 
     /// The string of a token.
     @inline(__always)
-    package func string(_ string: StringToken) throws(Status) -> String {
+    @inlinable package func string(_ string: StringToken) throws(Status) -> String {
         if string.hasEscapes { return String(decoding: try unescaped(string), as: UTF8.self) }
         return String(decoding: ProtobufReader.slice(bytes, string.range), as: UTF8.self)
     }

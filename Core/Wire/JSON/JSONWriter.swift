@@ -7,35 +7,35 @@ package struct JSONWriter {
     /// proto3 JSON omits: some readers of bundles require it.
     package var writesEmptyMembers = false
 
-    package init(_ bytes: [UInt8] = []) {
+    @inlinable package init(_ bytes: [UInt8] = []) {
         self.bytes = bytes
     }
 
     /// Reserves capacity for `count` more bytes; the buffer grows by doubling.
-    package mutating func reserve(_ count: Int) {
+    @inlinable package mutating func reserve(_ count: Int) {
         let needed = bytes.count + count
         if bytes.capacity < needed { bytes.reserveCapacity(max(needed, 2 * bytes.capacity)) }
     }
 
     @inline(never)
-    package mutating func raw(_ string: StaticString) {
+    @inlinable package mutating func raw(_ string: StaticString) {
         bytes.append(contentsOf: UnsafeBufferPointer(start: string.utf8Start, count: string.utf8CodeUnitCount))
     }
 
     @inline(__always)
-    package mutating func byte(_ byte: UInt8) {
+    @inlinable package mutating func byte(_ byte: UInt8) {
         bytes.append(byte)
     }
 
     /// Appends a string that needs no escapes, without quotes.
-    package mutating func raw(_ string: String) {
+    @inlinable package mutating func raw(_ string: String) {
         let done: Void? = string.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
         if done == nil { bytes.append(contentsOf: string.utf8) }
     }
 
     // MARK: Strings
 
-    package mutating func string(_ string: String) {
+    @inlinable package mutating func string(_ string: String) {
         let done: Void? = string.utf8.withContiguousStorageIfAvailable { self.string(UnsafeRawBufferPointer($0)) }
         if done == nil { Array(string.utf8).withUnsafeBytes { self.string($0) } }
     }
@@ -77,11 +77,11 @@ package struct JSONWriter {
 
     // MARK: Other tokens
 
-    package mutating func bool(_ value: Bool) {
+    @inlinable package mutating func bool(_ value: Bool) {
         if value { raw("true") } else { raw("false") }
     }
 
-    package mutating func integer(_ value: Int64) {
+    @inlinable package mutating func integer(_ value: Int64) {
         if value < 0 { bytes.append(UInt8(ascii: "-")) }
         unsigned(value.magnitude)
     }
@@ -102,7 +102,7 @@ package struct JSONWriter {
     }
 
     /// A 64-bit number in quotes, as proto3 JSON requires: JavaScript's numbers lose the low bits.
-    package mutating func quotedInteger(_ value: Int64) {
+    @inlinable package mutating func quotedInteger(_ value: Int64) {
         bytes.append(UInt8(ascii: "\""))
         integer(value)
         bytes.append(UInt8(ascii: "\""))
@@ -120,14 +120,14 @@ package struct JSONWriter {
     }
 
     /// Standard base64 with padding, in quotes.
-    package mutating func base64(_ content: UnsafeRawBufferPointer) {
+    @inlinable package mutating func base64(_ content: UnsafeRawBufferPointer) {
         bytes.append(UInt8(ascii: "\""))
         Base64.encode(content, into: &bytes)
         bytes.append(UInt8(ascii: "\""))
     }
 
     /// RFC 3339 in UTC, in quotes.
-    package mutating func timestamp(seconds: Int64, nanoseconds: Int32) {
+    @inlinable package mutating func timestamp(seconds: Int64, nanoseconds: Int32) {
         bytes.append(UInt8(ascii: "\""))
         RFC3339.append(seconds: seconds, nanoseconds: nanoseconds, to: &bytes)
         bytes.append(UInt8(ascii: "\""))

@@ -9,14 +9,16 @@ package struct EncodedDocument: Sendable {
     package var createTime: Timestamp?
     package var updateTime: Timestamp?
 
-    package init(name: String, fields: [UInt8] = [], createTime: Timestamp? = nil, updateTime: Timestamp? = nil) {
+    @inlinable package init(
+        name: String, fields: [UInt8] = [], createTime: Timestamp? = nil, updateTime: Timestamp? = nil
+    ) {
         self.name = name
         self.fields = fields
         self.createTime = createTime
         self.updateTime = updateTime
     }
 
-    package init(_ document: Document) {
+    @inlinable package init(_ document: Document) {
         self.init(
             name: document.name, fields: FieldsCodec.encode(document.fields), createTime: document.createTime,
             updateTime: document.updateTime)
@@ -24,18 +26,18 @@ package struct EncodedDocument: Sendable {
 
     /// From a received message.
     /// - Throws: INVALID_ARGUMENT when a time is out of range.
-    package init(_ message: DocumentMessage) throws(Status) {
+    @inlinable package init(_ message: DocumentMessage) throws(Status) {
         self.init(try message.document())
     }
 
     /// The document as a value tree.
     /// - Throws: `DATA_LOSS` when the bytes are malformed.
-    package func document() throws(Status) -> Document {
+    @inlinable package func document() throws(Status) -> Document {
         Document(name: name, fields: try FieldsCodec.decode(fields), createTime: createTime, updateTime: updateTime)
     }
 
     /// google.firestore.v1.Document in the binary form.
-    package func protobuf() -> [UInt8] {
+    @inlinable package func protobuf() -> [UInt8] {
         var writer = ProtobufWriter()
         writer.reserve(writer.size(of: self))
         writer.document(self)
@@ -44,7 +46,7 @@ package struct EncodedDocument: Sendable {
 
     /// google.firestore.v1.Document as JSON.
     /// - Throws: `DATA_LOSS` when the bytes are malformed.
-    package func json() throws(Status) -> [UInt8] {
+    @inlinable package func json() throws(Status) -> [UInt8] {
         var writer = JSONWriter()
         try writer.document(self)
         return writer.bytes
@@ -52,7 +54,7 @@ package struct EncodedDocument: Sendable {
 }
 
 extension DocumentMessage {
-    package init(_ document: Document) {
+    @inlinable package init(_ document: Document) {
         self.init(
             name: document.name, fields: document.fields, createTime: document.createTime.map { TimestampMessage($0) },
             updateTime: document.updateTime.map { TimestampMessage($0) })
@@ -60,7 +62,7 @@ extension DocumentMessage {
 
     /// The document in the model's form; times are rounded down to microseconds.
     /// - Throws: INVALID_ARGUMENT when a time is out of range.
-    package func document() throws(Status) -> Document {
+    @inlinable package func document() throws(Status) -> Document {
         Document(
             name: name, fields: fields, createTime: try createTime?.timestamp(), updateTime: try updateTime?.timestamp()
         )

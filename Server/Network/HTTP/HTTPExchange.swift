@@ -73,7 +73,7 @@ package final class HTTPExchange: @unchecked Sendable {
     }
 
     /// Whether the exchange is answered or cancelled.
-    package var isFinished: Bool { hasEnded || isCancelled }
+    @inlinable package var isFinished: Bool { hasEnded || isCancelled }
 
     // MARK: Request
 
@@ -114,14 +114,14 @@ package final class HTTPExchange: @unchecked Sendable {
     }
 
     /// Stops `onBody` until `resumeReading`; the client is paused when the window is full.
-    package func pauseReading() {
+    @inlinable package func pauseReading() {
         checkThread()
         guard !isReadingPaused, !isFinished else { return }
         isReadingPaused = true
         transport?.setReadingPaused(true)
     }
 
-    package func resumeReading() {
+    @inlinable package func resumeReading() {
         checkThread()
         guard isReadingPaused, !isFinished else { return }
         isReadingPaused = false
@@ -132,14 +132,14 @@ package final class HTTPExchange: @unchecked Sendable {
     // MARK: Answer
 
     /// Sends a whole response, with its length.
-    package func respond(status: Int, headers: [HTTPHeader], body: [UInt8]) {
+    @inlinable package func respond(status: Int, headers: [HTTPHeader], body: [UInt8]) {
         checkThread()
         guard !isFinished, mayStart() else { return }
         finish { $0.respond(status: status, headers: headers, body: body) }
     }
 
     /// Begins a response of unknown length (unless the headers contain `content-length`).
-    package func start(status: Int, headers: [HTTPHeader]) {
+    @inlinable package func start(status: Int, headers: [HTTPHeader]) {
         checkThread()
         guard !isFinished, mayStart() else { return }
         transport?.start(status: status, headers: headers)
@@ -147,14 +147,14 @@ package final class HTTPExchange: @unchecked Sendable {
 
     /// False: the queue is above its limit; wait for `onWritable`. The bytes are accepted in any case.
     @discardableResult
-    package func write(_ bytes: [UInt8]) -> Bool {
+    @inlinable package func write(_ bytes: [UInt8]) -> Bool {
         checkThread()
         guard !isFinished, let transport else { return false }
         precondition(hasStarted, "an answer begins with start")
         return transport.write(bytes)
     }
 
-    package func end(trailers: [HTTPHeader] = []) {
+    @inlinable package func end(trailers: [HTTPHeader] = []) {
         checkThread()
         guard !isFinished else { return }
         precondition(hasStarted, "an answer begins with start")
@@ -162,7 +162,7 @@ package final class HTTPExchange: @unchecked Sendable {
     }
 
     /// Aborts the response visibly for the client: by RST_STREAM, or by closing the connection.
-    package func abort() {
+    @inlinable package func abort() {
         checkThread()
         guard !isFinished else { return }
         finish { $0.abort() }

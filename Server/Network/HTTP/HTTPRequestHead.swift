@@ -4,12 +4,12 @@ package struct HTTPHeader: Sendable, Hashable {
     package var value: String
 
     /// - Parameter name: lowercase.
-    package init(_ name: String, _ value: String) {
+    @inlinable package init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 
-    package init(name: String, value: String) {
+    @inlinable package init(name: String, value: String) {
         self.name = name
         self.value = value
     }
@@ -65,10 +65,10 @@ package struct HTTPRequestHead: Sendable {
     }
 
     /// The value of the first field with this name.
-    package func firstValue(_ lowercaseName: String) -> String? { headers.firstValue(lowercaseName) }
+    @inlinable package func firstValue(_ lowercaseName: String) -> String? { headers.firstValue(lowercaseName) }
 
     /// The values of all fields with this name, in order.
-    package func values(_ lowercaseName: String) -> [String] {
+    @inlinable package func values(_ lowercaseName: String) -> [String] {
         headers.filter { $0.name == lowercaseName }.map(\.value)
     }
 }

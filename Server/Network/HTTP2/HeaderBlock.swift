@@ -2,7 +2,7 @@
 ///
 /// A field is two 32-bit lengths, the name, the value.
 package final class FieldBuffer {
-    package init() {}
+    @inlinable package init() {}
 
     private var memory = UnsafeMutableRawPointer.allocate(byteCount: 2_048, alignment: 8)
     private var capacity = 2_048
@@ -13,7 +13,7 @@ package final class FieldBuffer {
 
     deinit { memory.deallocate() }
 
-    package func reset() {
+    @inlinable package func reset() {
         sizeBytes = 0
         count = 0
     }
@@ -59,11 +59,11 @@ package struct HeaderBlock {
     /// In the format of `FieldBuffer`.
     private let bytes: [UInt8]
 
-    package init() { bytes = [] }
+    @inlinable package init() { bytes = [] }
 
-    package var isEmpty: Bool { bytes.isEmpty }
+    @inlinable package var isEmpty: Bool { bytes.isEmpty }
 
-    package init(_ buffer: FieldBuffer) { bytes = [UInt8](buffer.bytes) }
+    @inlinable package init(_ buffer: FieldBuffer) { bytes = [UInt8](buffer.bytes) }
 
     /// Calls `body` with each field's name and value until it returns false.
     static func forEach(

@@ -1,6 +1,6 @@
 /// Response bytes that wait to be sent: the handler's pieces, never joined.
 package struct OutputQueue {
-    package init() {}
+    @inlinable package init() {}
 
     private struct Piece {
         /// The 5 bytes before a gRPC message, stored separately so that the message needs no copy.
@@ -18,9 +18,9 @@ package struct OutputQueue {
     private var offset = 0
     package private(set) var count = 0
 
-    package var isEmpty: Bool { count == 0 }
+    @inlinable package var isEmpty: Bool { count == 0 }
 
-    package mutating func append(_ bytes: [UInt8], prefix: GRPCPrefix? = nil) {
+    @inlinable package mutating func append(_ bytes: [UInt8], prefix: GRPCPrefix? = nil) {
         let piece = Piece(prefix: prefix, bytes: bytes)
         guard piece.count > 0 else { return }
         count += piece.count
@@ -59,7 +59,7 @@ package struct OutputQueue {
         count -= length
     }
 
-    package mutating func removeAll() { self = OutputQueue() }
+    @inlinable package mutating func removeAll() { self = OutputQueue() }
 
     private mutating func dropFirst() {
         offset = 0
@@ -86,7 +86,7 @@ package struct GRPCPrefix {
     /// As a little-endian integer: flag, then the length with its most significant byte first.
     private let packed: UInt64
 
-    package init(isCompressed: Bool, messageBytes: Int) {
+    @inlinable package init(isCompressed: Bool, messageBytes: Int) {
         packed = UInt64(isCompressed ? 1 : 0) | UInt64(UInt32(messageBytes).byteSwapped) << 8
     }
 

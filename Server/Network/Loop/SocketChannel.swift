@@ -28,12 +28,12 @@ package protocol ChannelDriver: AnyObject {
 }
 
 extension ChannelDriver {
-    package func secured(applicationProtocol: String?) {}
-    package func outputFlushed() {}
-    package func checkTimeouts(now: UInt64) {}
-    package func beginShutdown() {}
-    package func endShutdown() {}
-    package var waitingAnswers: (bytes: Int, since: UInt64) { (0, 0) }
+    @inlinable package func secured(applicationProtocol: String?) {}
+    @inlinable package func outputFlushed() {}
+    @inlinable package func checkTimeouts(now: UInt64) {}
+    @inlinable package func beginShutdown() {}
+    @inlinable package func endShutdown() {}
+    @inlinable package var waitingAnswers: (bytes: Int, since: UInt64) { (0, 0) }
 }
 
 /// A non-blocking socket on a loop: reading, TLS, one gathered write per tick, buffered output when the socket is full,
@@ -100,10 +100,10 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     }
 
     /// Begins to watch the socket. False when the kernel rejects it.
-    package func start() -> Bool { loop.register(self, events: interest) }
+    @inlinable package func start() -> Bool { loop.register(self, events: interest) }
 
     /// The client side: the handshake starts here.
-    package func startTLS(_ session: TLSSession) {
+    @inlinable package func startTLS(_ session: TLSSession) {
         tls = .session(session)
         continueHandshake(session)
     }
@@ -255,7 +255,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     // MARK: Output
 
     /// Schedules `produceOutput` for the end of this tick.
-    package func flushLater() {
+    @inlinable package func flushLater() {
         guard !isDirty, !isClosed else { return }
         isDirty = true
         loop.flushLater(self)
@@ -268,7 +268,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     }
 
     /// Sends the driver's remaining output, then closes. With `lingers` the peer gets time to read it.
-    package func closeWhenFlushed(lingers: Bool) {
+    @inlinable package func closeWhenFlushed(lingers: Bool) {
         guard case .no = closing else { return }
         closing = .whenFlushed(lingers: lingers)
         flushLater()

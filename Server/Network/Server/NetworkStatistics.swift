@@ -22,7 +22,7 @@ package struct NetworkStatistics: Sendable, Equatable {
     package var webSocketMessagesReceived = 0
     package var webSocketMessagesSent = 0
 
-    package init() {}
+    @inlinable package init() {}
 }
 
 /// A counter with one writing thread and any readers: no locked instruction, only plain loads and stores.
@@ -38,7 +38,7 @@ struct LoopCounter: ~Copyable {
 
 /// The counters of one loop. Sendable because only its loop writes each.
 package final class LoopCounters: Sendable {
-    package init() {}
+    @inlinable package init() {}
 
     let connectionsAccepted = LoopCounter()
     let connectionsOpen = LoopCounter()
