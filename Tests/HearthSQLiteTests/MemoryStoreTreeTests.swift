@@ -7,7 +7,7 @@ import Testing
 struct MemoryStoreTreeTests {
     @Test(arguments: Seeds.all)
     func agreesWithASortedArray(seed: UInt64) throws {
-        print("seed \(seed); HEARTH_SEED=\(seed) repeats it")
+        print("seed \(seed); HEARTH_TEST_SEED=\(seed) repeats it")
         var random = SeededGenerator(seed: seed)
         var tree = MemoryStoreTree()
         var model: [[UInt8]: [UInt8]] = [:]

@@ -8,7 +8,7 @@ import Testing
 struct StoreContractTests {
     @Test(arguments: Engine.allCases, Seeds.all)
     func agreesWithAPlainModel(engine: Engine, seed: UInt64) throws {
-        print("seed \(seed) (\(engine.rawValue)); HEARTH_SEED=\(seed) repeats it")
+        print("seed \(seed) (\(engine.rawValue)); HEARTH_TEST_SEED=\(seed) repeats it")
         let folder = TemporaryFolder()
         let store = try engine.open(folder)
         defer { store.close() }

@@ -110,9 +110,9 @@ struct SeededGenerator: RandomNumberGenerator {
 }
 
 enum Seeds {
-    /// A few fixed seeds and a new one each time, or the one of `HEARTH_SEED`, which a failure names.
+    /// A few fixed seeds and a new one each time, or the one of `HEARTH_TEST_SEED`, which a failure names.
     static let all: [UInt64] = {
-        if let string = getenv("HEARTH_SEED"), let seed = UInt64(String(cString: string)) { return [seed] }
+        if let string = getenv("HEARTH_TEST_SEED"), let seed = UInt64(String(cString: string)) { return [seed] }
         return [1, 2, 3, UInt64.random(in: 4...UInt64.max)]
     }()
 }

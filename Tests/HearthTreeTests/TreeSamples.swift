@@ -21,7 +21,7 @@ func string(of value: JSONValue) -> String {
     return String(decoding: string, as: UTF8.self)
 }
 
-/// A generator whose run can be repeated: failures print its seed. HEARTH_SEED sets it.
+/// A generator whose run can be repeated: failures print its seed. HEARTH_TEST_SEED sets it.
 struct Chance: RandomNumberGenerator {
     private var state: UInt64
 

@@ -91,8 +91,7 @@ extension CommitPipeline {
     }
 
     /// Commits a group.
-    /// - Parameter first: the next commit; those behind it in the lane join its group while there is capacity.
-    /// Commits a request and what waits behind it in its lane, as one group.
+    /// - Parameter first: the next commit; those behind it in its lane join the group while there is capacity.
     func commit(from first: Request, _ writer: FairWorker<Job>, _ lane: FairWorker<Job>.Lane) {
         if isDropped(first) || isHeldBack(first) { return }
         var steps = GroupSteps(
