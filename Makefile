@@ -9,7 +9,7 @@
 #   make bench ARGS="get --runs 5"    measure
 #   make format                       format the sources in place
 #   make lint                         what CI checks of the sources' form
-#   make release                      a self-contained program in dist/
+#   make release                      self-contained programs in dist/: hearth, and hearth-bench beside it
 #   make setup                        only install what is missing
 
 # Arguments for the program that a target runs.
@@ -122,9 +122,10 @@ lint:
 release: setup-build
 	$(RELEASE)
 	mkdir -p dist
-	cp "$$($(RELEASE) --show-bin-path)/hearth" dist/hearth
-	strip dist/hearth
-	@ls -l dist/hearth
+	$(RELEASE_BENCH)
+	cp "$$($(RELEASE) --show-bin-path)/hearth" "$$($(RELEASE) --show-bin-path)/hearth-bench" dist/
+	strip dist/hearth dist/hearth-bench
+	@ls -l dist/hearth dist/hearth-bench
 
 clean:
 	rm -rf .build dist $(VENV)

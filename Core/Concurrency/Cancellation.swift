@@ -47,8 +47,8 @@ package final class Cancellation: Sendable {
 
     package func release(_ key: Int) { handlers.withLock { _ = $0.byKey.removeValue(forKey: key) } }
 
-    /// Registers `end` for cancellation. It runs immediately when the call is already cancelled, and never when the key
-    /// was released.
+    /// Registers `end` for cancellation. It runs immediately when the call is already cancelled, even when the key was
+    /// released; else it does not run after `release`.
     package func set(_ key: Int, _ end: @escaping @Sendable () -> Void) {
         let isLate = handlers.withLock { handlers in
             // `cancel` sets the flag before it removes the handlers.

@@ -9,7 +9,8 @@ enum BenchCommand {
             "Usage: hearth bench [workload …] [options]\n\nRuns the program hearth-bench beside this one; see `hearth-bench --help`."
         },
         run: { arguments throws(ToolFailure) in
-            let program = try ToolProcess.sibling("hearth-bench", advice: "`make bench` builds it.")
+            let program = try ToolProcess.sibling(
+                "hearth-bench", advice: "a release has it beside hearth, and `make bench` builds it.")
             var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) }
             words.append(nil)
             execv(program, words)

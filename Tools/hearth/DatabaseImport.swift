@@ -48,20 +48,20 @@ final class DatabaseImport {
     }
 
     /// The next value of the file: whole when it is small, otherwise child by child.
-    private func value(_ path: TreePath) throws(ToolFailure) {
-        let isRoot = path.isRoot
-        if !isRoot, let whole = try string.value(sizeBytesMax: Self.valueBytesMax) { return try add(path, whole) }
-        if merges, path.count == 1 {
+    private func value(_ location: TreePath) throws(ToolFailure) {
+        let isRoot = location.isRoot
+        if !isRoot, let whole = try string.value(sizeBytesMax: Self.valueBytesMax) { return try add(location, whole) }
+        if merges, location.count == 1 {
             // A child is replaced, whether it is written in one step or in several.
-            try add(path, Array("null".utf8))
+            try add(location, Array("null".utf8))
             try send()
         }
         switch try string.peek() {
-        case UInt8(ascii: "{"): try object(path)
+        case UInt8(ascii: "{"): try object(location)
         case UInt8(ascii: "["):
             var index = 0
             try string.array { [self] () throws(ToolFailure) in
-                try value(path.child(TreeKey(index)))
+                try value(location.child(TreeKey(index)))
                 index += 1
             }
         default:
@@ -71,33 +71,33 @@ final class DatabaseImport {
             if isRoot {
                 _ = try connection.request("PUT", path, Self.parameters, whole)
             } else {
-                try add(path, whole)
+                try add(location, whole)
             }
         }
     }
 
-    private func object(_ path: TreePath) throws(ToolFailure) {
+    private func object(_ location: TreePath) throws(ToolFailure) {
         // A priority cannot be set before the location has data.
         var priority: [UInt8]?
         try string.object { [self] name throws(ToolFailure) in
             switch name {
             case ".priority": priority = try string.value(sizeBytesMax: Self.valueBytesMax)
-            case ".value": try value(path)
-            default: try value(path.child(TreeKey(name)))
+            case ".value": try value(location)
+            default: try value(location.child(TreeKey(name)))
             }
         }
         guard let priority else { return }
         try send()
-        if path.isRoot {
+        if location.isRoot {
             _ = try connection.request("PUT", path.child(.priority), Self.parameters, priority)
         } else {
-            try add(path.child(.priority), priority)
+            try add(location.child(.priority), priority)
         }
     }
 
-    private func add(_ path: TreePath, _ value: [UInt8]) throws(ToolFailure) {
+    private func add(_ location: TreePath, _ value: [UInt8]) throws(ToolFailure) {
         batch.append(batch.isEmpty ? UInt8(ascii: "{") : UInt8(ascii: ","))
-        TreeJSON.appendString(path.string, to: &batch)
+        TreeJSON.appendString(location.string, to: &batch)
         batch.append(UInt8(ascii: ":"))
         batch += value
         memberCount += 1

@@ -81,5 +81,4 @@ extension CacheSchema {
 
     private static let streamIDs = "ALTER TABLE users ADD COLUMN last_stream_id BLOB NOT NULL DEFAULT x'';"
 
-    // MARK: Opening
 }
