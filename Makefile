@@ -29,7 +29,7 @@ THREAD_TARGETS ?= HearthConcurrencyTests HearthDocumentsTests HearthSQLiteTests 
 # Those of their suites that are about threads, without the long ones, for `make test-threads`. Seeded interleavings run a
 # thread at a time and order all of them, so that ThreadSanitizer has nothing to see there.
 THREAD_SUITES ?= $(CONCURRENCY_SUITES)|$(STORAGE_SUITES)|$(SERVER_SUITES)
-CONCURRENCY_SUITES := WorkerThreadTests|MemoryBudgetTests
+CONCURRENCY_SUITES := WorkerThreadTests|MailboxTests|MemoryBudgetTests
 STORAGE_SUITES := ChangeHubTests|ClockTests|DeferredStoreTests|FairCommitTests|FairnessTests|LongReadsTests|$\
 	SerializabilityTests|StoreFailureTests|TransactionTests|$\
 	CheckpointerTests|LogResetTests|PageCacheTests|ReaderPoolTests|StoreHealthTests

@@ -28,6 +28,48 @@ struct MailboxTests {
         expect(mailbox, isEmpty: true)
     }
 
+    /// The owner sleeps until a put asks for a wake: a wake that is missing would leave jobs, and the owner would not end.
+    @Test(.timeLimit(.minutes(1))) func losesNoWakeAndNoJobBetweenThreads() throws {
+        let (threads, jobs) = (4, 2_000)
+        let owner = Owner(threads: threads)
+        let puts = (0..<threads).compactMap { thread in
+            NamedThread.start("put") { for number in 0..<jobs { owner.put(thread, number) } }
+        }
+        try #require(puts.count == threads)
+        while owner.count < threads * jobs { owner.work() }
+        for thread in puts { thread.join() }
+        #expect(owner.numbers == Array(repeating: Array(0..<jobs), count: threads))
+    }
+
+    /// The owner's thread is the test's. `@unchecked Sendable`: only jobs, which it runs, touch `numbers`; the monitor guards
+    /// `isWoken`.
+    private final class Owner: @unchecked Sendable {
+        private let mailbox = Mailbox()
+        private let monitor = Monitor()
+        private var isWoken = false
+        private(set) var numbers: [[Int]]
+
+        init(threads: Int) { numbers = Array(repeating: [], count: threads) }
+
+        var count: Int { numbers.reduce(0) { $0 + $1.count } }
+
+        func put(_ thread: Int, _ number: Int) {
+            guard mailbox.put({ [self] in numbers[thread].append(number) }) == .wantsWake else { return }
+            monitor.withLock {
+                isWoken = true
+                monitor.signal()
+            }
+        }
+
+        func work() {
+            monitor.withLock {
+                while !isWoken { monitor.wait() }
+                isWoken = false
+            }
+            for job in mailbox.takeAll() { job() }
+        }
+    }
+
     /// The macro cannot take what is not copyable.
     private func expect(_ mailbox: borrowing Mailbox, isEmpty expected: Bool) {
         let isEmpty = mailbox.isEmpty
