@@ -37,7 +37,10 @@ package final class TLSContext: @unchecked Sendable {
         tls_set_modes(pointer)
         switch role {
         case .server: tls_set_server_options(pointer)
-        case .client: tls_set_client_options(pointer)
+        case .client:
+            tls_set_client_options(pointer)
+            // OpenSSL accepts every server by default. A caller that wants that must ask for it.
+            SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
         }
     }
 
