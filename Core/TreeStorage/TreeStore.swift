@@ -8,7 +8,7 @@ import Synchronization
 /// area.
 ///
 /// Without a graft, which is nearly always the case, all operations are those of the inner store. One thread writes.
-final class GraftStore: Store {
+final class TreeStore: Store {
     private struct State {
         /// The graft that snapshots may show: from before it is made until after it has ended.
         var graft: TreeGraft?
@@ -63,10 +63,10 @@ final class GraftStore: Store {
         try writeTree { transaction throws(Status) in try body(transaction) }
     }
 
-    func writeTree<Result>(_ body: (GraftTransaction) throws(Status) -> Result) throws(Status) -> Result {
+    func writeTree<Result>(_ body: (TreeTransaction) throws(Status) -> Result) throws(Status) -> Result {
         let graft = state.withLock { $0.graft }
         return try inner.write { transaction throws(Status) in
-            let shown = GraftTransaction(transaction, self)
+            let shown = TreeTransaction(transaction, self)
             if let graft, let boundary = try TreeGraft.boundary(transaction) {
                 try shown.show(graft, boundary)
             }
@@ -303,7 +303,7 @@ extension TreeGraft {
 }
 
 /// A transaction that sees the complete tree; a graft may be made in it.
-final class GraftTransaction: StoreTransaction {
+final class TreeTransaction: StoreTransaction {
     private enum Form {
         case plain
         case ranges(GraftMap)
@@ -313,10 +313,10 @@ final class GraftTransaction: StoreTransaction {
     }
 
     private let inner: any StoreTransaction
-    private let store: GraftStore
+    private let store: TreeStore
     private var form = Form.plain
 
-    fileprivate init(_ inner: any StoreTransaction, _ store: GraftStore) {
+    fileprivate init(_ inner: any StoreTransaction, _ store: TreeStore) {
         self.inner = inner
         self.store = store
     }

@@ -39,7 +39,7 @@ final class Checkpointer: @unchecked Sendable {
     /// The greatest length of the WAL since its file was truncated.
     private let largestWALPages = Atomic<Int>(0)
 
-    private let writer: StoreWriter
+    private let writer: WriterConnection
     private let options: SQLiteStoreOptions
     private let bounds: WALBounds
     private let pool: ReaderPool
@@ -55,7 +55,7 @@ final class Checkpointer: @unchecked Sendable {
     }
 
     init(
-        writer: StoreWriter, options: SQLiteStoreOptions, pool: ReaderPool, counters: StoreCounters,
+        writer: WriterConnection, options: SQLiteStoreOptions, pool: ReaderPool, counters: StoreCounters,
         health: StoreHealth
     ) {
         self.writer = writer

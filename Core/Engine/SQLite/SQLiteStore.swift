@@ -23,7 +23,7 @@ package final class SQLiteStore: Store, Sendable {
     private let options: SQLiteStoreOptions
     private let closed = Atomic(false)
     let counters = StoreCounters()
-    private let writer: StoreWriter
+    private let writer: WriterConnection
     private let pool: ReaderPool
     private let checkpointer: Checkpointer
     private let health: StoreHealth
@@ -44,7 +44,7 @@ package final class SQLiteStore: Store, Sendable {
         self.options = options
         health = StoreHealth(name: name, observer: options.observer)
         pool = ReaderPool(path: path, options: options, counters: counters)
-        writer = StoreWriter(path: path, options: options, counters: counters)
+        writer = WriterConnection(path: path, options: options, counters: counters)
         checkpointer = Checkpointer(
             writer: writer, options: options, pool: pool, counters: counters, health: health)
         if options.isReadOnly {

@@ -3,7 +3,7 @@ import HearthModel
 import Synchronization
 
 /// The connection that writes, and its lock.
-final class StoreWriter: CacheHolder, @unchecked Sendable {
+final class WriterConnection: CacheHolder, @unchecked Sendable {
     // Guards the fields below it.
     let gate = WriterGate()
     private var connection: Connection?

@@ -78,7 +78,7 @@ struct TreeMutation {
     }
 
     /// Makes changes whose records have been staged, by a graft.
-    func apply(_ replacement: TreeReplacement, in transaction: GraftTransaction) throws(Status) {
+    func apply(_ replacement: TreeReplacement, in transaction: TreeTransaction) throws(Status) {
         if replacement.wide != nil { return try transaction.begin(replacement.graft) }
         var before: [(touched: [IndexedChild], isEmpty: Bool, priority: Scalar?)] = []
         for change in replacement.changes {

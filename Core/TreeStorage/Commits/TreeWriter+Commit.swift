@@ -48,7 +48,7 @@ extension TreeWriter {
         /// What must be performed after the group.
         var jobs: [@Sendable (TreeView) -> Void] = []
 
-        mutating func workOut(in transaction: GraftTransaction) throws(Status) {
+        mutating func workOut(in transaction: TreeTransaction) throws(Status) {
             try writer.take(group, &steps, transaction, indexes, observer)
             // When all were refused there is nothing to sync.
             if let last = steps.lazy.compactMap(\.commit).last?.version {
@@ -77,7 +77,7 @@ extension TreeWriter {
     }
 
     private func take(
-        _ group: [Entry], _ steps: inout [Step], _ transaction: GraftTransaction, _ indexes: TreeIndexes,
+        _ group: [Entry], _ steps: inout [Step], _ transaction: TreeTransaction, _ indexes: TreeIndexes,
         _ observer: (any TreeObserver)?
     ) throws(Status) {
         let end = MonotonicTime.now.advanced(milliseconds: options.groupMilliseconds)
@@ -166,7 +166,7 @@ extension TreeWriter {
 
     /// - Throws: when the store fails, which fails the group; what is wrong with the write is its outcome.
     private func apply(
-        _ request: TreeRequest, to transaction: GraftTransaction, _ indexes: TreeIndexes,
+        _ request: TreeRequest, to transaction: TreeTransaction, _ indexes: TreeIndexes,
         _ observer: (any TreeObserver)?
     ) throws(Status) -> Step {
         let version = nextVersion()

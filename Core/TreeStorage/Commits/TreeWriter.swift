@@ -36,7 +36,7 @@ final class TreeWriter: Sendable {
         var hashes = KeptTreeHashes()
     }
 
-    let store: GraftStore
+    let store: TreeStore
     let options: TreeWriterOptions
     let clock: any Clock
     let shared: Mutex<Shared>
@@ -48,7 +48,7 @@ final class TreeWriter: Sendable {
         store: any Store, clock: any Clock, options: TreeWriterOptions, background: TreeBackground,
         drivers: WorkerDrivers = ThreadDriver.make
     ) throws(Status) {
-        self.store = try GraftStore(store)
+        self.store = try TreeStore(store)
         self.clock = clock
         self.options = options
         self.background = background

@@ -99,7 +99,7 @@ final class WideUpdate: @unchecked Sendable {
     ///   - made: its changes as they were made.
     ///   - changes: the same with their present values.
     func update(
-        _ made: [TreeChange], to changes: [TreeChange], in transaction: GraftTransaction, _ view: TreeView
+        _ made: [TreeChange], to changes: [TreeChange], in transaction: TreeTransaction, _ view: TreeView
     ) throws(Status) {
         let different = zip(made, changes).filter { $0.node != $1.node }.map(\.1)
         if different.isEmpty { return }
@@ -141,7 +141,7 @@ final class WideUpdate: @unchecked Sendable {
     ///   - mutation: of the transaction.
     /// - Returns: whether the tree is different from before.
     func make(
-        _ changes: [TreeChange], inShadow shadowed: [TreeChange], in transaction: GraftTransaction, _ view: TreeView,
+        _ changes: [TreeChange], inShadow shadowed: [TreeChange], in transaction: TreeTransaction, _ view: TreeView,
         _ mutation: TreeMutation
     ) throws(Status) -> Bool {
         try transaction.work(on: shadow) { shown throws(Status) in
