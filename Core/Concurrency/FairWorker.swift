@@ -1,4 +1,3 @@
-import HearthConcurrency
 import HearthModel
 import Synchronization
 
@@ -6,20 +5,22 @@ import Synchronization
 ///
 /// There are two lanes. The worker takes from both alternately, so that a requester with a quick job waits for one
 /// large job at most, however many are queued. The jobs that the worker takes in one slice come from one lane.
-final class FairWorker<Job: Sendable>: Sendable {
-    enum Lane: Int {
+package final class FairWorker<Job: Sendable>: Sendable {
+    package enum Lane: Int {
         case quick, large
     }
 
-    private struct LaneState {
-        var queue = FairQueue<Job>()
+    @usableFromInline struct LaneState {
+        @usableFromInline var queue = FairQueue<Job>()
         /// A job that was taken and did not fit into the slice: the first of the next one.
-        var returned: Job?
+        @usableFromInline var returned: Job?
 
-        var isEmpty: Bool { returned == nil && queue.isEmpty }
+        @usableFromInline init() {}
+
+        @inlinable var isEmpty: Bool { returned == nil && queue.isEmpty }
         var count: Int { queue.count + (returned == nil ? 0 : 1) }
 
-        mutating func pop() -> Job? {
+        @inlinable mutating func pop() -> Job? {
             guard let job = returned else { return queue.popFirst() }
             returned = nil
             return job
@@ -31,35 +32,37 @@ final class FairWorker<Job: Sendable>: Sendable {
         }
     }
 
-    private struct State {
-        var quick = LaneState()
-        var large = LaneState()
-        var last = Lane.large
+    @usableFromInline struct State {
+        @usableFromInline var quick = LaneState()
+        @usableFromInline var large = LaneState()
+        @usableFromInline var last = Lane.large
         /// Whether the body runs, or will run soon.
-        var isAwake = false
-        var isStopped = false
+        @usableFromInline var isAwake = false
+        @usableFromInline var isStopped = false
 
-        mutating func pop(_ lane: Lane) -> Job? { lane == .quick ? quick.pop() : large.pop() }
+        @usableFromInline init() {}
+
+        @inlinable mutating func pop(_ lane: Lane) -> Job? { lane == .quick ? quick.pop() : large.pop() }
 
         mutating func removeAll() -> [Job] { quick.removeAll() + large.removeAll() }
     }
 
-    private let state = Mutex(State())
+    @usableFromInline let state = Mutex(State())
     private let driver: any WorkerDriver
 
     /// - Parameter body: takes jobs with `next` until there is none.
-    init(
+    package init(
         _ name: String, drivers: WorkerDrivers = ThreadDriver.make, idle: @escaping @Sendable () -> Void = {},
         body: @escaping @Sendable () -> Void
     ) {
         driver = drivers(name, idle, body)
     }
 
-    func count(_ lane: Lane) -> Int { state.withLock { lane == .quick ? $0.quick.count : $0.large.count } }
+    package func count(_ lane: Lane) -> Int { state.withLock { lane == .quick ? $0.quick.count : $0.large.count } }
 
     /// Queues a job.
     /// - Returns: jobs that can't be processed because the worker has ended; mostly none.
-    func push(_ job: Job, for requester: Requester, cost: Int = 1, _ lane: Lane = .quick) -> [Job] {
+    @inlinable package func push(_ job: Job, for requester: Requester, cost: Int = 1, _ lane: Lane = .quick) -> [Job] {
         let (isStopped, mustWake) = state.withLock { state in
             if state.isStopped { return (true, false) }
             if lane == .quick {
@@ -76,7 +79,7 @@ final class FairWorker<Job: Sendable>: Sendable {
 
     /// Makes the body run, when there is a job.
     /// - Returns: jobs that can't be processed because the worker has ended.
-    func wake() -> [Job] {
+    package func wake() -> [Job] {
         let mustWake = state.withLock { state in
             if state.isAwake || (state.quick.isEmpty && state.large.isEmpty) { return false }
             state.isAwake = true
@@ -85,7 +88,7 @@ final class FairWorker<Job: Sendable>: Sendable {
         return mustWake ? wakeDriver() : []
     }
 
-    private func wakeDriver() -> [Job] {
+    @usableFromInline func wakeDriver() -> [Job] {
         if driver.wake() { return [] }
         return state.withLock { state in
             state.isAwake = false
@@ -94,7 +97,7 @@ final class FairWorker<Job: Sendable>: Sendable {
     }
 
     /// The next job; for the body alone, which ends when there is none.
-    func next() -> (job: Job, lane: Lane)? {
+    @inlinable package func next() -> (job: Job, lane: Lane)? {
         state.withLock { state in
             for lane in state.last == .quick ? [Lane.large, .quick] : [.quick, .large] {
                 guard let job = state.pop(lane) else { continue }
@@ -107,21 +110,21 @@ final class FairWorker<Job: Sendable>: Sendable {
     }
 
     /// The next job of one lane, for the body.
-    func next(in lane: Lane) -> Job? { state.withLock { $0.pop(lane) } }
+    @inlinable package func next(in lane: Lane) -> Job? { state.withLock { $0.pop(lane) } }
 
     /// For the body: `job`, the last that it took from a lane, belongs to the next slice of that lane.
-    func putBack(_ job: Job, in lane: Lane) {
+    @inlinable package func putBack(_ job: Job, in lane: Lane) {
         state.withLock { state in
             if lane == .quick { state.quick.returned = job } else { state.large.returned = job }
         }
     }
 
     /// The body ends although there may be more jobs; `wake` makes it continue.
-    func pause() { state.withLock { $0.isAwake = false } }
+    package func pause() { state.withLock { $0.isAwake = false } }
 
     /// Processes the queued jobs, and ends the worker.
     /// - Returns: the unprocessed jobs, because the worker stops itself or has paused.
-    func stop() -> [Job] {
+    package func stop() -> [Job] {
         state.withLock { $0.isStopped = true }
         driver.stop()
         return state.withLock { $0.removeAll() }
