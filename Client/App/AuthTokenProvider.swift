@@ -1,19 +1,3 @@
-/// The signed-in user and their token.
-public struct AuthToken: Hashable, Sendable {
-    /// The user's id. It identifies the queue of writes on this device: each user has their own.
-    public var uid: String
-    /// Sent as `Authorization: Bearer …`.
-    public var token: String
-
-    /// - Parameters:
-    ///   - uid: the user's id.
-    ///   - token: sent as `Authorization: Bearer …`.
-    public init(uid: String, token: String) {
-        self.uid = uid
-        self.token = token
-    }
-}
-
 /// A source of tokens for databases. `Auth` is one. Programs with another login implement this protocol and assign it
 /// to the database's `authTokenProvider` before the first use.
 public protocol AuthTokenProvider: AnyObject, Sendable {

@@ -1,22 +1,6 @@
 import CNghttp2
 import HearthModel
 
-/// The intervals of PINGs that probe a stream's connection.
-package struct KeepAlive: Sendable, Hashable {
-    /// After this time without a byte a PING is sent…
-    package var idleMilliseconds: Int
-    /// …and after this time without an answer the stream ends with UNAVAILABLE.
-    package var answerMilliseconds: Int
-
-    package init(
-        idleMilliseconds: Int = TransportLimits.keepAliveIdleSeconds * 1_000,
-        answerMilliseconds: Int = TransportLimits.pingAnswerMilliseconds
-    ) {
-        self.idleMilliseconds = idleMilliseconds
-        self.answerMilliseconds = answerMilliseconds
-    }
-}
-
 /// HTTP/2 for one stream on a connection of its own, by libnghttp2 over a `RawSocket`.
 ///
 /// libcurl's own HTTP/2 (7.88) is unsuitable for streams. A response that has only a head, sent before the request is

@@ -1,5 +1,4 @@
 import HearthModel
-import Synchronization
 
 /// The users' handle of the transport's thread: channels, HTTP clients and raw connections are created on one.
 ///
@@ -31,25 +30,4 @@ package final class Transport: Sendable {
             socketsOpened: loop.counters.socketsOpened.load(ordering: .relaxed),
             ticks: loop.counters.ticks.load(ordering: .relaxed))
     }
-}
-
-package struct TransportStatistics: Sendable, Equatable {
-    /// Running requests, streams and raw connections in libcurl.
-    package var transfers: Int
-    /// Open sockets, including idle ones.
-    package var sockets: Int
-    /// Sockets that were opened since the start.
-    package var socketsOpened: Int
-    /// The number of the thread's wake-ups.
-    package var ticks: Int
-}
-
-/// Written by the transport's thread, read by any thread.
-final class TransportCounters: Sendable {
-    let transfers = Atomic<Int>(0)
-    let sockets = Atomic<Int>(0)
-    let socketsOpened = Atomic<Int>(0)
-    let ticks = Atomic<Int>(0)
-    /// Easy handles that exist in the whole process, to detect leaks.
-    static let handles = Atomic<Int>(0)
 }

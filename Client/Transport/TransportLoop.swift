@@ -257,26 +257,3 @@ final class TransportLoop: @unchecked Sendable {
 
     func checkThread() { assert(isCurrent, "the transport's state belongs to its thread") }
 }
-
-/// A descriptor, not libcurl's own, that wakes the loop.
-final class DescriptorWatch {
-    let descriptor: Int32
-    /// The events, as for `poll`.
-    var events: Int16
-    let onReady: (Int16) -> Void
-    fileprivate(set) var isCancelled = false
-
-    init(descriptor: Int32, events: Int16, onReady: @escaping (Int16) -> Void) {
-        self.descriptor = descriptor
-        self.events = events
-        self.onReady = onReady
-    }
-}
-
-enum Monotonic {
-    static func nanoseconds() -> UInt64 {
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &now)
-        return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
-    }
-}

@@ -136,7 +136,7 @@ package final class WorkerGroup: @unchecked Sendable {
     }
 
     /// Lets the jobs that are next continue, and waits for its own slice.
-    fileprivate func park(for requester: Requester) {
+    func park(for requester: Requester) {
         monitor.lock()
         defer { monitor.unlock() }
         if queue.isEmpty || parkedCount >= parkedMax || isStopping { return }
@@ -211,47 +211,5 @@ package final class WorkerGroup: @unchecked Sendable {
                 return job
             }
         }
-    }
-}
-
-/// Lets a job yield. It belongs to that job and its thread.
-package final class WorkerSlice {
-    private let group: WorkerGroup
-    private let requester: Requester
-    private let sliceNanoseconds: Int64
-    private var end: Int64
-
-    fileprivate init(_ group: WorkerGroup, _ requester: Requester, _ sliceNanoseconds: Int64) {
-        self.group = group
-        self.requester = requester
-        self.sliceNanoseconds = sliceNanoseconds
-        end = MonotonicTime.now.nanoseconds + sliceNanoseconds
-    }
-
-    /// Yields to waiting jobs when the job has run for its slice. Must not be called with a lock that others need.
-    package func giveWay() {
-        if MonotonicTime.now.nanoseconds < end { return }
-        group.park(for: requester)
-        end = MonotonicTime.now.nanoseconds + sliceNanoseconds
-    }
-}
-
-/// The counters of a group of workers.
-package struct WorkerStatistics: Sendable, Equatable {
-    /// Upper bounds of the histogram of waiting times, in nanoseconds.
-    package static let waitBounds: [Int64] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000]
-
-    /// Jobs that wait for a thread, and jobs that run.
-    package var waiting = 0
-    package var running = 0
-    /// Jobs that were not run because too many waited.
-    package var refused = 0
-    /// Started jobs, by their waiting time; the last element counts those beyond all bounds.
-    package var waits = [Int](repeating: 0, count: waitBounds.count + 1)
-    package var waitNanoseconds: Int64 = 0
-
-    mutating func began(waited nanoseconds: Int64) {
-        waits[Self.waitBounds.firstIndex { nanoseconds <= $0 } ?? Self.waitBounds.count] += 1
-        waitNanoseconds += nanoseconds
     }
 }

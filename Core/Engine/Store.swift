@@ -63,58 +63,6 @@ extension Store {
     package func damage(max: Int) throws(Status) -> [String] { [] }
 }
 
-/// The ordered maps of a store. Their key formats are described in `DocumentKey.swift`, `IndexKey.swift` and
-/// `Feed.swift`.
-package enum Keyspace: Int, CaseIterable, Sendable {
-    /// Document key to create time, update time, and fields in wire form.
-    case documents
-    /// Index entries; the value is empty or contains the data that a covering read needs. Many and small.
-    case entries
-    /// Version and document key to the state before. Appended at the end, deleted at the front.
-    case feed
-    /// Small records by name: last version, index definitions, tombstones.
-    case meta
-}
-
-/// Keys from `lower` on, up to and excluding `upper`; nil for no bound.
-package struct KeyRange: Sendable, Equatable {
-    package var lower: [UInt8]
-    package var upper: [UInt8]?
-
-    package init(lower: [UInt8], upper: [UInt8]?) {
-        self.lower = lower
-        self.upper = upper
-    }
-
-    /// All keys that begin with `prefix`.
-    package init(prefix: [UInt8]) {
-        lower = prefix
-        upper = Self.successor(ofPrefix: prefix)
-    }
-
-    package var isEmpty: Bool {
-        guard let upper else { return false }
-        return UTF8Order.compare(lower, upper) >= 0
-    }
-
-    package func contains(_ key: [UInt8]) -> Bool {
-        UTF8Order.compare(key, lower) >= 0 && (upper.map { UTF8Order.compare(key, $0) < 0 } ?? true)
-    }
-
-    /// The first key after all keys that begin with `prefix`; nil when there is none.
-    package static func successor(ofPrefix prefix: [UInt8]) -> [UInt8]? {
-        var bound = prefix
-        while let last = bound.last {
-            if last < 0xFF {
-                bound[bound.count - 1] = last + 1
-                return bound
-            }
-            bound.removeLast()
-        }
-        return nil
-    }
-}
-
 /// A consistent view of a store. Used by one thread at a time, but may be passed from one to another.
 package protocol Snapshot: AnyObject {
     func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]?

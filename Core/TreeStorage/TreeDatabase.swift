@@ -1,7 +1,6 @@
 import HearthConcurrency
 import HearthModel
 import HearthEngine
-import HearthTree
 import Synchronization
 
 /// The tree of one namespace.
@@ -153,19 +152,4 @@ package final class TreeDatabase: Sendable {
         thread?.stop()
         store.close(because: reason)
     }
-}
-
-/// The statistics of a tree's writer since it was opened.
-package struct TreeStatistics: Sendable {
-    package init() {}
-
-    package var commits = 0
-    /// Groups of writes that were made durable together.
-    package var groups = 0
-    /// Groups for which the store failed.
-    package var failedGroups = 0
-    /// Writes that wait.
-    package var queuedWrites = 0
-    package var queuedBytes = 0
-    package var store = StoreStatistics()
 }

@@ -1,7 +1,5 @@
-import HearthConcurrency
 import HearthModel
 import HearthEngine
-import HearthTree
 import Synchronization
 
 /// A store whose snapshots and transactions show the complete tree, also while a graft keeps parts of it in the staging
@@ -83,7 +81,7 @@ final class TreeStore: Store {
     // MARK: Grafts
 
     /// Must be called within a transaction, before it makes the graft.
-    fileprivate func begin(_ graft: TreeGraft) { set(graft) }
+    func begin(_ graft: TreeGraft) { set(graft) }
 
     /// A transaction that may have made one of these grafts has failed.
     func cancelGraft(ifBegunIn grafts: some Sequence<TreeGraft>) {
@@ -208,66 +206,6 @@ final class TreeStore: Store {
     }
 }
 
-/// The limits of one transaction of background work.
-struct SliceBounds: Sendable {
-    var recordsMax = Limits.treeSliceRecordsMax
-    var bytesMax = Limits.treeSliceBytesMax
-    var milliseconds = Limits.treeSliceMilliseconds
-}
-
-/// The work of one transaction in the background.
-package struct Slice {
-    private let bounds: SliceBounds
-    private let end: MonotonicTime
-    private var records = 0
-    private var bytes = 0
-    private(set) var isFull = false
-
-    init(_ bounds: SliceBounds) {
-        self.bounds = bounds
-        end = MonotonicTime.now.advanced(milliseconds: bounds.milliseconds)
-    }
-
-    var recordsLeft: Int { max(0, bounds.recordsMax - records) }
-
-    /// Whether the time is over, too.
-    mutating func readClock() {
-        if MonotonicTime.now >= end { isFull = true }
-    }
-
-    /// Counts a written record of a number of bytes.
-    mutating func add(_ size: Int) {
-        bytes += size
-        add(records: 1)
-    }
-
-    /// Deletes records of a range until the slice is full. Strings are deleted a few at a time, and the clock is read
-    /// between: each may be very long, and the store visits all of it.
-    mutating func delete(
-        _ keyspace: Keyspace, _ range: KeyRange, in transaction: any StoreTransaction
-    ) throws(Status) {
-        while !isFull {
-            let limit = keyspace == .documents ? min(Self.stringsAtATime, recordsLeft) : recordsLeft
-            let count = try transaction.delete(keyspace, range, limit: limit)
-            add(records: count)
-            if count < limit { return }
-            if MonotonicTime.now >= end { isFull = true }
-        }
-    }
-
-    static let stringsAtATime = 4
-
-    mutating func add(records count: Int) {
-        let before = records
-        records += count
-        if records >= bounds.recordsMax || bytes >= bounds.bytesMax {
-            isFull = true
-        } else if before / 64 != records / 64, MonotonicTime.now >= end {
-            isFull = true
-        }
-    }
-}
-
 private final class GraftSnapshot: Snapshot {
     private let inner: any Snapshot
     private let map: any StoredTreeMap
@@ -300,142 +238,4 @@ extension TreeGraft {
         if let delta { return try TreeDeltaMap(delta, in: snapshot) }
         return GraftMap(graft: self, boundary: boundary)
     }
-}
-
-/// A transaction that sees the complete tree; a graft may be made in it.
-final class TreeTransaction: StoreTransaction {
-    private enum Form {
-        case plain
-        case ranges(GraftMap)
-        case delta(TreeDeltaMap)
-        /// The tree, beside a shadow of it that must not change with it.
-        case beside(TreeShadow)
-    }
-
-    private let inner: any StoreTransaction
-    private let store: TreeStore
-    private var form = Form.plain
-
-    fileprivate init(_ inner: any StoreTransaction, _ store: TreeStore) {
-        self.inner = inner
-        self.store = store
-    }
-
-    fileprivate func show(_ graft: TreeGraft, _ boundary: GraftBoundary) throws(Status) {
-        if let delta = graft.delta {
-            form = .delta(try TreeDeltaMap(delta, in: inner))
-        } else {
-            form = .ranges(GraftMap(graft: graft, boundary: boundary))
-        }
-    }
-
-    /// From here on the ranges of a graft contain their staged records.
-    func begin(_ graft: TreeGraft) throws(Status) {
-        store.begin(graft)
-        try show(graft, try graft.begin(inner))
-    }
-
-    /// Runs an operation on a shadow of the tree.
-    func work<Result>(
-        on shadow: TreeShadow, _ body: (ShadowTransaction) throws(Status) -> Result
-    ) throws(Status) -> Result {
-        try body(ShadowTransaction(inner, shadow))
-    }
-
-    /// Runs an operation whose changes must not appear in a shadow, except those that the shadow has made itself.
-    func work<Result>(beside shadow: TreeShadow, _ body: () throws(Status) -> Result) throws(Status) -> Result {
-        form = .beside(shadow)
-        defer { form = .plain }
-        return try body()
-    }
-
-    private var map: (any StoredTreeMap)? {
-        switch form {
-        case .plain, .beside: nil
-        case .ranges(let map): map
-        case .delta(let map): map
-        }
-    }
-
-    func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
-        guard let map else { return try inner.get(keyspace, key) }
-        return try map.get(inner, keyspace, key)
-    }
-
-    func scan(
-        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
-    ) throws(Status) -> any KeyCursor {
-        guard let map else {
-            return try inner.scan(keyspace, range, reverse: reverse, values: values, dropping: dropping)
-        }
-        return try map.scan(inner, keyspace, range, reverse: reverse, values: values, dropping: dropping)
-    }
-
-    func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
-        guard let map else { return try inner.count(keyspace, range, limit: limit) }
-        return try map.count(inner, keyspace, range, limit: limit)
-    }
-
-    func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
-        if TreeDelta.isOfTree(keyspace) {
-            switch form {
-            case .plain: break
-            case .ranges(let map):
-                if map.isStaged(keyspace, key) { return try inner.put(keyspace, map.staged(key), value) }
-            case .delta(let map):
-                let staged = map.delta.staged(key)
-                if try map.isHidden(key, inner, keyspace) { return try inner.put(keyspace, staged, value) }
-                try inner.delete(keyspace, staged)
-            case .beside(let shadow): try shadow.keep(keyspace, key, before: value, inner)
-            }
-        }
-        try inner.put(keyspace, key, value)
-    }
-
-    func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) {
-        if TreeDelta.isOfTree(keyspace) {
-            switch form {
-            case .plain: break
-            case .ranges(let map):
-                if map.isStaged(keyspace, key) { return try inner.delete(keyspace, map.staged(key)) }
-            case .delta(let map): try inner.delete(keyspace, map.delta.staged(key))
-            case .beside(let shadow): try shadow.keep(keyspace, key, before: nil, inner)
-            }
-        }
-        // The records that are hidden here will be deleted anyway.
-        try inner.delete(keyspace, key)
-    }
-
-    func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
-        guard TreeDelta.isOfTree(keyspace) else { return try inner.delete(keyspace, range, limit: limit) }
-        switch form {
-        case .plain: return try inner.delete(keyspace, range, limit: limit)
-        case .ranges(let map):
-            var count = 0
-            for segment in map.segments(keyspace, range) {
-                if count >= limit { break }
-                count += try inner.delete(keyspace, map.location(segment), limit: limit == .max ? .max : limit - count)
-            }
-            return count
-        case .delta: return try deleteEach(keyspace, range, limit: limit)
-        case .beside(let shadow):
-            if limit < .max { return try deleteEach(keyspace, range, limit: limit) }
-            try shadow.keep(keyspace, range, inner)
-            return try inner.delete(keyspace, range, limit: limit)
-        }
-    }
-
-    /// Deletes the visible records; hidden ones cost nothing.
-    private func deleteEach(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
-        var keys: [[UInt8]] = []
-        do {
-            let cursor = try scan(keyspace, range, reverse: false, values: false, dropping: 0)
-            defer { cursor.close() }
-            while keys.count < limit, try cursor.next() { keys.append(cursor.key) }
-        }
-        for key in keys { try delete(keyspace, key) }
-        return keys.count
-    }
-
-    func close() { inner.close() }
 }

@@ -24,17 +24,3 @@ package struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable {
         }
     }
 }
-
-/// The peer violated the protocol or exceeded a limit: the connection must be closed with this code.
-package struct WebSocketFailure: Error, Hashable, Sendable {
-    package var code: WebSocketCloseCode
-    /// Short enough for a close frame.
-    package var reason: String
-
-    @inlinable package init(_ code: WebSocketCloseCode, _ reason: String) {
-        self.code = code
-        self.reason = reason
-    }
-
-    static func violation(_ reason: String) -> WebSocketFailure { WebSocketFailure(.protocolError, reason) }
-}

@@ -177,43 +177,6 @@ protocol LRUCollector: AnyObject {
     func collect(active: Set<Int32>) throws(Status) -> CollectionOutcome
 }
 
-/// One segment list of a client-side index.
-package struct FieldIndex: Sendable, Equatable {
-    package struct Segment: Sendable, Equatable {
-        package enum Kind: UInt8, Sendable { case ascending, descending, contains }
-        package var path: FieldPath
-        package var kind: Kind
-
-        package init(path: FieldPath, kind: Kind) {
-            self.path = path
-            self.kind = kind
-        }
-    }
-
-    /// -1 until the index manager assigns an id.
-    package var id: Int
-    package var collectionGroup: String
-    package var segments: [Segment]
-    var sequenceNumber: Int64 = 0
-    var offset = IndexOffset.none
-
-    package init(id: Int = -1, collectionGroup: String, segments: [Segment]) {
-        self.id = id
-        self.collectionGroup = collectionGroup
-        self.segments = segments
-    }
-}
-
-/// The position up to which something was read: documents by (read time, key), overlays by batch id.
-struct IndexOffset: Sendable, Equatable {
-    var readTime: Timestamp
-    /// Empty: before all documents of the read time.
-    var key: ResourcePath
-    var largestBatchID: Int
-
-    static let none = IndexOffset(readTime: .none, key: ResourcePath(), largestBatchID: MutationBatch.unknownID)
-}
-
 enum IndexCoverage: Sendable { case none, partial, full }
 
 /// Collection parents, definitions, state and entries of one user. A memory cache has only the collection parents.

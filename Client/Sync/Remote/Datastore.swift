@@ -34,38 +34,3 @@ package protocol Datastore: AnyObject, Sendable {
     /// Ends all streams and calls with `CANCELLED` and closes the connections. Nothing is delivered afterwards.
     func shutDown()
 }
-
-/// The metadata of a request.
-package struct RequestHeaders: Sendable {
-    /// `Bearer …` without the word; nil when nobody is signed in.
-    package var authorizationToken: String?
-    package var appCheckToken: String?
-    /// `projects/P/databases/D`: sent as `google-cloud-resource-prefix` and in `x-goog-request-params`.
-    package var database: DatabaseName
-
-    package init(database: DatabaseName, authorizationToken: String? = nil, appCheckToken: String? = nil) {
-        self.database = database
-        self.authorizationToken = authorizationToken
-        self.appCheckToken = appCheckToken
-    }
-}
-
-/// An event of a stream. No event follows `closed`.
-package enum StreamEvent<Response: Sendable>: Sendable {
-    /// The connection is established and accepts requests. It comes once, before all other events except `closed`.
-    case opened
-    case response(Response)
-    /// The end of the stream for any reason: the server's status, or `UNAVAILABLE` when the connection broke.
-    case closed(Status)
-}
-
-/// The sending half of a stream.
-package protocol RequestStream<Request>: AnyObject, Sendable {
-    associatedtype Request: Sendable
-    /// Queues a message. It has no effect after the end and never blocks.
-    func send(_ request: Request)
-    /// Half-closes: no request follows. The server then ends the stream.
-    func finish()
-    /// Ends the stream at once. No event follows, not even `closed`.
-    func cancel()
-}

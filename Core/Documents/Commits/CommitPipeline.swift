@@ -251,12 +251,3 @@ final class CommitPipeline: Sendable {
         for request in late { refuse(request, Self.timeout) }
     }
 }
-
-/// The answer to a commit.
-package struct CommitOutcome: Sendable {
-    package var commitTime: Timestamp
-    /// One for each write, in order.
-    package var results: [WriteResult]
-    /// What the commit has left of the document that one write was asked to return; nil for none.
-    package var document: StoredDocument?
-}

@@ -1,5 +1,4 @@
 import HearthEngine
-import HearthConcurrency
 import HearthModel
 
 /// Walks over the suffixes of one source: the keys of its ranges, without the prefix.
@@ -59,39 +58,5 @@ final class SuffixCursor {
     func isBefore(_ lhs: [UInt8], _ rhs: [UInt8]) -> Bool {
         let order = UTF8Order.compare(lhs, rhs)
         return reverse ? order > 0 : order < 0
-    }
-}
-
-/// The suffixes that several sources have in common: each leaps to the farthest of the others.
-final class JoinCursor {
-    private let cursors: [SuffixCursor]
-
-    init(_ cursors: [SuffixCursor]) {
-        self.cursors = cursors
-    }
-
-    var suffix: [UInt8] { cursors[0].suffix }
-    var value: [UInt8] { cursors[0].value }
-
-    func next() throws(Status) -> Bool {
-        guard try cursors[0].next() else { return false }
-        if cursors.count == 1 { return true }
-        var target = cursors[0].suffix
-        var agreeing = 1
-        var index = 1
-        while agreeing < cursors.count {
-            let cursor = cursors[index]
-            if cursor.suffix.isEmpty || cursor.isBefore(cursor.suffix, target) {
-                guard try cursor.seek(target) else { return false }
-            }
-            if UTF8Order.compare(cursor.suffix, target) == 0 {
-                agreeing += 1
-            } else {
-                target = cursor.suffix
-                agreeing = 1
-            }
-            index = (index + 1) % cursors.count
-        }
-        return true
     }
 }

@@ -34,15 +34,6 @@ package enum Scalar: Sendable {
     @inlinable package var isDeferred: Bool { if case .deferred = self { true } else { false } }
 }
 
-/// A deferred value in a write, which the server computes. Source: `ServerValue` of the SDKs.
-package enum ServerValue: Sendable, Hashable {
-    /// Milliseconds since 1970; one instant for all of a request.
-    case timestamp
-    /// Adds to the number at the location; the sum of integers that fit is an integer.
-    case increment(Int64)
-    case incrementDouble(Double)
-}
-
 extension Scalar: Hashable {
     /// Of one kind and one value; strings byte by byte. 15 and 15.0 are not equal: they add differently.
     package static func == (lhs: Scalar, rhs: Scalar) -> Bool {

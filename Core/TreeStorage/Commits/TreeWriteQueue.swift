@@ -1,56 +1,10 @@
 import HearthConcurrency
 import HearthModel
-import HearthTree
-
-/// A write that is queued or undecided.
-struct TreeRequest: Sendable {
-    /// Identifies it while it is undecided.
-    let ticket: UInt64
-    var write: TreeWrite
-    let sizeBytes: Int
-    let cost: Int
-    /// Whether it has so many nodes that it must be made in slices.
-    let isLarge: Bool
-    let requester: Requester
-    let completion: @Sendable (TreeOutcome) -> Void
-
-    /// The reason why it cannot be made, if one was found beside the writer.
-    var failure: Status?
-    /// The result of comparing the condition's hash beside the writer.
-    var comparison: TreeComparison?
-    /// The result of evaluating its guard beside the writer.
-    var judgement: TreeJudgement?
-    /// Whether its guard must be evaluated there, and no hash compared.
-    var isToBeJudged = false
-    /// Its records, when they are staged.
-    var replacement: TreeReplacement?
-    /// The number of attempts beside the writer.
-    var attempts = 0
-
-    func failing(_ status: Status) -> TreeRequest {
-        var request = self
-        request.failure = status
-        return request
-    }
-}
 
 /// Whether a condition was met in a version of the tree.
 struct TreeComparison: Sendable {
     var version: Int64
     var isEqual: Bool
-}
-
-/// The jobs of the writer's thread.
-enum TreeJob: Sendable {
-    case write(TreeRequest)
-    case perform(@Sendable (TreeView) -> Void)
-    case setIndexes([TreeIndexDefinition], @Sendable (Result<Void, Status>) -> Void)
-    /// A slice of the work on indexes.
-    case build
-    /// A slice of the records of a large write.
-    case stage(ticket: UInt64)
-    /// A slice of the work after a large write.
-    case settle
 }
 
 /// The jobs of a writer, round-robin between requesters; jobs of one connection keep their order.

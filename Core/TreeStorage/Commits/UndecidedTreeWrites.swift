@@ -1,7 +1,6 @@
 import HearthConcurrency
 import HearthModel
 import HearthTree
-import Synchronization
 
 /// Writes that are computed or checked beside the writer.
 struct UndecidedTreeWrites: Sendable {
@@ -316,38 +315,4 @@ extension Node {
         for case .deferred(let value)? in [self.value, priority] where value != .timestamp { return true }
         return children.contains { $0.node.dependsOnPresent }
     }
-}
-
-/// The executor for computations beside the writer.
-package struct TreeBackground: Sendable {
-    /// Runs a job on the account of a requester, or reports why it does not.
-    package typealias Run =
-        @Sendable (
-            _ requester: Requester, _ refused: @escaping @Sendable (Status) -> Void,
-            _ job: @escaping @Sendable () -> Void
-        ) -> Void
-
-    let run: Run
-}
-
-/// The time slices of a writer.
-struct TreeWriterOptions: Sendable {
-    var replacementNodesMin = Limits.treeReplacementNodesMin
-    var replacementBytesMin = Limits.treeReplacementBytesMin
-    var replacementLocationsMax = Limits.treeReplacementLocationsMax
-    var compareBytesMax = Limits.treeCompareBytesMax
-    var judgeStepsMax = Limits.treeJudgeStepsMax
-    var judgeAgainStepsMax = Limits.treeJudgeAgainStepsMax
-    var groupCostMax = Limits.treeGroupCostMax
-    var groupMilliseconds = Limits.treeGroupMilliseconds
-    var slices = SliceBounds()
-    let counters = TreeWriterCounters()
-}
-
-/// The work of a writer, for tests that count it.
-final class TreeWriterCounters: Sendable {
-    /// Hashes that were computed beside the writer.
-    let hashes = Atomic(0)
-    /// Writes whose guard was evaluated there.
-    let judgements = Atomic(0)
 }

@@ -2,11 +2,6 @@ import HearthModel
 import HearthEngine
 import HearthTree
 
-struct StoreRecord {
-    var key: [UInt8]
-    var value: [UInt8]
-}
-
 /// Replaces the records of a range, and does not write those that are the same.
 struct RangeReplacement {
     private let keyspace: Keyspace

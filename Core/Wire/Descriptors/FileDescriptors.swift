@@ -1,25 +1,5 @@
 import HearthModel
 
-/// One method of a service, for its description.
-package struct MethodDescription: Sendable {
-    package var name: String
-    package var input: any WireMessage.Type
-    package var output: any WireMessage.Type
-    package var clientStreams: Bool
-    package var serverStreams: Bool
-
-    package init(
-        _ name: String, _ input: any WireMessage.Type, _ output: any WireMessage.Type, clientStreams: Bool = false,
-        serverStreams: Bool = false
-    ) {
-        self.name = name
-        self.input = input
-        self.output = output
-        self.clientStreams = clientStreams
-        self.serverStreams = serverStreams
-    }
-}
-
 /// The descriptions of services and of all messages that they name, as google.protobuf.FileDescriptorProto, for gRPC
 /// server reflection. Source: google/protobuf/descriptor.proto.
 ///

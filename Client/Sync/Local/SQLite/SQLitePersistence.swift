@@ -155,43 +155,6 @@ final class SQLitePersistence: Persistence {
     }
 }
 
-/// The numbers of the cache that are held in memory, and written at the end of a transaction that changed them.
-struct CacheGlobals: Equatable {
-    var highestTargetID: Int32
-    var highestSequenceNumber: Int64
-    /// The highest id ever assigned. Ids are not reused after a restart, because index states compare with them.
-    var highestBatchID: Int
-    var lastSnapshotVersion: Timestamp
-    var targetCount: Int
-
-    init(_ database: CacheDatabase) throws(Status) {
-        let found = try database.first(
-            """
-            SELECT highest_target_id, highest_sequence_number, highest_batch_id, last_snapshot_version, target_count
-            FROM globals
-            """
-        ) { row in
-            (
-                Int32(truncatingIfNeeded: row.integer(0)), row.integer(1), Int(row.integer(2)), row.time(3),
-                Int(row.integer(4))
-            )
-        }
-        guard let found else {
-            throw database.damaged("The cache \(database.path) is damaged: the row of its globals is missing.")
-        }
-        (highestTargetID, highestSequenceNumber, highestBatchID, lastSnapshotVersion, targetCount) = found
-    }
-
-    func save(in database: CacheDatabase) throws(Status) {
-        try database.run(
-            """
-            UPDATE globals SET highest_target_id = ?, highest_sequence_number = ?, highest_batch_id = ?,
-                last_snapshot_version = ?, target_count = ?
-            """, .integer(highestTargetID), .integer(highestSequenceNumber), .integer(highestBatchID),
-            .time(lastSnapshotVersion), .integer(targetCount))
-    }
-}
-
 extension CacheDatabase {
     /// Decodes stored protobuf. A decoding error means damage.
     func decoding<Result>(_ body: () throws(Status) -> Result) throws(Status) -> Result {

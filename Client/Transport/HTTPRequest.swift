@@ -1,0 +1,27 @@
+import HearthTLS
+
+/// A request that is not gRPC.
+package struct HTTPRequest: Sendable {
+    package var method: String
+    /// `http` or `https`.
+    package var url: String
+    package var headers: [HTTPField]
+    package var body: [UInt8]
+    /// For the whole request; nil: never, for event streams.
+    package var timeoutMilliseconds: Int?
+    package var connectTimeoutMilliseconds = 20_000
+    /// Used for `https`.
+    package var tls = TLSOptions()
+    package var proxy = ProxySetting.environment
+    /// The number of redirections to follow. `authorization` is not sent to another host.
+    package var redirectsMax = 0
+    /// Whether to accept a compressed response.
+    package var acceptsCompression = false
+
+    package init(method: String = "GET", url: String, headers: [HTTPField] = [], body: [UInt8] = []) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+    }
+}

@@ -1,0 +1,121 @@
+import CCurl
+import HearthModel
+import Synchronization
+
+/// A running request. All methods may be called from any thread.
+///
+/// `@unchecked Sendable`: everything except the atomic belongs to the loop's thread.
+package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivity {
+    private let transport: Transport
+    private let isSilenced = Atomic<Bool>(false)
+    private var onEvent: ((HTTPEvent) -> Void)?
+    private var transfer: Transfer?
+    private var timer: TransportTimer?
+    private var reader = HTTPHeadReader()
+    private var pending: [HTTPEvent] = []
+    private var followsRedirects = false
+    private var url = ""
+
+    init(transport: Transport, onEvent: @escaping (HTTPEvent) -> Void) {
+        self.transport = transport
+        self.onEvent = onEvent
+    }
+
+    /// Ends the request immediately. No event follows.
+    package func cancel() {
+        isSilenced.store(true, ordering: .sequentiallyConsistent)
+        transport.loop.execute { self.end() }
+    }
+
+    // MARK: On the loop's thread
+
+    func start(_ request: HTTPRequest) {
+        guard !isSilenced.load(ordering: .sequentiallyConsistent) else { return }
+        let loop = transport.loop
+        loop.add(self)
+        url = request.url
+        if let milliseconds = request.timeoutMilliseconds {
+            timer = loop.schedule(afterMilliseconds: milliseconds) { [unowned self] in
+                timer = nil
+                abort(Status(.deadlineExceeded, "\(url) did not answer in time"))
+            }
+        }
+        do throws(Status) {
+            let transfer = try Transfer(loop: loop, pool: try loop.sharedPlainPool(), delegate: self)
+            self.transfer = transfer
+            try set(request, on: transfer)
+            try transfer.start()
+        } catch { abort(error) }
+    }
+
+    private func set(_ request: HTTPRequest, on transfer: Transfer) throws(Status) {
+        var lines = ["expect:"]
+        for field in request.headers { lines.append(try field.line()) }
+        try transfer.setHeaders(lines)
+        transfer.set(CURLOPT_URL, request.url)
+        let isSecure = request.url.lowercased().hasPrefix("https:")
+        transfer.setConnection(
+            isSecure ? .tls(request.tls) : .plaintext, request.proxy,
+            connectTimeoutMilliseconds: request.connectTimeoutMilliseconds)
+        transfer.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        if request.method == "HEAD" { transfer.set(CURLOPT_NOBODY, 1) }
+        if !request.body.isEmpty || request.method == "POST" { transfer.setBody(request.body) }
+        if request.method != "HEAD" { transfer.set(CURLOPT_CUSTOMREQUEST, request.method) }
+        if request.acceptsCompression { transfer.set(CURLOPT_ACCEPT_ENCODING, "gzip") }
+        if request.redirectsMax > 0 {
+            followsRedirects = true
+            transfer.set(CURLOPT_FOLLOWLOCATION, 1)
+            transfer.set(CURLOPT_MAXREDIRS, request.redirectsMax)
+            transfer.set(CURLOPT_REDIR_PROTOCOLS_STR, isSecure ? "https" : "http,https")
+        }
+    }
+
+    func abort(_ status: Status) { finish(status) }
+
+    private func finish(_ status: Status) {
+        let onEvent = onEvent
+        let trailers = reader.trailers
+        end()
+        if !isSilenced.load(ordering: .sequentiallyConsistent) { onEvent?(.closed(status, trailers: trailers)) }
+    }
+
+    private func end() {
+        onEvent = nil
+        pending = []
+        if let timer { transport.loop.cancelTimer(timer) }
+        timer = nil
+        transfer?.forbidReuseUnlessDone()
+        transfer?.detach()
+        transfer = nil
+        transport.loop.remove(self)
+    }
+
+    func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer) {
+        guard reader.read(line) else { return }
+        // The heads of followed redirections are ignored.
+        let isRedirection =
+            followsRedirects && (300..<400).contains(reader.status)
+            && reader.head.firstValue("location") != nil
+        if !isRedirection { pending.append(.head(status: reader.status, headers: reader.head)) }
+        transfer.mark()
+    }
+
+    func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer) {
+        pending.append(.body(Array(bytes)))
+        transfer.mark()
+    }
+
+    func transferProcesses(_ transfer: Transfer) {
+        let events = pending
+        pending = []
+        for event in events where !isSilenced.load(ordering: .sequentiallyConsistent) { onEvent?(event) }
+        if let failure = reader.failure { finish(failure) }
+    }
+
+    func transferCompleted(_ transfer: Transfer, _ code: CURLcode) {
+        transferProcesses(transfer)
+        transfer.isDone = true
+        guard code != CURLE_OK else { return finish(.ok) }
+        finish(CurlFailure.status(code, transfer.errorMessage(code), peer: url))
+    }
+}

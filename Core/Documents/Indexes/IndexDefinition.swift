@@ -1,0 +1,59 @@
+import HearthModel
+
+/// A composite index, or a single-field index beyond the automatic ones.
+package struct IndexDefinition: Sendable, Hashable {
+    package enum Scope: String, Sendable {
+        case collection = "COLLECTION"
+        case collectionGroup = "COLLECTION_GROUP"
+    }
+
+    package enum State: String, Sendable {
+        case creating = "CREATING"
+        case ready = "READY"
+    }
+
+    /// Unique in its database, never reused.
+    package var id: UInt32
+    package var collectionID: String
+    package var scope: Scope
+    /// Without `__name__`.
+    package var fields: [IndexField]
+    /// The direction of `__name__`, which ends every index.
+    package var nameDescending: Bool
+    package var state: State
+
+    package init(
+        id: UInt32, collectionID: String, scope: Scope, fields: [IndexField], nameDescending: Bool,
+        state: State = .creating
+    ) {
+        self.id = id
+        self.collectionID = collectionID
+        self.scope = scope
+        self.fields = fields
+        self.nameDescending = nameDescending
+        self.state = state
+    }
+
+    package static func == (lhs: IndexDefinition, rhs: IndexDefinition) -> Bool {
+        lhs.id == rhs.id && lhs.state == rhs.state && lhs.isSame(as: rhs)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(id)
+        hasher.combine(fields)
+    }
+
+    /// Whether two definitions describe the same index.
+    package func isSame(as other: IndexDefinition) -> Bool {
+        UTF8Order.equal(collectionID, other.collectionID) && scope == other.scope && fields == other.fields
+            && nameDescending == other.nameDescending
+    }
+
+    /// A nearest-neighbour search reads every document of its filtered set, so an index with a vector field needs no
+    /// entries of its own.
+    var hasEntries: Bool {
+        !fields.contains { field in
+            if case .vector = field.kind { true } else { false }
+        }
+    }
+}

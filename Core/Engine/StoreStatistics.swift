@@ -1,0 +1,30 @@
+/// Counters of a store since it was opened, and its present state.
+package struct StoreStatistics: Sendable {
+    /// Snapshots that are open, by `SnapshotUse`.
+    package var shortSnapshots = 0
+    package var longSnapshots = 0
+    package var revokedSnapshots = 0
+    /// Bytes of the log that hold commits.
+    package var logBytes = 0
+    package var checkpoints = 0
+    package var failedCheckpoints = 0
+    /// Checkpoints that were started beside the writer on a log that was fully copied: must stay 0, see docs/internals/sqlite.md.
+    package var unsafeCheckpoints = 0
+    /// Transactions that failed in the engine.
+    package var failedCommits = 0
+
+    package init() {}
+
+    package static func + (a: StoreStatistics, b: StoreStatistics) -> StoreStatistics {
+        var sum = a
+        sum.shortSnapshots += b.shortSnapshots
+        sum.longSnapshots += b.longSnapshots
+        sum.revokedSnapshots += b.revokedSnapshots
+        sum.logBytes += b.logBytes
+        sum.checkpoints += b.checkpoints
+        sum.failedCheckpoints += b.failedCheckpoints
+        sum.unsafeCheckpoints += b.unsafeCheckpoints
+        sum.failedCommits += b.failedCommits
+        return sum
+    }
+}

@@ -1,0 +1,6 @@
+/// The condition on the stored document under which a write happens. Source: google.firestore.v1.Precondition.
+package enum Precondition: Sendable, Equatable {
+    case none
+    case exists(Bool)
+    case updateTime(Timestamp)
+}

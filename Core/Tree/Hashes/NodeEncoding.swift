@@ -1,0 +1,39 @@
+/// The encoding of values in hashed strings.
+enum NodeEncoding {
+    static func append(priority: Scalar?, to string: inout [UInt8]) {
+        guard let priority else { return }
+        string.append(contentsOf: "priority:".utf8)
+        append(priority, to: &string, isQuoted: false)
+        string.append(UInt8(ascii: ":"))
+    }
+
+    /// - Parameter isQuoted: whether a string is in quotes, with `\` before `\` and `"`.
+    static func append(_ value: Scalar, to string: inout [UInt8], isQuoted: Bool) {
+        switch value {
+        case .bool(let value): string.append(contentsOf: (value ? "boolean:true" : "boolean:false").utf8)
+        case .integer(let value): append(Double(value), to: &string)
+        case .double(let value): append(value, to: &string)
+        case .string(let value):
+            string.append(contentsOf: "string:".utf8)
+            if isQuoted { appendQuoted(value, to: &string) } else { string.append(contentsOf: value.utf8) }
+        case .deferred: preconditionFailure("a deferred value has no hash")
+        }
+    }
+
+    private static func append(_ value: Double, to string: inout [UInt8]) {
+        string.append(contentsOf: "number:".utf8)
+        let bits = value.bitPattern
+        for shift in stride(from: UInt64(60), through: 0, by: -4) {
+            string.append(hexadecimalDigits[Int(bits >> shift & 15)])
+        }
+    }
+
+    static func appendQuoted(_ string: String, to output: inout [UInt8]) {
+        output.append(UInt8(ascii: "\""))
+        for byte in string.utf8 {
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { output.append(UInt8(ascii: "\\")) }
+            output.append(byte)
+        }
+        output.append(UInt8(ascii: "\""))
+    }
+}

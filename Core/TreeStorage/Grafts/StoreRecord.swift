@@ -1,0 +1,4 @@
+struct StoreRecord {
+    var key: [UInt8]
+    var value: [UInt8]
+}

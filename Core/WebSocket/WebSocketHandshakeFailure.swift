@@ -1,0 +1,11 @@
+/// Why a handshake failed, in terms of HTTP.
+package struct WebSocketHandshakeFailure: Error, Hashable, Sendable {
+    /// 400, 405 or 426.
+    package var status: Int
+    package var reason: String
+
+    @inlinable package init(status: Int, reason: String) {
+        self.status = status
+        self.reason = reason
+    }
+}
