@@ -50,7 +50,7 @@ struct RemoteCalls: Sendable {
         var distinct: [Aggregation] = []
         var aliases: [String: String] = [:]
         for aggregation in aggregations {
-            let same = distinct.first { $0.operator.isSame(as: aggregation.operator) }
+            let same = distinct.first { $0.operator == aggregation.operator }
             let alias = same?.alias ?? "aggregation_\(distinct.count)"
             if same == nil { distinct.append(Aggregation(alias: alias, operator: aggregation.operator)) }
             aliases[aggregation.alias] = alias
@@ -117,16 +117,6 @@ struct RemoteCalls: Sendable {
         } catch {
             if error.code == .unauthenticated { core.credentials.invalidateToken() }
             throw error
-        }
-    }
-}
-
-extension Aggregation.Operator {
-    fileprivate func isSame(as other: Self) -> Bool {
-        switch (self, other) {
-        case (.count(let left), .count(let right)): left == right
-        case (.sum(let left), .sum(let right)), (.average(let left), .average(let right)): left == right
-        default: false
         }
     }
 }

@@ -96,20 +96,3 @@ extension StructuredQueryMessage.FindNearest {
             distanceThreshold: findNearest.threshold)
     }
 }
-
-extension StructuredAggregationQueryMessage {
-    package init(_ query: HearthModel.Query, _ aggregations: [HearthModel.Aggregation]) {
-        self.init(structuredQuery: StructuredQueryMessage(query), aggregations: aggregations.map { Aggregation($0) })
-    }
-}
-
-extension StructuredAggregationQueryMessage.Aggregation {
-    package init(_ aggregation: HearthModel.Aggregation) {
-        self.init(alias: aggregation.alias)
-        switch aggregation.operator {
-        case .count(let upTo): count = Count(upTo: upTo)
-        case .sum(let path): sum = Sum(field: StructuredQueryMessage.FieldReference(path))
-        case .average(let path): avg = Avg(field: StructuredQueryMessage.FieldReference(path))
-        }
-    }
-}
