@@ -25,7 +25,7 @@ FUZZ_SECONDS ?= 8
 FUZZ_CONFIGURATION ?= release
 FUZZ_FLAGS ?=
 # Whose seams are looked at by ThreadSanitizer in `make test-deep`.
-THREAD_TARGETS ?= HearthConcurrencyTests HearthDocumentsTests HearthSQLiteTests HearthServerTests
+THREAD_TARGETS ?= HearthConcurrencyTests HearthEngineTests HearthDocumentsTests HearthSQLiteTests HearthServerTests
 # Those of their suites that are about threads, without the long ones, for `make test-threads`. Seeded interleavings run a
 # thread at a time and order all of them, so that ThreadSanitizer has nothing to see there.
 THREAD_SUITES ?= $(CONCURRENCY_SUITES)|$(STORAGE_SUITES)|$(SERVER_SUITES)

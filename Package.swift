@@ -179,6 +179,10 @@ let package = Package(
         .target(
             name: "HearthTestDoubles", dependencies: ["HearthModel", "HearthEngine", "HearthDocuments"],
             path: "Tests/Doubles"),
+        // A store of each engine, and the folders, seeds and threads that their tests need.
+        .target(
+            name: "HearthTestStores", dependencies: ["HearthModel", "HearthEngine", "HearthSQLite"],
+            path: "Tests/Stores"),
         .testTarget(
             name: "HearthConcurrencyTests", dependencies: ["HearthModel", "HearthConcurrency"],
             path: "Tests/HearthConcurrencyTests"),
@@ -202,6 +206,10 @@ let package = Package(
             name: "HearthWebSocketTests", dependencies: ["HearthModel", "HearthWebSocket"],
             path: "Tests/HearthWebSocketTests"),
         .testTarget(
+            name: "HearthEngineTests",
+            dependencies: ["HearthModel", "HearthEngine", "HearthTestStores"],
+            path: "Tests/HearthEngineTests"),
+        .testTarget(
             name: "HearthDocumentsTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments",
@@ -216,6 +224,7 @@ let package = Package(
             name: "HearthSQLiteTests",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthSQLite", "CSQLite",
+                "HearthTestStores",
             ],
             path: "Tests/HearthSQLiteTests"),
         .testTarget(

@@ -1,5 +1,6 @@
 import HearthModel
 import HearthDocuments
+import HearthTestStores
 import Synchronization
 import Testing
 

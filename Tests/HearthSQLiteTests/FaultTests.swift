@@ -2,6 +2,7 @@ import CSQLite
 import Glibc
 import HearthModel
 import HearthDocuments
+import HearthTestStores
 import Synchronization
 import Testing
 

@@ -2,6 +2,7 @@ import CSQLite
 import Glibc
 import HearthModel
 import HearthEngine
+import HearthTestStores
 import Testing
 
 @testable import HearthSQLite

@@ -1,5 +1,6 @@
 import HearthModel
 import HearthDocuments
+import HearthTestStores
 import Testing
 
 @testable import HearthSQLite

@@ -1,6 +1,7 @@
 import HearthConcurrency
 import HearthModel
 import HearthEngine
+import HearthTestStores
 import Synchronization
 import Testing
 

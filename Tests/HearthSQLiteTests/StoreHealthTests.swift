@@ -1,6 +1,7 @@
 import Glibc
 import HearthModel
 import HearthEngine
+import HearthTestStores
 import Synchronization
 import Testing
 

@@ -4,6 +4,7 @@ import Glibc
 import HearthConcurrency
 import HearthModel
 import HearthDocuments
+import HearthTestStores
 import Synchronization
 import Testing
 

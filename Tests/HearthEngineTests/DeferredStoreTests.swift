@@ -1,10 +1,9 @@
-@testable import HearthDocuments
 import HearthModel
 import HearthEngine
 import Synchronization
 import Testing
 
-/// A database without writes.
+/// A store without writes, which does not exist yet.
 @Suite struct DeferredStoreTests {
     private let made = Made()
 
@@ -109,23 +108,5 @@ import Testing
                 try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
             }
         }
-    }
-
-    @Test func aDatabaseExistsFromItsFirstCommitOn() async throws {
-        let database = try Database(name: DatabaseName(project: "p"), store: deferred())
-        defer { database.close() }
-        func commit(_ writes: [Write]) async throws {
-            _ = try await withCheckedContinuation { continuation in
-                database.commit(writes) { continuation.resume(returning: $0) }
-            }.get()
-        }
-        #expect(try database.view().document(ResourcePath(["c", "d"])) == nil)
-        let name = ResourceName(database: database.name, path: ResourcePath(["c", "d"]))
-        try await commit([])
-        try await commit([Write(document: name, operation: .delete)])
-        #expect(!database.exists && madeCount == 0)
-        try await commit([Write(document: name, operation: .update(fields: MapValue(), mask: nil))])
-        #expect(database.exists && madeCount == 1)
-        #expect(try database.view().document(name.path) != nil)
     }
 }

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestStores
 import Testing
 
 @testable import HearthEngine

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestStores
 import Synchronization
 import Testing
 
@@ -132,7 +133,7 @@ struct LongReadsTests {
     /// For any order of requests, ends and cancellations, a slot is given to one at a time and none is lost.
     @Test(arguments: 0..<200 as Range<UInt64>)
     func slotsAreNeitherLostNorGivenTwice(seed: UInt64) {
-        var generator = SeededRandom(seed)
+        var generator = SeededGenerator(seed: seed)
         let max = Int.random(in: 1...5, using: &generator)
         let reads = LongReads(max: max)
         let journal = Journal()

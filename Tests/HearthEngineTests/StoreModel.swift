@@ -1,5 +1,6 @@
 import HearthModel
 import HearthEngine
+import HearthTestStores
 import Testing
 
 /// The expected contents of a store, as simply as possible: a dictionary per keyspace, sorted on demand.

@@ -1,6 +1,6 @@
 import HearthModel
-import HearthSQLite
 import HearthEngine
+import HearthTestStores
 import Synchronization
 import Testing
 
