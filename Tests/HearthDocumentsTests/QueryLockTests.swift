@@ -1,6 +1,5 @@
 import HearthModel
 import HearthWire
-import Synchronization
 import Testing
 
 @testable import HearthEngine
@@ -59,17 +58,8 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
     return found
 }
 
-@Suite struct QueryLockTests {
-    private final class Calls: Sendable {
-        let numbers = Mutex<[Int]>([])
-        func take() -> [Int] {
-            numbers.withLock { numbers in
-                defer { numbers = [] }
-                return numbers
-            }
-        }
-    }
-
+/// Locks of random queries, beside a list of all that predicts them.
+private struct LockRun {
     private struct Held {
         var number: Int
         var id: QueryLocks.LockID
@@ -77,6 +67,108 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
         var footprint: QueryFootprint
     }
 
+    private var random: SeededRandom
+    private let footprints: [QueryFootprint]
+    private var locks = QueryLocks()
+    private var naive = NaiveQueryLocks()
+    private var held: [Held] = []
+    /// The numbers of the reads that were called.
+    private let called = Gathered<Int>()
+    private var calledCount = 0
+
+    private(set) var waits = 0
+    private(set) var grants = 0
+    private(set) var touched = 0
+
+    init(_ random: SeededRandom, _ footprints: [QueryFootprint]) {
+        self.random = random
+        self.footprints = footprints
+    }
+
+    /// Adds a lock, or removes some of an owner.
+    mutating func step(_ number: Int) {
+        if random.chance(55) || held.isEmpty { add(number) } else { removeSome() }
+    }
+
+    private mutating func add(_ number: Int) {
+        let owner = UInt64(1 + random.below(12))
+        let footprint = random.pick(footprints)
+        let (id, isGranted) = locks.append(owner, footprint) { [called] in called.append(number) }
+        guard let id else {
+            // The owner has the same already: it keeps its lock, or its wait.
+            let known = held.first { $0.owner == owner && $0.footprint.key == footprint.key }
+            let isWaiting = naive.waiting(of: owner).contains { $0.number == known?.number }
+            #expect(known != nil && isGranted == !isWaiting)
+            return
+        }
+        let expected = naive.append(number, owner, footprint)
+        #expect(isGranted == expected)
+        if !isGranted { waits += 1 }
+        held.append(Held(number: number, id: id, owner: owner, footprint: footprint))
+    }
+
+    private mutating func removeSome() {
+        let owner = random.pick(held).owner
+        var leaving: [Held] = []
+        for lock in held where lock.owner == owner && random.chance(70) { leaving.append(lock) }
+        held.removeAll { lock in leaving.contains { $0.number == lock.number } }
+        let (_, granted) = locks.remove(leaving.map(\.id))
+        for call in granted.flatMap(\.calls) { call() }
+        let expected = naive.remove(Set(leaving.map(\.number)))
+        // Of several reads with one lock all are called.
+        let own = Set(held.map(\.number))
+        #expect(takeCalled().filter(own.contains) == expected)
+        grants += expected.count
+    }
+
+    private mutating func takeCalled() -> [Int] {
+        let all = called.values
+        defer { calledCount = all.count }
+        return Array(all[calledCount...])
+    }
+
+    /// Each owner waits for exactly those that the list predicts.
+    func compareOwners() {
+        for owner in Set(held.map(\.owner)) {
+            func ids(_ owner: UInt64) -> [QueryLocks.LockID] {
+                held.filter { $0.owner == owner }.map(\.id)
+            }
+            let found = reachable(from: owner) { locks.owners(before: ids($0)) }
+            #expect(found == naive.awaited(by: owner))
+            let holders = Set(
+                naive.waiting(of: owner).flatMap { naive.blockers(of: $0).filter(\.isGranted).map(\.owner) })
+            #expect(Set(locks.holders(before: ids(owner)).map(\.owner)) == holders)
+            let isAwaited = naive.locks.contains { lock in
+                !lock.isGranted && naive.blockers(of: lock).contains { $0.owner == owner }
+            }
+            if isAwaited { #expect(locks.areAwaited(ids(owner))) }
+        }
+    }
+
+    /// The granted locks that a change touches are found near it.
+    mutating func compareHeld(near change: Change) throws {
+        func touches(_ matcher: QueryMatcher) throws -> Bool {
+            for state in [change.before, change.after].compactMap({ $0 })
+            where try matcher.matches(key: change.key, fields: state.fields) {
+                return true
+            }
+            return false
+        }
+        let found = try locks.held(near: change, otherThan: 1).filter { try touches($0.matcher) }
+        let expected = try naive.locks.filter {
+            try $0.isGranted && $0.owner != 1 && touches($0.footprint.matcher)
+        }
+        touched += expected.count
+        #expect(Set(found.map(\.owner)) == Set(expected.map(\.owner)))
+    }
+
+    mutating func removeAll() {
+        _ = locks.remove(held.map(\.id))
+        #expect(locks.isEmpty)
+    }
+}
+
+@Suite struct QueryLockTests {
     /// Random queries are added and removed: each owner waits for exactly those that a list of all predicts.
     @Test func everyOwnerWaitsForTheRightOwners() throws {
         var random = SeededRandom(TestRun.seed())
@@ -91,75 +183,19 @@ private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<
             let footprints = (0..<60).compactMap { _ in
                 (try? NormalizedQuery(twin.randomQuery())).map { QueryFootprint(QueryMatcher($0)) }
             }
-            var locks = QueryLocks()
-            var naive = NaiveQueryLocks()
-            var held: [Held] = []
-            let calls = Calls()
+            var run = LockRun(random.fork(), footprints)
             for number in 0..<200 {
-                if random.chance(55) || held.isEmpty {
-                    let owner = UInt64(1 + random.below(12))
-                    let footprint = random.pick(footprints)
-                    let (id, isGranted) = locks.append(owner, footprint) {
-                        calls.numbers.withLock { $0.append(number) }
-                    }
-                    guard let id else {
-                        // The owner has the same already: it keeps its lock, or its wait.
-                        let known = held.first { $0.owner == owner && $0.footprint.key == footprint.key }
-                        let isWaiting = naive.waiting(of: owner).contains { $0.number == known?.number }
-                        #expect(known != nil && isGranted == !isWaiting)
-                        continue
-                    }
-                    let expected = naive.append(number, owner, footprint)
-                    #expect(isGranted == expected)
-                    if !isGranted { waits += 1 }
-                    held.append(Held(number: number, id: id, owner: owner, footprint: footprint))
-                } else {
-                    let owner = random.pick(held).owner
-                    let leaving = held.filter { $0.owner == owner && random.chance(70) }
-                    held.removeAll { lock in leaving.contains { $0.number == lock.number } }
-                    let (_, granted) = locks.remove(leaving.map(\.id))
-                    for call in granted.flatMap(\.calls) { call() }
-                    let expected = naive.remove(Set(leaving.map(\.number)))
-                    // Of several reads with one lock all are called.
-                    let own = Set(held.map(\.number))
-                    #expect(calls.take().filter(own.contains) == expected)
-                    grants += expected.count
-                }
-                for owner in Set(held.map(\.owner)) {
-                    func ids(_ owner: UInt64) -> [QueryLocks.LockID] {
-                        held.filter { $0.owner == owner }.map(\.id)
-                    }
-                    let found = reachable(from: owner) { locks.owners(before: ids($0)) }
-                    #expect(found == naive.awaited(by: owner))
-                    let holders = Set(
-                        naive.waiting(of: owner).flatMap { naive.blockers(of: $0).filter(\.isGranted).map(\.owner) })
-                    #expect(Set(locks.holders(before: ids(owner)).map(\.owner)) == holders)
-                    let isAwaited = naive.locks.contains { lock in
-                        !lock.isGranted && naive.blockers(of: lock).contains { $0.owner == owner }
-                    }
-                    if isAwaited { #expect(locks.areAwaited(ids(owner))) }
-                }
+                run.step(number)
+                run.compareOwners()
                 if number % 20 == 0 {
                     try twin.commit(documents: 2)
-                    for change in sets.values.last?.changes ?? [] {
-                        func touches(_ matcher: QueryMatcher) throws -> Bool {
-                            for state in [change.before, change.after].compactMap({ $0 })
-                            where try matcher.matches(key: change.key, fields: state.fields) {
-                                return true
-                            }
-                            return false
-                        }
-                        let found = try locks.held(near: change, otherThan: 1).filter { try touches($0.matcher) }
-                        let expected = try naive.locks.filter {
-                            try $0.isGranted && $0.owner != 1 && touches($0.footprint.matcher)
-                        }
-                        touched += expected.count
-                        #expect(Set(found.map(\.owner)) == Set(expected.map(\.owner)))
-                    }
+                    for change in sets.values.last?.changes ?? [] { try run.compareHeld(near: change) }
                 }
             }
-            _ = locks.remove(held.map(\.id))
-            #expect(locks.isEmpty)
+            run.removeAll()
+            waits += run.waits
+            grants += run.grants
+            touched += run.touched
         }
         #expect(waits > 100 && grants > 100 && touched > 20)
     }

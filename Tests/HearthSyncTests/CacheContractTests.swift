@@ -18,17 +18,7 @@ struct CacheContractTests {
                 #expect(try queue.nextBatch(after: -1) == nil)
                 #expect(try queue.batches(affecting: [ResourcePath("a/1")]).isEmpty)
             }
-            let batches = try cache.transaction("add") { () throws(Status) in
-                [
-                    try queue.add(
-                        localWriteTime: .seconds(5), base: [.set("a/1", ["n": .integer(1)])],
-                        mutations: [.set("a/1", ["x": .integer(1)]), .set("b/2")]),
-                    try queue.add(localWriteTime: .seconds(6), base: [], mutations: [.set("a/1"), .set("a/1")]),
-                    try queue.add(
-                        localWriteTime: .seconds(7), base: [],
-                        mutations: [Mutation(key: ResourcePath("c/3"), kind: .delete, precondition: .exists(true))]),
-                ]
-            }
+            let batches = try addThreeBatches(cache, queue)
             #expect(batches.map(\.id) == [1, 2, 3])
             let bob = cache.mutationQueue(for: ClientUser(uid: "bob"))
             try cache.transaction("other") { () throws(Status) in
@@ -37,27 +27,7 @@ struct CacheContractTests {
                 #expect(try queue.batches(affecting: [ResourcePath("a/1")]).map(\.id) == [1, 2])
                 #expect(try bob.batch(1) == nil)
             }
-            let again = cache.mutationQueue(for: alice)
-            try cache.transaction("read") { () throws(Status) in
-                #expect(try again.allBatches.map(\.id) == [1, 2, 3])
-                let first = try again.batch(1)
-                #expect(first?.localWriteTime == .seconds(5))
-                #expect(first?.baseMutations.count == 1)
-                #expect(first?.keys == [ResourcePath("a/1"), ResourcePath("b/2")])
-                if case .set(let fields)? = first?.mutations.first?.kind {
-                    #expect(fields == MapValue(["x": .integer(1)]))
-                } else {
-                    Issue.record("no set")
-                }
-                #expect(try again.batch(3)?.mutations.first?.precondition == .exists(true))
-                #expect(try again.nextBatch(after: 1)?.id == 2)
-                #expect(try again.nextBatch(after: 3) == nil)
-                #expect(try again.highestUnacknowledgedBatchID == 3)
-                let keys: Set = [ResourcePath("a/1"), ResourcePath("c/3"), ResourcePath("z/9")]
-                #expect(try again.batches(affecting: keys).map(\.id) == [1, 2, 3])
-                #expect(try again.contains(ResourcePath("b/2")))
-                #expect(try !again.contains(ResourcePath("b/3")))
-            }
+            try expectThreeBatches(cache)
             #expect(
                 code { try cache.transaction("wrong") { () throws(Status) in try queue.remove(batches[1]) } }
                     == .internal)
@@ -72,6 +42,44 @@ struct CacheContractTests {
                 #expect(try queue.isEmpty)
                 #expect(try queue.add(localWriteTime: .none, base: [], mutations: [.set("a/1")]).id == 5)
             }
+        }
+    }
+
+    private func addThreeBatches(_ cache: any Persistence, _ queue: any MutationQueue) throws -> [MutationBatch] {
+        try cache.transaction("add") { () throws(Status) in
+            [
+                try queue.add(
+                    localWriteTime: .seconds(5), base: [.set("a/1", ["n": .integer(1)])],
+                    mutations: [.set("a/1", ["x": .integer(1)]), .set("b/2")]),
+                try queue.add(localWriteTime: .seconds(6), base: [], mutations: [.set("a/1"), .set("a/1")]),
+                try queue.add(
+                    localWriteTime: .seconds(7), base: [],
+                    mutations: [Mutation(key: ResourcePath("c/3"), kind: .delete, precondition: .exists(true))]),
+            ]
+        }
+    }
+
+    private func expectThreeBatches(_ cache: any Persistence) throws {
+        let again = cache.mutationQueue(for: alice)
+        try cache.transaction("read") { () throws(Status) in
+            #expect(try again.allBatches.map(\.id) == [1, 2, 3])
+            let first = try again.batch(1)
+            #expect(first?.localWriteTime == .seconds(5))
+            #expect(first?.baseMutations.count == 1)
+            #expect(first?.keys == [ResourcePath("a/1"), ResourcePath("b/2")])
+            if case .set(let fields)? = first?.mutations.first?.kind {
+                #expect(fields == MapValue(["x": .integer(1)]))
+            } else {
+                Issue.record("no set")
+            }
+            #expect(try again.batch(3)?.mutations.first?.precondition == .exists(true))
+            #expect(try again.nextBatch(after: 1)?.id == 2)
+            #expect(try again.nextBatch(after: 3) == nil)
+            #expect(try again.highestUnacknowledgedBatchID == 3)
+            let keys: Set = [ResourcePath("a/1"), ResourcePath("c/3"), ResourcePath("z/9")]
+            #expect(try again.batches(affecting: keys).map(\.id) == [1, 2, 3])
+            #expect(try again.contains(ResourcePath("b/2")))
+            #expect(try !again.contains(ResourcePath("b/3")))
         }
     }
 

@@ -104,49 +104,56 @@ struct CacheSizeTests {
         let folder = try CacheFolder()
         let count = 10_000
         let indexed = 100_000
-        do {
-            let cache = try folder.open()
-            let manager = cache.indexManager(for: .unauthenticated)
-            let filling = Stopwatch()
-            do {
-                try cache.transaction("fill") { () throws(Status) in
-                    let query = ClientQuery.collection("small")
-                    try cache.targets.add(
-                        TargetData(target: query.target, targetID: 2, sequenceNumber: 1, snapshotVersion: .seconds(1)))
-                    var keys: Set<ResourcePath> = []
-                    for number in 0..<count {
-                        let document = ClientDocument.found(
-                            "small/document-\(number)", 1,
-                            [
-                                "name": .string("Name \(number)"), "n": .integer(Int64(number)),
-                                "tags": .array([.string("x"), .string("y")]),
-                                "string": .string(String(repeating: "t", count: 300)),
-                            ])
-                        try cache.remoteDocuments.add(document, readTime: .seconds(1))
-                        keys.insert(document.key)
-                    }
-                    try cache.targets.addKeys(keys, to: 2)
-                }
-            }
-            expect("storing a remote event of 10,000 documents", filling.milliseconds, below: 500)
-            try cache.transaction("fill") { () throws(Status) in
-                try manager.add(FieldIndex("big", ("n", .ascending)))
-                for start in stride(from: 0, to: indexed, by: 10_000) {
-                    var documents: [ResourcePath: ClientDocument] = [:]
-                    for number in start..<start + 10_000 {
-                        let document = ClientDocument.found(
-                            "big/\(number &* 7919 % 1_000_003)", 1, ["n": .integer(Int64(number)), "m": .integer(1)])
-                        try cache.remoteDocuments.add(document, readTime: .seconds(1))
-                        documents[document.key] = document
-                    }
-                    try manager.updateEntries(documents)
-                }
-            }
-            cache.shutDown()
-        }
+        try fill(folder, count: count, indexed: indexed)
         let opened = Stopwatch()
         let cache = try folder.open()
         expect("opening", opened.milliseconds, below: 50)
+        try measureColdReads(cache, count: count)
+        try measureQueries(cache, count: count)
+        try measureWrites(cache)
+        cache.shutDown()
+    }
+
+    private func fill(_ folder: CacheFolder, count: Int, indexed: Int) throws {
+        let cache = try folder.open()
+        defer { cache.shutDown() }
+        let filling = Stopwatch()
+        try cache.transaction("fill") { () throws(Status) in
+            let query = ClientQuery.collection("small")
+            try cache.targets.add(
+                TargetData(target: query.target, targetID: 2, sequenceNumber: 1, snapshotVersion: .seconds(1)))
+            var keys: Set<ResourcePath> = []
+            for number in 0..<count {
+                let document = ClientDocument.found(
+                    "small/document-\(number)", 1,
+                    [
+                        "name": .string("Name \(number)"), "n": .integer(Int64(number)),
+                        "tags": .array([.string("x"), .string("y")]),
+                        "string": .string(String(repeating: "t", count: 300)),
+                    ])
+                try cache.remoteDocuments.add(document, readTime: .seconds(1))
+                keys.insert(document.key)
+            }
+            try cache.targets.addKeys(keys, to: 2)
+        }
+        expect("storing a remote event of 10,000 documents", filling.milliseconds, below: 500)
+        let manager = cache.indexManager(for: .unauthenticated)
+        try cache.transaction("fill") { () throws(Status) in
+            try manager.add(FieldIndex("big", ("n", .ascending)))
+            for start in stride(from: 0, to: indexed, by: 10_000) {
+                var documents: [ResourcePath: ClientDocument] = [:]
+                for number in start..<start + 10_000 {
+                    let document = ClientDocument.found(
+                        "big/\(number &* 7919 % 1_000_003)", 1, ["n": .integer(Int64(number)), "m": .integer(1)])
+                    try cache.remoteDocuments.add(document, readTime: .seconds(1))
+                    documents[document.key] = document
+                }
+                try manager.updateEntries(documents)
+            }
+        }
+    }
+
+    private func measureColdReads(_ cache: SQLitePersistence, count: Int) throws {
         let started = Stopwatch()
         var found = 0
         try cache.transaction("first snapshot") { () throws(Status) in
@@ -166,9 +173,6 @@ struct CacheSizeTests {
             #expect(try cache.overlayCache(for: .unauthenticated).overlays(of: keys).isEmpty)
         }
         expect("10,000 documents of a target by their keys", byKey.milliseconds, below: 150)
-        try measureQueries(cache, count: count)
-        try measureWrites(cache)
-        cache.shutDown()
     }
 
     private func measureQueries(_ cache: SQLitePersistence, count: Int) throws {

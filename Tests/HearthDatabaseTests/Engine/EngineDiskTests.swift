@@ -179,37 +179,14 @@ struct EngineDiskTests {
         var folder = DiskFolder()
         let clock = EngineClock()
         var engine: DatabaseEngine?
-        var connection = FakeTreeConnection(server)
         let paths = (0..<4).map { _ in chaos.path(2) }
         let queries = (0..<4).map { _ in chaos.random.next(2) == 0 ? TreeQuery() : chaos.query() }
         for round in 0..<6 {
-            connection = FakeTreeConnection(server)
-            let started = try DatabaseEngine(
-                connection: connection, environment: clock.environment, folder: folder.path)
+            let (started, connection) = try start(server, clock, folder)
             engine = started
-            connection.delegate = started
-            var replays: [EventReplay] = []
-            for (path, query) in zip(paths, queries) {
-                let replay = EventReplay(path, query, mayRepeat: true)
-                _ = started.observe(
-                    query, at: path, kinds: [.child, .value], onEvent: { replay.receive($0) }, onCancel: { _ in })
-                replays.append(replay)
-            }
+            let replays = observe(started, paths, queries)
             for _ in 0..<40 {
-                switch chaos.random.next(10) {
-                case 0:
-                    if connection.isConnected { connection.disconnect(arriving: 1) } else { connection.connect() }
-                case 1..<3:
-                    let (path, isMerge, changes) = chaos.changes()
-                    if isMerge {
-                        started.update(changes.map { ($0.path.relative(to: path), $0.node) }, at: path) { _ in }
-                    } else {
-                        started.set(changes[0].node, at: path) { _ in }
-                    }
-                case 3: server.commit(chaos.changes().changes)
-                case 4..<7: connection.stepServer()
-                default: connection.stepClient()
-                }
+                step(&chaos, started, connection, server)
                 for replay in replays {
                     replay.settle()
                     #expect(replay.takeProblems() == [], "seed \(seed), round \(round)")
@@ -219,16 +196,9 @@ struct EngineDiskTests {
             #expect(clock.reports.isEmpty)
         }
         engine?.close(.closed)
-        connection = FakeTreeConnection(server)
-        let last = try DatabaseEngine(connection: connection, environment: clock.environment, folder: folder.path)
-        connection.delegate = last
+        let (last, connection) = try start(server, clock, folder)
         connection.connect()
-        let replays = zip(paths, queries).map { EventReplay($0, $1, mayRepeat: true) }
-        for replay in replays {
-            _ = last.observe(
-                replay.query, at: replay.path, kinds: [.child, .value], onEvent: { replay.receive($0) },
-                onCancel: { _ in })
-        }
+        let replays = observe(last, paths, queries)
         connection.run()
         #expect(last.sync.writes.isEmpty)
         for replay in replays {
@@ -239,5 +209,44 @@ struct EngineDiskTests {
             #expect(stored == replay.value, "seed \(seed): \(replay.path) on disk")
         }
         last.close(.closed)
+    }
+
+    private func start(
+        _ server: FakeTreeServer, _ clock: EngineClock, _ folder: DiskFolder
+    ) throws -> (DatabaseEngine, FakeTreeConnection) {
+        let connection = FakeTreeConnection(server)
+        let engine = try DatabaseEngine(connection: connection, environment: clock.environment, folder: folder.path)
+        connection.delegate = engine
+        return (engine, connection)
+    }
+
+    private func observe(_ engine: DatabaseEngine, _ paths: [TreePath], _ queries: [TreeQuery]) -> [EventReplay] {
+        zip(paths, queries).map { path, query in
+            let replay = EventReplay(path, query, mayRepeat: true)
+            _ = engine.observe(
+                query, at: path, kinds: [.child, .value], onEvent: { replay.receive($0) }, onCancel: { _ in })
+            return replay
+        }
+    }
+
+    /// A connection lost or made, a write of the client or of another one, or a step of the client or the server.
+    private func step(
+        _ chaos: inout EngineChaos, _ engine: DatabaseEngine, _ connection: FakeTreeConnection,
+        _ server: FakeTreeServer
+    ) {
+        switch chaos.random.next(10) {
+        case 0:
+            if connection.isConnected { connection.disconnect(arriving: 1) } else { connection.connect() }
+        case 1..<3:
+            let (path, isMerge, changes) = chaos.changes()
+            if isMerge {
+                engine.update(changes.map { ($0.path.relative(to: path), $0.node) }, at: path) { _ in }
+            } else {
+                engine.set(changes[0].node, at: path) { _ in }
+            }
+        case 3: server.commit(chaos.changes().changes)
+        case 4..<7: connection.stepServer()
+        default: connection.stepClient()
+        }
     }
 }
