@@ -147,11 +147,11 @@ struct CachedWindowTests {
 }
 
 @Suite("Changes in a window")
-struct SeenChangesTests {
+struct WindowChangesTests {
     @Test("are known back to some version, each document once", arguments: 1...20 as ClosedRange<UInt64>)
     func property(seed: UInt64) {
         var random = WindowRandom(seed)
-        var seen = SeenChanges(from: 100)
+        var seen = WindowChanges(from: 100)
         var all: [(key: [UInt8], version: Int64)] = []
         var version: Int64 = 100
         let length = [4, 3000][random.next(2)]

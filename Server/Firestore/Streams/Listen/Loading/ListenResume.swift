@@ -122,13 +122,13 @@ final class ListenResume: MessageSource {
                     documentDelete: DocumentDeleteMessage(
                         document: name, removedTargetIds: [target.id], readTime: TimestampMessage(readTime))))
         }
-        let delivery = ListenDelivery(
+        let recipients = DocumentRecipients(
             showing: difference.now ? [target] : [], left: difference.now ? [] : [target], isJudged: isJudged)
-        guard let change = delivery.changes.first else {
+        guard let change = recipients.changes.first else {
             return format.encode(
                 ListenResponse(
                     documentRemove: DocumentRemoveMessage(
-                        document: name, removedTargetIds: delivery.removedByName,
+                        document: name, removedTargetIds: recipients.removedByName,
                         readTime: TimestampMessage(readTime))))
         }
         return try ListenLoad.change(

@@ -15,7 +15,7 @@ struct WatchedWindow {
     private let live: LiveQuery
     /// At the version up to which changes have been applied.
     private var cached: CachedWindow?
-    private var seen = SeenChanges(from: 0)
+    private var seen = WindowChanges(from: 0)
     /// Memory of `cached` and `seen`.
     private var memory: MemoryReservation?
     /// After a lack of memory: how many times the window is found before caching is tried again.
@@ -123,7 +123,7 @@ struct WatchedWindow {
         guard let later = missed.changes(after: version) else { return }
         cached = window
         self.memory = memory
-        seen = SeenChanges(from: version)
+        seen = WindowChanges(from: version)
         if !reserve() {
             attemptsToSkip = Self.attemptsSkipped
             return forget(version)

@@ -8,7 +8,7 @@ import HearthWire
 /// the document left entitles its client to nothing: rules allowed the results of the query, and the new contents are
 /// not among them. A client that rules judge therefore gets only the name (`DocumentRemove`). It can request the
 /// document itself, and rules decide about that request. Source: google.firestore.v1.DocumentRemove.
-struct ListenDelivery {
+struct DocumentRecipients {
     struct Change {
         var ids: [Int32] = []
         var removed: [Int32] = []

@@ -1,6 +1,6 @@
 /// Documents that entered, left or changed in a window, for clients that know an earlier version. Bounded: a client
 /// with an older version has its whole window compared.
-struct SeenChanges {
+struct WindowChanges {
     private var changes: [(version: Int64, key: [UInt8])] = []
     private var keyBytes = 0
     /// All changes after this version are known.
