@@ -1,3 +1,4 @@
+import HearthTestSupport
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
@@ -135,11 +136,11 @@ struct WindowConvergenceTests {
         return Write(document: name, operation: .update(fields: MapValue(fields), mask: nil))
     }
 
-    private func write(_ random: inout WindowRandom, _ ids: Int, to database: Database) async throws {
-        let writes = (0..<1 + random.next(random.next(8) == 0 ? 30 : 3)).map { _ in Self.write(&random, ids) }
-        // Each document at most once per commit.
+    /// Each document at most once.
+    private static func commit(_ random: inout WindowRandom, _ ids: Int) -> [Write] {
+        let writes = (0..<1 + random.next(random.next(8) == 0 ? 30 : 3)).map { _ in write(&random, ids) }
         var known: Set<String> = []
-        try await database.commit(writes.filter { known.insert("\($0.document)").inserted })
+        return writes.filter { known.insert("\($0.document)").inserted }
     }
 
     private static let rules = """
@@ -149,23 +150,85 @@ struct WindowConvergenceTests {
         }
         """
 
-    @Test("to the results of a fresh query, after any commits", arguments: 1...10 as ClosedRange<UInt64>)
-    func random(seed: UInt64) async throws {
-        var random = WindowRandom(seed)
-        // Sometimes there is no memory to cache windows, or memory for some of them.
-        let capacity = [1 << 20, 1 << 20, 6 << 10, 0][random.next(4)]
-        let cached = MemoryBudget(bytesMax: capacity, shareBytesMax: capacity)
-        let isJudged = random.next(2) == 0
-        let harness = try ListenHarness(ServerMemory(cachedWindows: cached), rules: isJudged ? Self.rules : nil)
-        let identity: Identity = isJudged ? .nobody : .owner
-        let targets = try Self.targets()
-        let database = harness.database
-        let ids = [8, 30, 80][random.next(3)]
-        var shown = [ShownTargets](repeating: ShownTargets(), count: 2)
-        var clients: [ListenClient?] = [nil, nil]
-        var compared = 0
-        var clearedVersion: Int64 = 0
-        func check(_ index: Int) throws {
+    /// Two clients of the same targets that come, wait and leave while documents change.
+    private final class Run {
+        let seed: UInt64
+        let harness: ListenHarness
+        let cached: MemoryBudget
+        private var random: WindowRandom
+        private let identity: Identity
+        private let targets: [Target]
+        private let ids: Int
+        private var shown = [ShownTargets](repeating: ShownTargets(), count: 2)
+        private var clients: [ListenClient?] = [nil, nil]
+        private(set) var compared = 0
+        private var clearedVersion: Int64 = 0
+        private var database: Database { harness.database }
+
+        init(seed: UInt64) throws {
+            self.seed = seed
+            random = WindowRandom(seed)
+            // Sometimes there is no memory to cache windows, or memory for some of them.
+            let capacity = [1 << 20, 1 << 20, 6 << 10, 0][random.next(4)]
+            cached = MemoryBudget(bytesMax: capacity, shareBytesMax: capacity)
+            let isJudged = random.next(2) == 0
+            harness = try ListenHarness(
+                ServerMemory(cachedWindows: cached), rules: isJudged ? WindowConvergenceTests.rules : nil)
+            identity = isJudged ? .nobody : .owner
+            targets = try WindowConvergenceTests.targets()
+            ids = [8, 30, 80][random.next(3)]
+        }
+
+        func step(_ number: Int) async throws {
+            let writes = WindowConvergenceTests.commit(&random, ids)
+            try await database.commit(writes)
+            let index = random.next(2)
+            if let client = clients[index] {
+                try await move(client, index)
+            } else {
+                await connect(index, connection: UInt64(number))
+            }
+        }
+
+        /// Lets a client leave, or take, or not, what the server has for it.
+        private func move(_ client: ListenClient, _ index: Int) async throws {
+            switch random.next(12) {
+            case 0:
+                await client.leave()
+                try check(index)
+                clients[index] = nil
+            case 1, 2: await client.setTakes(false)
+            case 3, 4, 5: await client.setTakes(true)
+            case 6:
+                await client.setTakes(true)
+                await client.rest()
+            default: break
+            }
+            try check(index)
+        }
+
+        /// The second stream's targets have the same queries, and it resumes from its state.
+        private func connect(_ index: Int, connection: UInt64) async {
+            let client = await harness.client(connection: connection, identity: identity)
+            clients[index] = client
+            let token = shown[index].token.isEmpty ? nil : ListenHarness.base64(shown[index].token)
+            shown[index].beginStream()
+            await client.ask(targets.map { ListenHarness.target($0.id, "c", $0.string, token: token) })
+            // Until all targets are current, a boundary covers those that were added.
+            await client.rest()
+            while !client.hasCurrent(targets.count) { await Task.yield() }
+        }
+
+        func clear() async throws {
+            let database = database
+            try await withCheckedContinuation { continuation in
+                database.clear { continuation.resume(returning: $0) }
+            }.get()
+            clearedVersion = try database.view().version
+        }
+
+        /// Compares the boundaries that a client has taken since the last check.
+        private func check(_ index: Int) throws {
             guard let client = clients[index] else { return }
             try shown[index].take(client.responses) { shown, version in
                 // States before the clearing cannot be read any more.
@@ -184,57 +247,36 @@ struct WindowConvergenceTests {
             #expect(clearedVersion > 0 && end.code == .unavailable, "seed \(seed): \(end)")
             clients[index] = nil
         }
-        for step in 0..<160 {
-            try await write(&random, ids, to: database)
-            let index = random.next(2)
-            if let client = clients[index] {
-                switch random.next(12) {
-                case 0:
-                    await client.leave()
-                    try check(index)
-                    clients[index] = nil
-                case 1, 2: await client.setTakes(false)
-                case 3, 4, 5: await client.setTakes(true)
-                case 6:
-                    await client.setTakes(true)
-                    await client.rest()
-                default: break
-                }
-                try check(index)
-            } else {
-                // The second stream's targets have the same queries, and it resumes from its state.
-                let client = await harness.client(connection: UInt64(step), identity: identity)
-                clients[index] = client
-                let token = shown[index].token.isEmpty ? nil : ListenHarness.base64(shown[index].token)
-                shown[index].beginStream()
-                await client.ask(targets.map { ListenHarness.target($0.id, "c", $0.string, token: token) })
-                // Until all targets are current, a boundary covers those that were added.
+
+        /// Compares what the clients show when they have taken everything.
+        func finish() async throws {
+            for (index, client) in clients.enumerated() {
+                guard let client else { continue }
+                await client.setTakes(true)
                 await client.rest()
-                while !client.hasCurrent(targets.count) { await Task.yield() }
-            }
-            if step % 61 == 60 {
-                try await withCheckedContinuation { continuation in
-                    database.clear { continuation.resume(returning: $0) }
-                }.get()
-                clearedVersion = try database.view().version
+                try check(index)
+                if clients[index] == nil { continue }
+                let view = try database.view()
+                for target in targets {
+                    let found = shown[index].documents[Int32(target.id)] ?? [:]
+                    #expect(found == (try target.expected(view)), "seed \(seed), at the end, target \(target.id)")
+                }
+                await client.leave()
             }
         }
-        for (index, client) in clients.enumerated() {
-            guard let client else { continue }
-            await client.setTakes(true)
-            await client.rest()
-            try check(index)
-            if clients[index] == nil { continue }
-            let view = try database.view()
-            for target in targets {
-                let found = shown[index].documents[Int32(target.id)] ?? [:]
-                #expect(found == (try target.expected(view)), "seed \(seed), at the end, target \(target.id)")
-            }
-            await client.leave()
+    }
+
+    @Test("to the results of a fresh query, after any commits", arguments: 1...10 as ClosedRange<UInt64>)
+    func random(seed: UInt64) async throws {
+        let run = try Run(seed: seed)
+        for step in 0..<160 {
+            try await run.step(step)
+            if step % 61 == 60 { try await run.clear() }
         }
-        #expect(compared > 100)
-        await until { cached.usedBytes == 0 }
-        harness.stop()
+        try await run.finish()
+        #expect(run.compared > 100)
+        await until { run.cached.usedBytes == 0 }
+        run.harness.stop()
     }
 }
 

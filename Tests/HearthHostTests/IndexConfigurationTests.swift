@@ -55,65 +55,82 @@ import Testing
         }
     }
 
+    /// A file, the location that its error names, and words of the error.
+    private typealias WrongFile = (string: String, path: String, words: String)
+
+    private static let two = #"{"fieldPath":"a","order":"ASCENDING"},{"fieldPath":"b","order":"ASCENDING"}"#
+
+    private static func index(_ fields: String) -> String {
+        #"{"indexes":[{"collectionGroup":"c","fields":[\#(fields)]}]}"#
+    }
+
+    /// Not the shape of the file.
+    private static let wrongShapes: [WrongFile] = [
+        (#"{"indexes": 1}"#, "indexes:", "a list"),
+        (#"[]"#, "", "an object"),
+        (#"{"indexes":[{"fields":[\#(two)]}]}"#, "indexes[0]:", "collectionGroup"),
+        (#"{"indexes":[{"collectionGroup":"a/b","fields":[\#(two)]}]}"#, "indexes[0].collectionGroup:", "a/b"),
+        (#"{"indexes":[{"collectionGroup":"c"}]}"#, "indexes[0]:", "fields"),
+        (
+            #"{"indexes":[{"collectionGroup":"c","queryScope":"X","fields":[\#(two)]}]}"#, "indexes[0].queryScope:",
+            "COLLECTION_GROUP"
+        ),
+    ]
+
+    /// Wrong fields of an index.
+    private static let wrongFields: [WrongFile] = [
+        (index(#"{"fieldPath":"a","order":"UP"}"#), "indexes[0].fields[0].order:", "ASCENDING or DESCENDING"),
+        (index(#"{"fieldPath":"a..b","order":"ASCENDING"}"#), "indexes[0].fields[0].fieldPath:", "a..b"),
+        (index(#"{"fieldPath":"a"}"#), "indexes[0].fields[0]:", "exactly one"),
+        (index(#"{"order":"ASCENDING"}"#), "indexes[0].fields[0]:", "fieldPath"),
+        (
+            index(#"{"fieldPath":"a","order":"ASCENDING","arrayConfig":"CONTAINS"}"#), "indexes[0].fields[0]:",
+            "exactly one"
+        ),
+        (index(#"{"fieldPath":"a","order":"ASCENDING"}"#), "indexes[0]:", "not necessary"),
+        (index(#"{"fieldPath":"a","arrayConfig":"CONTAINS"}"#), "indexes[0]:", "not necessary"),
+        (
+            index(#"{"fieldPath":"a","arrayConfig":"CONTAINS"},{"fieldPath":"b","arrayConfig":"CONTAINS"}"#),
+            "indexes[0]:", "at most one"
+        ),
+        (
+            index(#"{"fieldPath":"a","order":"ASCENDING"},{"fieldPath":"a","order":"DESCENDING"}"#), "indexes[0]:",
+            "more than once"
+        ),
+        (
+            index(#"{"fieldPath":"__name__","order":"ASCENDING"},"# + two), "indexes[0]:",
+            "__name__ must be the last"
+        ),
+        (
+            index(#"{"fieldPath":"v","vectorConfig":{"dimension":0}}"#),
+            "indexes[0].fields[0].vectorConfig.dimension:", "2048"
+        ),
+        (index(#"{"fieldPath":"v","vectorConfig":{"dimension":3}},"# + two), "indexes[0]:", "vector"),
+        (
+            #"{"indexes":[{"collectionGroup":"c","fields":[\#(two)]},{"collectionGroup":"c","fields":[\#(two)]}]}"#,
+            "indexes[1]:", "more than once"
+        ),
+    ]
+
+    /// Wrong overrides.
+    private static let wrongOverrides: [WrongFile] = [
+        (#"{"fieldOverrides":[{"collectionGroup":"c"}]}"#, "fieldOverrides[0]:", "fieldPath"),
+        (
+            #"{"fieldOverrides":[{"collectionGroup":"c","fieldPath":"*","ttl":true}]}"#,
+            "fieldOverrides[0].fieldPath:", "time-to-live"
+        ),
+        (
+            #"{"fieldOverrides":[{"collectionGroup":"c","fieldPath":"a","indexes":[{"order":1}]}]}"#,
+            "fieldOverrides[0].indexes[0].order:", "a string"
+        ),
+        (
+            #"{"fieldOverrides":[{"collectionGroup":"c","fieldPath":"a"},{"collectionGroup":"c","fieldPath":"`a`"}]}"#,
+            "fieldOverrides[1]:", "more than once"
+        ),
+    ]
+
     @Test func errorsNameTheirLocation() {
-        let two = #"{"fieldPath":"a","order":"ASCENDING"},{"fieldPath":"b","order":"ASCENDING"}"#
-        func index(_ fields: String) -> String { #"{"indexes":[{"collectionGroup":"c","fields":[\#(fields)]}]}"# }
-        let cases: [(string: String, path: String, words: String)] = [
-            (#"{"indexes": 1}"#, "indexes:", "a list"),
-            (#"[]"#, "", "an object"),
-            (#"{"indexes":[{"fields":[\#(two)]}]}"#, "indexes[0]:", "collectionGroup"),
-            (#"{"indexes":[{"collectionGroup":"a/b","fields":[\#(two)]}]}"#, "indexes[0].collectionGroup:", "a/b"),
-            (#"{"indexes":[{"collectionGroup":"c"}]}"#, "indexes[0]:", "fields"),
-            (
-                #"{"indexes":[{"collectionGroup":"c","queryScope":"X","fields":[\#(two)]}]}"#, "indexes[0].queryScope:",
-                "COLLECTION_GROUP"
-            ),
-            (index(#"{"fieldPath":"a","order":"UP"}"#), "indexes[0].fields[0].order:", "ASCENDING or DESCENDING"),
-            (index(#"{"fieldPath":"a..b","order":"ASCENDING"}"#), "indexes[0].fields[0].fieldPath:", "a..b"),
-            (index(#"{"fieldPath":"a"}"#), "indexes[0].fields[0]:", "exactly one"),
-            (index(#"{"order":"ASCENDING"}"#), "indexes[0].fields[0]:", "fieldPath"),
-            (
-                index(#"{"fieldPath":"a","order":"ASCENDING","arrayConfig":"CONTAINS"}"#), "indexes[0].fields[0]:",
-                "exactly one"
-            ),
-            (index(#"{"fieldPath":"a","order":"ASCENDING"}"#), "indexes[0]:", "not necessary"),
-            (index(#"{"fieldPath":"a","arrayConfig":"CONTAINS"}"#), "indexes[0]:", "not necessary"),
-            (
-                index(#"{"fieldPath":"a","arrayConfig":"CONTAINS"},{"fieldPath":"b","arrayConfig":"CONTAINS"}"#),
-                "indexes[0]:", "at most one"
-            ),
-            (
-                index(#"{"fieldPath":"a","order":"ASCENDING"},{"fieldPath":"a","order":"DESCENDING"}"#), "indexes[0]:",
-                "more than once"
-            ),
-            (
-                index(#"{"fieldPath":"__name__","order":"ASCENDING"},"# + two), "indexes[0]:",
-                "__name__ must be the last"
-            ),
-            (
-                index(#"{"fieldPath":"v","vectorConfig":{"dimension":0}}"#),
-                "indexes[0].fields[0].vectorConfig.dimension:", "2048"
-            ),
-            (index(#"{"fieldPath":"v","vectorConfig":{"dimension":3}},"# + two), "indexes[0]:", "vector"),
-            (
-                #"{"indexes":[{"collectionGroup":"c","fields":[\#(two)]},{"collectionGroup":"c","fields":[\#(two)]}]}"#,
-                "indexes[1]:", "more than once"
-            ),
-            (#"{"fieldOverrides":[{"collectionGroup":"c"}]}"#, "fieldOverrides[0]:", "fieldPath"),
-            (
-                #"{"fieldOverrides":[{"collectionGroup":"c","fieldPath":"*","ttl":true}]}"#,
-                "fieldOverrides[0].fieldPath:", "time-to-live"
-            ),
-            (
-                #"{"fieldOverrides":[{"collectionGroup":"c","fieldPath":"a","indexes":[{"order":1}]}]}"#,
-                "fieldOverrides[0].indexes[0].order:", "a string"
-            ),
-            (
-                #"{"fieldOverrides":[{"collectionGroup":"c","fieldPath":"a"},{"collectionGroup":"c","fieldPath":"`a`"}]}"#,
-                "fieldOverrides[1]:", "more than once"
-            ),
-        ]
-        for (string, path, words) in cases {
+        for (string, path, words) in Self.wrongShapes + Self.wrongFields + Self.wrongOverrides {
             let failure = #expect(throws: Status.self, "\(string)") { try parse(string) }
             guard let message = failure?.message else { continue }
             #expect(message.hasPrefix("firestore.indexes.json:1:"), "\(message)")
