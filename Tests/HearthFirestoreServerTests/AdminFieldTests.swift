@@ -4,7 +4,7 @@ import HearthDocuments
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthFirestoreServer
 
 @Suite struct AdminFieldTests {
     private let harness = AdminHarness()

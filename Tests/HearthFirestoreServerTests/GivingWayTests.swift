@@ -1,5 +1,6 @@
 @testable import HearthFirestoreServer
 @testable import HearthConcurrency
+import HearthTestSupport
 import HearthModel
 import HearthDocuments
 import HearthWire

@@ -1,5 +1,6 @@
 @testable import HearthConcurrency
 @testable import HearthFirestoreServer
+import HearthTestSupport
 import HearthModel
 import HearthNetwork
 import HearthDocuments

@@ -1,10 +1,10 @@
-@testable import HearthFirestoreServer
+import HearthTestSupport
 import HearthModel
 import HearthDocuments
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthFirestoreServer
 
 /// Rules that read large documents: members are decoded one by one, and workers judge long evaluations.
 @Suite("Rules about large documents")

@@ -1,4 +1,5 @@
 @testable import HearthFirestoreServer
+import HearthTestSupport
 import HearthConcurrency
 import HearthModel
 import HearthEngine

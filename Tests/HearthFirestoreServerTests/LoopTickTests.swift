@@ -1,3 +1,4 @@
+import HearthTestSupport
 import HearthConcurrency
 import HearthModel
 import HearthNetwork

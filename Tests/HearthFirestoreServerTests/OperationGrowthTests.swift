@@ -1,4 +1,4 @@
-@testable import HearthFirestoreServer
+import HearthTestSupport
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
@@ -7,7 +7,7 @@ import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthFirestoreServer
 
 /// The cost of operations at n, 10n and 100n, counted in steps.
 @Suite("Operations of n, 10n and 100n parts")

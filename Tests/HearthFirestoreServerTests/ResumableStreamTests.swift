@@ -1,4 +1,5 @@
 @testable import HearthFirestoreServer
+import HearthTestSupport
 import HearthModel
 import HearthDocuments
 import HearthWire

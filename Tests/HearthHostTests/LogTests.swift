@@ -1,9 +1,8 @@
-@testable import HearthHost
 import HearthModel
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 @Suite struct LogTests {
     private final class Lines: Sendable {

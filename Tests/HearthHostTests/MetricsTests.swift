@@ -1,10 +1,10 @@
 import HearthModel
 import HearthNetwork
 import HearthEngine
+import HearthDocuments
 import Testing
 
 @testable import HearthHost
-@testable import HearthFirestoreServer
 
 @Suite struct MetricsTests {
     @Test func labelsAreEscaped() {
@@ -62,13 +62,17 @@ import Testing
     }
 
     @Test func everyLineIsASampleOrAComment() async throws {
-        let registry = DatabaseRegistry(provider: MemoryStoreProvider())
-        defer { registry.close() }
-        let database = try registry.database(DatabaseName(project: "p\"q"))
-        try await database.put("c/d", ["a": .integer(1)])
+        let database = try Database(name: DatabaseName(project: "p\"q"), store: MemoryStore())
+        defer { database.close() }
+        let write = Write(
+            document: ResourceName(database: database.name, path: ResourcePath(["c", "d"])),
+            operation: .update(fields: MapValue([MapValue.Field(name: "a", value: .integer(1))]), mask: nil))
+        _ = try await withCheckedContinuation { continuation in
+            database.commit([write]) { continuation.resume(returning: $0) }
+        }.get()
         let metrics = ServerMetrics(
             requests: RequestMetrics(loopCount: 1), network: { NetworkStatistics() },
-            databases: { registry.openDatabases })
+            databases: { [database] })
         let string = String(decoding: metrics.string(), as: UTF8.self)
         #expect(string.hasSuffix("\n"))
         #expect(string.contains(#"hearth_commits_total{project="p\"q",database="(default)"} 1"#))

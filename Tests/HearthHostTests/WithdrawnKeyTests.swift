@@ -1,4 +1,5 @@
 @testable import HearthConcurrency
+import HearthTestSupport
 import HearthModel
 import HearthNetwork
 import HearthDocuments

@@ -1,4 +1,5 @@
 @testable import HearthHost
+import HearthTestSupport
 import HearthModel
 import HearthTree
 import Testing

@@ -1,10 +1,10 @@
 import Glibc
 
 /// A folder for one test, deleted with its contents.
-final class TemporaryFolder {
-    let path: String
+package final class TemporaryFolder {
+    package let path: String
 
-    init() {
+    package init() {
         var template = Array("/tmp/hearth-test-XXXXXX".utf8CString)
         precondition(mkdtemp(&template) != nil)
         path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
@@ -17,7 +17,7 @@ final class TemporaryFolder {
 
     private var names: [String] = []
 
-    func write(_ name: String, _ string: String) {
+    package func write(_ name: String, _ string: String) {
         names.append(name)
         let descriptor = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         precondition(descriptor >= 0)
