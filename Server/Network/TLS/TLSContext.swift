@@ -51,10 +51,3 @@ private func selectProtocol(
     }
     return SSL_TLSEXT_ERR_NOACK
 }
-
-enum ReadResult {
-    case bytes(Int)
-    case wouldBlock
-    case end
-    case failed
-}

@@ -72,3 +72,10 @@ package final class TLSSession {
         _ = SSL_shutdown(session)
     }
 }
+
+enum ReadResult {
+    case bytes(Int)
+    case wouldBlock
+    case end
+    case failed
+}
