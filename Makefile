@@ -25,16 +25,16 @@ FUZZ_SECONDS ?= 8
 FUZZ_CONFIGURATION ?= release
 FUZZ_FLAGS ?=
 # Whose seams are looked at by ThreadSanitizer in `make test-deep`.
-THREAD_TARGETS ?= HearthConcurrencyTests HearthEngineTests HearthDocumentsTests HearthSQLiteTests HearthServerTests
+THREAD_TARGETS ?= HearthConcurrencyTests HearthEngineTests HearthDocumentsTests HearthSQLiteTests HearthHostTests HearthFirestoreServerTests
 # Those of their suites that are about threads, without the long ones, for `make test-threads`. Seeded interleavings run a
 # thread at a time and order all of them, so that ThreadSanitizer has nothing to see there.
 THREAD_SUITES ?= $(CONCURRENCY_SUITES)|$(STORAGE_SUITES)|$(SERVER_SUITES)
-CONCURRENCY_SUITES := WorkerThreadTests|MailboxTests|MemoryBudgetTests
+CONCURRENCY_SUITES := WorkerThreadTests|WorkerGroupTests|MailboxTests|MemoryBudgetTests
 STORAGE_SUITES := ChangeHubTests|ClockTests|DeferredStoreTests|FairCommitTests|FairnessTests|LongReadsTests|$\
 	SerializabilityTests|StoreFailureTests|TransactionTests|$\
 	CheckpointerTests|LogResetTests|PageCacheTests|ReaderPoolTests|StoreHealthTests
 SERVER_SUITES := AdminDatabaseTests|ListenBoundaryTests|ListenResumeTests|ListenResumeQueueTests|LogWriterTests|$\
-	MessageStreamTests|RegistryTests|SessionTableTests|StreamRequestTests|WorkerGroupTests|WorkingMemoryTests
+	MessageStreamTests|RegistryTests|SessionTableTests|StreamRequestTests|WorkingMemoryTests
 
 VENV := .venv
 TIMED := Tools/scripts/timed.sh
@@ -83,7 +83,7 @@ test-python: setup
 
 # The order of threads and the form of input are left to chance by all other tests.
 test-deep: setup-build
-	@$(TIMED) "ThreadSanitizer" Tools/scripts/sanitize.sh thread $(THREAD_TARGETS)
+	@$(TIMED) "ThreadSanitizer" Tools/scripts/sanitize.sh thread $(THREAD_TARGETS) HearthServerTests
 	@$(MAKE) --no-print-directory test-fuzz
 
 test-threads: setup-build

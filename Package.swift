@@ -183,8 +183,10 @@ let package = Package(
         .target(
             name: "HearthTestStores", dependencies: ["HearthModel", "HearthEngine", "HearthSQLite"],
             path: "Tests/Stores"),
+        // Waiting for a condition, gates between threads, temporary folders.
+        .target(name: "HearthTestSupport", dependencies: ["HearthConcurrency"], path: "Tests/Support"),
         .testTarget(
-            name: "HearthConcurrencyTests", dependencies: ["HearthModel", "HearthConcurrency"],
+            name: "HearthConcurrencyTests", dependencies: ["HearthModel", "HearthConcurrency", "HearthTestSupport"],
             path: "Tests/HearthConcurrencyTests"),
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
@@ -236,12 +238,27 @@ let package = Package(
             ],
             path: "Tests/HearthNetworkTests"),
         .testTarget(
+            name: "HearthHostTests",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthNetwork",
+                "HearthHost", "HearthTestSupport",
+            ],
+            path: "Tests/HearthHostTests"),
+        .testTarget(
+            name: "HearthFirestoreServerTests",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthRules",
+                "HearthBundle", "HearthNetwork", "HearthHost", "HearthFirestoreServer", "HearthTestDoubles",
+                "HearthTestSupport",
+            ],
+            path: "Tests/HearthFirestoreServerTests"),
+        // What needs the whole server.
+        .testTarget(
             name: "HearthServerTests",
             dependencies: [
-                "HearthModel", "HearthConcurrency", "HearthWire", "HearthEngine", "HearthDocuments", "HearthNetwork",
-                "HearthBundle", "HearthLoadClient", "HearthFuzzing",
-                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthTestDoubles",
-                "HearthTree", "HearthRules", "HearthWebSocket",
+                "HearthModel", "HearthConcurrency", "HearthWire", "HearthDocuments", "HearthTree", "HearthRules",
+                "HearthWebSocket", "HearthBundle", "HearthNetwork", "HearthHost", "HearthFirestoreServer",
+                "HearthRealtimeServer", "HearthServer", "HearthLoadClient", "HearthFuzzing", "HearthTestSupport",
             ],
             path: "Tests/HearthServerTests"),
         .testTarget(
@@ -250,6 +267,7 @@ let package = Package(
                 "HearthModel", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
                 "HearthTreeStorage", "HearthRules", "HearthNetwork",
                 "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthTestDoubles",
+                "HearthTestSupport",
             ],
             path: "Tests/HearthRealtimeTests"),
         .testTarget(
@@ -301,7 +319,7 @@ let package = Package(
             name: "HearthToolTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthServer", "HearthHost", "HearthFirestoreServer",
-                "HearthRealtimeServer", "HearthToolSupport", "hearth", "hearth-bench",
+                "HearthRealtimeServer", "HearthToolSupport", "HearthTestSupport", "hearth", "hearth-bench",
             ],
             path: "Tests/HearthToolTests"),
     ].filter { $0.type != .test || wantedTests?.contains($0.name) ?? true } + (isFuzzing ? fuzzing : []),

@@ -5,7 +5,6 @@ import HearthConcurrency
 import Glibc
 import HearthModel
 import HearthNetwork
-import HearthSQLite
 import HearthEngine
 import Synchronization
 
@@ -81,13 +80,13 @@ package final class Server: Sendable {
     {
         let log = configuration.log
         let health = StorageHealth(log: log)
-        let provider = try Self.provider(configuration, health)
+        let stores = try Stores(configuration, health)
         memory = ServerMemory()
         lifecycle = LifecycleThreads()
         openStores = OpenStores(OpenStores.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
         self.log = log
         registry = DatabaseRegistry(
-            provider: provider, threads: lifecycle, openStores: openStores, clock: clock,
+            provider: stores.firestore, threads: lifecycle, openStores: openStores, clock: clock,
             allowsClockSkew: configuration.allowsClockSkew, memory: memory.databases,
             prepare: Self.preparation(configuration.indexes, log))
         let shortWorkersMax = max(1, configuration.workersMax / 2)
@@ -101,7 +100,7 @@ package final class Server: Sendable {
         let authenticator = Authenticator(
             isEmulator: configuration.isEmulator, configuration.identity, clock: clock)
         realtime = try Self.realtime(
-            configuration, authenticator, pool, memory, longReads, (lifecycle, openStores), health, clock)
+            configuration, stores, authenticator, pool, memory, longReads, (lifecycle, openStores), clock)
         let service = FirestoreService(
             registry: registry, pool: pool, memory: memory, longReads: longReads, options: configuration.firestore,
             authenticator: authenticator,
@@ -135,16 +134,6 @@ package final class Server: Sendable {
                 origins: Self.origins(configuration), health: health, shutdown: { request.fire() }),
             grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
         watchedNetwork.value = network
-    }
-
-    private static func provider(
-        _ configuration: Configuration, _ health: StorageHealth
-    ) throws(Status) -> any StoreProvider {
-        guard let folder = configuration.dataFolder else { return MemoryStoreProvider() }
-        let provider = try SQLiteStoreProvider(path: folder, options: storeOptions(configuration, .firestore, health))
-        if let notice = provider.notice { configuration.log.warning(notice) }
-        warnOfEngine(configuration.log)
-        return provider
     }
 
     /// Brings a database that is opened to the configured indexes.
@@ -190,23 +179,6 @@ package final class Server: Sendable {
         ]
     }
 
-    private static func storeOptions(
-        _ configuration: Configuration, _ product: StorageHealth.Product, _ health: StorageHealth
-    ) -> SQLiteStoreOptions {
-        var options = SQLiteStoreOptions()
-        options.bounds = WALBounds(checkpointBytes: configuration.checkpointBytes)
-        options.observer = health.observer(of: product)
-        return options
-    }
-
-    /// Logged once a start: other programs that use this library may lose data by its defect.
-    private static func warnOfEngine(_ log: Log) {
-        if !SQLiteLibrary.hasLogResetDefect { return }
-        log.warning(
-            "this SQLite has the WAL-reset defect; Hearth never makes the checkpoint that it needs, but an update is advised",
-            ("version", .string(SQLiteLibrary.version)), ("corrected", .string("3.51.3, 3.50.7, 3.44.6")))
-    }
-
     /// The web pages that may use the server; nil for any.
     private static func origins(_ configuration: Configuration) -> OriginPolicy? {
         guard configuration.isEmulator else { return nil }
@@ -216,32 +188,21 @@ package final class Server: Sendable {
             hosts: configuration.allowedHosts + [network.host] + network.furtherAddresses.map(\.host))
     }
 
-    /// The Realtime Database's data lies beside that of Firestore, in a folder whose name no project's has.
-    package static func realtimeFolder(in dataFolder: String) -> String { dataFolder + "/+realtime" }
-
     private static func realtime(
-        _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool, _ memory: ServerMemory,
-        _ longReads: LongReads, _ lifecycle: (threads: LifecycleThreads, openStores: OpenStores),
-        _ health: StorageHealth,
-        _ clock: any Clock
+        _ configuration: Configuration, _ stores: Stores, _ authenticator: Authenticator, _ pool: WorkerPool,
+        _ memory: ServerMemory, _ longReads: LongReads,
+        _ lifecycle: (threads: LifecycleThreads, openStores: OpenStores), _ clock: any Clock
     ) throws(Status) -> RealtimeService {
-        let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
-        let provider: any StoreProvider
-        if let folder {
-            provider = try SQLiteStoreProvider(path: folder, options: storeOptions(configuration, .realtime, health))
-        } else {
-            provider = MemoryStoreProvider()
-        }
         var realtime = RealtimeService.Configuration()
         realtime.isEmulator = configuration.isEmulator
         realtime.project = configuration.project
         realtime.rules = RealtimeRulesFiles.Paths(
             common: configuration.realtimeRules, byName: configuration.realtimeRulesByName)
-        realtime.folder = folder
+        realtime.folder = stores.realtimeFolder
         realtime.log = configuration.log
         return try RealtimeService(
             realtime,
-            provider: provider, authenticator: authenticator, pool: pool, memory: memory, longReads: longReads,
+            provider: stores.realtime, authenticator: authenticator, pool: pool, memory: memory, longReads: longReads,
             lifecycle: lifecycle, clock: clock)
     }
 

@@ -40,26 +40,3 @@ package struct ServerConfiguration: Sendable {
         self.grpcCompressionThresholdBytes = grpcCompressionThresholdBytes
     }
 }
-
-/// A host and a port to listen on: see `ServerConfiguration`.
-package struct ListeningAddress: Sendable, Equatable {
-    package var host: String
-    package var port: Int
-
-    @inlinable package init(host: String, port: Int) {
-        self.host = host
-        self.port = port
-    }
-}
-
-/// Certificate and key of a server, as paths of PEM files.
-package struct TLSConfiguration: Sendable {
-    /// The server's certificate, followed by the intermediate ones.
-    package var certificatePath: String
-    package var keyPath: String
-
-    @inlinable package init(certificatePath: String, keyPath: String) {
-        self.certificatePath = certificatePath
-        self.keyPath = keyPath
-    }
-}

@@ -4,9 +4,7 @@ import HearthModel
 import HearthNetwork
 import HearthRules
 import HearthEngine
-import HearthTree
 import HearthTreeStorage
-import Synchronization
 
 /// The Realtime Database of a server: its namespaces, opened on first use, and the resources that its front ends share.
 package final class RealtimeService: Sendable {
@@ -281,15 +279,6 @@ package final class RealtimeService: Sendable {
             guard rulesFiles.hasChanged(for: namespace.name) else { continue }
             namespace.setRules(rulesFiles.ruleset(of: namespace.name))
         }
-    }
-}
-
-/// Makes the names of new children, for all namespaces.
-final class RealtimePushIDs: Sendable {
-    private let generator = Mutex(PushID.Generator())
-
-    func next(nowMilliseconds: Int64) -> TreeKey {
-        generator.withLock { $0.next(nowMilliseconds: nowMilliseconds) }
     }
 }
 

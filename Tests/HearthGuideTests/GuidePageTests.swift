@@ -1,6 +1,6 @@
 import Testing
 
-/// The guide contains only code that is compiled here, and run by `GuideSampleTests`.
+/// The guide and README.md contain only Swift that is compiled here; `GuideSampleTests` runs that of the guide.
 @Suite struct GuidePageTests {
     @Test func everyBlockIsASample() throws {
         let samples = Set(try GuidePages.samples().map(\.code))
@@ -9,7 +9,7 @@ import Testing
         for block in blocks where !block.code.hasPrefix("// swift-tools-version") {
             // A separate value, so that a failure does not print all samples.
             let isSample = samples.contains(block.code)
-            #expect(isSample, "docs/guide/\(block.page), line \(block.line), is no sample")
+            #expect(isSample, "\(block.page), line \(block.line), is no sample")
         }
     }
 

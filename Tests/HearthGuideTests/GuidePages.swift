@@ -1,6 +1,6 @@
 import Foundation
 
-/// The pages of `docs/guide`, and the samples in `Samples`.
+/// The pages of `docs/guide` and `README.md`, and the samples in `Samples`.
 enum GuidePages {
     struct Block: Sendable {
         var page: String
@@ -29,9 +29,9 @@ enum GuidePages {
     /// All blocks of Swift, in the order of the pages.
     static func blocks() throws -> [Block] {
         var blocks: [Block] = []
-        for page in try names(in: "docs/guide", ending: ".md") {
+        for page in try names(in: "docs/guide", ending: ".md").map({ "docs/guide/\($0)" }) + ["README.md"] {
             var open: Block?
-            for (index, line) in try file("docs/guide/\(page)").components(separatedBy: "\n").enumerated() {
+            for (index, line) in try file(page).components(separatedBy: "\n").enumerated() {
                 if line.hasPrefix("```") {
                     if let block = open {
                         blocks.append(block)
@@ -47,7 +47,8 @@ enum GuidePages {
         return blocks
     }
 
-    /// The lines between `// sample: NAME` and `// end`, without the indentation of the first mark.
+    /// The lines between `// sample: NAME` and `// end`, without the indentation of the first mark. A sample that begins
+    /// outside of a function continues in it after `// more: NAME`, on the page after an empty line.
     static func samples() throws -> [Sample] {
         var samples: [Sample] = []
         for file in try names(in: "Tests/HearthGuideTests/Samples", ending: ".swift") {
@@ -57,6 +58,11 @@ enum GuidePages {
                 if trimmed.hasPrefix("// sample: ") {
                     let name = String(trimmed.dropFirst("// sample: ".count))
                     open = (Sample(name: name, file: file, code: ""), line.count - trimmed.count)
+                } else if trimmed.hasPrefix("// more: "), let begun = samples.last {
+                    precondition(trimmed.hasSuffix(": \(begun.name)"), "\(file): no sample to continue")
+                    samples.removeLast()
+                    open = (begun, line.count - trimmed.count)
+                    open?.sample.code += "\n"
                 } else if trimmed == "// end" {
                     guard var sample = open?.sample else { continue }
                     while sample.code.hasSuffix("\n\n") { sample.code.removeLast() }

@@ -1,5 +1,6 @@
 @testable import HearthHost
 @testable import HearthFirestoreServer
+import HearthTestSupport
 import HearthModel
 import HearthWire
 import Testing

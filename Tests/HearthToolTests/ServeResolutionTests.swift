@@ -1,4 +1,5 @@
 @testable import HearthToolSupport
+import HearthTestSupport
 import HearthServer
 import Testing
 

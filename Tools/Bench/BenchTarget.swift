@@ -95,9 +95,3 @@ enum BenchTarget: Sendable {
         return try FirestoreSession(settings, source, housekeeping)
     }
 }
-
-/// A target that is ready to be measured.
-protocol BenchSession {
-    func run(_ workload: Workload) throws(ToolFailure) -> [Figure]
-    func stop()
-}

@@ -1,4 +1,3 @@
-import HearthLoadClient
 import HearthToolSupport
 import Glibc
 import HearthModel
@@ -140,50 +139,6 @@ final class FirestoreInstance {
     }
 }
 
-/// Runs a load for the set time, and reports rate, latencies and the server's CPU time.
-struct LoadMeasurement {
-    private let seconds: Double
-    private let warmUpSeconds: Double
-    private let answerSeconds: Double
-
-    /// The maximum duration of a run that is prolonged for a slow server.
-    private static let secondsMax = 60.0
-    /// The minimum number of answers on each stream in a run.
-    private static let answersMin = 3.0
-
-    init(_ settings: BenchSettings, warmUpSeconds: Double = 1, answerSeconds: Double = 0) {
-        seconds = settings.seconds
-        self.warmUpSeconds = min(warmUpSeconds, warmUpSeconds * settings.seconds)
-        self.answerSeconds = answerSeconds
-    }
-
-    func run(
-        _ workload: String, _ generator: LoadGenerator, process: ChildProcess?,
-        _ message: @escaping LoadGenerator.MessageMaker
-    ) throws(ToolFailure) -> [Figure] {
-        // A server that is busy with all streams gives each its answer after this time.
-        let round = answerSeconds * Double(generator.connections * generator.streams)
-        let seconds = max(seconds, min(round * Self.answersMin, Self.secondsMax))
-        let warmUp = max(warmUpSeconds, min(round, Self.secondsMax / Self.answersMin))
-        let before = process?.processorSeconds
-        let result = try generator.run(.seconds(seconds, warmUp: warmUp), message)
-        let after = process?.processorSeconds
-        if result.errors > result.count / 100 {
-            throw ToolFailure(.failed, "\(workload): \(result.errors) requests failed: \(result.firstError ?? "")")
-        }
-        var figures = result.figures(workload)
-        if let before, let after {
-            // The CPU time includes the warm-up, so the count must, too.
-            let each = (after - before) / (result.rate * (seconds + warmUp))
-            figures.append(
-                Figure(
-                    workload: workload, metric: "server cpu", unit: "µs", value: each * 1e6,
-                    direction: .lowerIsBetter))
-        }
-        return figures
-    }
-}
-
 extension LoadResult {
     func figures(_ workload: String) -> [Figure] {
         [
@@ -208,33 +163,5 @@ extension [Figure] {
                     workload: cost.workload, metric: Figure.perCPUSecond, unit: "/s", value: 1e6 / cost.value,
                     direction: .higherIsBetter)
             }
-    }
-}
-
-/// One call, all of its messages.
-enum Probe {
-    static func call(_ generator: LoadGenerator, _ message: [UInt8]) throws(ToolFailure) -> [[UInt8]] {
-        guard case .grpc(let path, let metadata) = generator.wire else { return [] }
-        let state = ProbeState()
-        let loop = try ToolLoop.start()
-        defer { loop.stopAndJoin() }
-        let configuration = HTTP2Client.Configuration(host: generator.host, port: generator.port)
-        HTTP2Client.connect(configuration, on: loop) { result in
-            switch result {
-            case .failure(let status): state.end(status)
-            case .success(let client):
-                let call = GRPCClient(client).open(path: path, metadata: metadata)
-                call.onMessage = { state.add($0) }
-                call.onFinish = { status, _ in
-                    client.close()
-                    state.end(status)
-                }
-                call.send(message)
-                call.halfClose()
-            }
-        }
-        let (status, messages) = state.wait()
-        if status.code != .ok { throw ToolFailure(.failed, status.description) }
-        return messages
     }
 }

@@ -2,14 +2,6 @@ import Glibc
 import HearthNetwork
 import Synchronization
 
-/// The end of a load's run.
-enum LoadBound: Sendable {
-    /// After a time; a first part is not counted.
-    case seconds(Double, warmUp: Double)
-    /// After a number of responses.
-    case requests(Int)
-}
-
 /// The shared state of a run's connections.
 final class LoadRun: Sendable {
     private struct State {
@@ -75,55 +67,5 @@ final class LoadRun: Sendable {
             }
             usleep(2000)
         }
-    }
-}
-
-/// The results of a run.
-struct LoadResult: Sendable {
-    var count = 0
-    var errors = 0
-    var firstError: String?
-    var seconds = 0.0
-    /// Sorted at the end of the run.
-    var latenciesMicroseconds: [UInt32] = []
-
-    var rate: Double { seconds > 0 ? Double(count) / seconds : 0 }
-
-    /// - Parameter share: 0.5 for the median.
-    func percentile(_ share: Double) -> Double {
-        guard !latenciesMicroseconds.isEmpty else { return 0 }
-        let index = min(latenciesMicroseconds.count - 1, Int(Double(latenciesMicroseconds.count) * share))
-        return Double(latenciesMicroseconds[index])
-    }
-
-    mutating func add(_ other: LoadResult) {
-        count += other.count
-        errors += other.errors
-        firstError = firstError ?? other.firstError
-        latenciesMicroseconds += other.latenciesMicroseconds
-    }
-}
-
-/// The results of one connection of a run.
-struct LoadCount {
-    let run: LoadRun
-    private(set) var result = LoadResult()
-
-    init(_ run: LoadRun) { self.run = run }
-
-    /// Records the response to a request and its send time.
-    /// - Parameter failure: the error of the response.
-    mutating func answered(_ failure: String?, sentAt: UInt64) {
-        let now = EventLoop.monotonicNanoseconds()
-        guard now >= run.countFrom, now <= run.deadline else { return }
-        guard let failure else {
-            result.count += 1
-            result.latenciesMicroseconds.append(UInt32(clamping: (now - sentAt) / 1000))
-            return
-        }
-        result.errors += 1
-        result.firstError = result.firstError ?? failure
-        // A server that rejects everything would be called as fast as it can reject.
-        if result.errors > 1000 + result.count { run.fail("Most requests fail: \(failure)") }
     }
 }

@@ -2,14 +2,6 @@ import HearthNetwork
 import CNghttp2
 import HearthModel
 
-/// A response that was collected.
-package struct HTTPClientAnswer: Sendable {
-    package var status: Int
-    package var headers: [HTTPHeader]
-    package var body: [UInt8]
-    package var trailers: [HTTPHeader]
-}
-
 /// One request of an `HTTP2Client` and its response. Used on the loop's thread, like its client.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.

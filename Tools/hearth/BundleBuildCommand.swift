@@ -2,7 +2,7 @@ import HearthToolSupport
 import Glibc
 import HearthBundle
 import HearthModel
-import HearthSQLite
+import HearthServer
 import HearthHost
 import HearthFirestoreServer
 import HearthEngine
@@ -96,9 +96,7 @@ enum BundleBuildCommand {
     ) throws(ToolFailure) {
         let store: any Store
         do throws(Status) {
-            var options = SQLiteStoreOptions()
-            options.isReadOnly = true
-            let provider = try SQLiteStoreProvider(path: folder, options: options, createsFolder: false)
+            let provider = try Stores.firestore(in: folder, isReadOnly: true)
             guard try provider.databases().contains(definition.database) else {
                 throw .notFound("There is no database \(definition.database) in \(folder).")
             }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Checks that the tests that docs/reference/compatibility.md and limits.md name exist, so that their rows can't outlive what
-# shows them, that what the documents link to is there, and that every metric is described.
+# shows them, that what the documents link to is there, that every metric is described, and that each function that
+# docs/internals names with its file or its type is declared there.
 set -eu
 
 compatibility="docs/reference/compatibility.md docs/reference/limits.md"
@@ -48,4 +49,73 @@ for metric in $(grep -ohE '"hearth_[a-z_]+"' Server/Host/Metrics/*.swift | tr -d
         missing=1
     fi
 done
+# `File.swift` `function`, `other` and `Type.member`, `other`. A member of a type may be in any file that declares or extends it.
+declarations=$(mktemp)
+trap 'rm -f "$declarations"' EXIT
+grep -roE --include='*.swift' \
+    -e '\b(func|struct|class|enum|protocol|actor|extension|typealias) [A-Za-z_][A-Za-z0-9_.]*' \
+    -e '^ {0,4}[a-z@][a-z() @A-Za-z]*\b(var|let) [A-Za-z_][A-Za-z0-9_]*' -e '^ {0,4}(var|let) [A-Za-z_][A-Za-z0-9_]*' \
+    -e '\b(init|subscript)\b' -e '^ *(indirect )?case [a-z][^:=]*' \
+    Core Rules Bundler Server Client Tools Tests >"$declarations"
+# shellcheck disable=SC2016 # a program of awk
+if ! awk '
+    function fail(message) { print page " names " message > "/dev/stderr"; failures += 1 }
+    # Whether one of the files, separated by spaces, declares a name.
+    function declares(files, name,    list, count, i) {
+        count = split(files, list, " ")
+        for (i = 1; i <= count; i++) if ((list[i], name) in declared) return 1
+        return 0
+    }
+    function note(path, words,    count, list, kind, name, i) {
+        if (words ~ /^ *(indirect )?case /) {
+            sub(/^ *(indirect )?case /, "", words)
+            count = split(words, list, /, */)
+            for (i = 1; i <= count; i++) { sub(/[^A-Za-z0-9_].*/, "", list[i]); declared[path, list[i]] = 1 }
+            return
+        }
+        count = split(words, list, " ")
+        name = list[count]; kind = list[count - 1]
+        declared[path, name] = 1
+        if (kind !~ /^(struct|class|enum|protocol|actor|extension|typealias)$/) return
+        # The last part of a nested name.
+        sub(/.*[.]/, "", name)
+        if (!((path, "type", name) in known)) { known[path, "type", name] = 1; files_of[name] = files_of[name] " " path }
+    }
+    FILENAME == ARGV[1] {
+        colon = index($0, ":"); path = substr($0, 1, colon - 1)
+        if (!(path in seen)) {
+            seen[path] = 1; base = path; sub(/.*\//, "", base); paths_of[base] = paths_of[base] " " path
+        }
+        note(path, substr($0, colon + 1))
+        next
+    }
+    FNR == 1 { check(); page = FILENAME; content = ""; fenced = 0 }
+    /^ *```/ { fenced = !fenced; next }
+    !fenced { sub(/^ +/, ""); content = content " " $0 }
+    function check(    count, parts, i, code, before, name, type, where, afterFile) {
+        count = split(content, parts, "`")
+        where = ""
+        for (i = 2; i <= count; i += 2) {
+            code = parts[i]; before = parts[i - 1]; name = code; sub(/[(].*/, "", name)
+            if (code ~ /^[A-Za-z0-9_+\/]+[.]swift$/) {
+                type = code
+                where = code ~ /\// ? code : paths_of[code]
+                if (where == "" && code != "Package.swift") fail(code ", which is not there")
+                afterFile = 1
+            } else if (name ~ /^[A-Z][A-Za-z0-9]*[.][a-z][A-Za-z0-9]*$/ && name !~ /[.](md|json|py|sh|rules)$/) {
+                type = name; sub(/[.].*/, "", type); sub(/.*[.]/, "", name)
+                where = files_of[type]
+                if (!declares(where, name)) fail(type "." name ", which is not there")
+                afterFile = 0
+            } else if (where != "" && name ~ /^[a-z][A-Za-z0-9]*$/ && (before ~ /^(, | and |, then )$/ || afterFile && before ~ /^:? $/)) {
+                if (!declares(where, name)) fail(name " of " type ", which is not there")
+                afterFile = 0
+            } else {
+                where = ""
+            }
+        }
+    }
+    END { check(); exit failures > 0 }' "$declarations" docs/internals/*.md; then
+    missing=1
+fi
 exit $missing

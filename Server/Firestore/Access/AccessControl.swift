@@ -5,28 +5,6 @@ import HearthRules
 import HearthDocuments
 import HearthWire
 
-/// Whether an administrator's request changes something. There is no default: a method that does not state it must not
-/// compile.
-package enum AdministratorEffect: Sendable {
-    case reads, writes
-}
-
-/// The resource of an administrator's request.
-package enum AdministeredResource: Sendable {
-    case database(DatabaseName)
-    case project(String)
-    /// The server as a whole: no credential of a single project administers it.
-    case server
-
-    fileprivate var project: String? {
-        switch self {
-        case .database(let database): database.project
-        case .project(let project): project
-        case .server: nil
-        }
-    }
-}
-
 /// Decides what a request may do. The requests of every front end are checked here.
 ///
 /// Administrators may do what their scope allows. All other clients are judged by the security rules of the database.

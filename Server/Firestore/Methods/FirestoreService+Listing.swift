@@ -1,5 +1,4 @@
 import HearthHost
-import HearthConcurrency
 import HearthModel
 import HearthEngine
 import HearthDocuments
@@ -128,28 +127,6 @@ extension FirestoreService {
             }
             if case .failure(WorkMeter.isHeavier) = result { readLong() } else { answered(result) }
         }
-    }
-}
-
-/// The expected cost of a read.
-enum ReadCost {
-    /// The cost of its response.
-    case answer
-    /// Small or large: the first milliseconds show that.
-    case unknown
-    case large
-}
-
-/// The pace of a read.
-struct ReadPace {
-    /// Whether the read is abandoned after some milliseconds.
-    var isBrief = false
-    /// The slice in which it gives way.
-    var slice: WorkerSlice?
-
-    func set(_ meter: WorkMeter) {
-        if isBrief { meter.beBrief() }
-        if let slice { meter.giveWay = { slice.giveWay() } }
     }
 }
 

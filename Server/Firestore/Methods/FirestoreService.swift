@@ -26,7 +26,7 @@ package final class FirestoreService: Sendable {
     let large: LargeRequests
     let memory: ServerMemory
     let longReads: LongReads
-    let listeners = Listeners()
+    let listeners = LoopSubscriptionsTable()
     package let streams = OpenStreams()
     let resumableStreams = ResumableStreams()
     let resultCounts = ResultCounts()
@@ -278,48 +278,11 @@ package final class FirestoreService: Sendable {
     }
 }
 
-/// Decides whether a read may see a state. Fails with `WorkMeter.isHeavier` when that needs more than the reader may
-/// decode.
-typealias ReadJudge = @Sendable (StateReader) throws(Status) -> Void
-
-/// The parts of a response other than the read data, when its view is not held.
-struct ReadAnswer: Sendable {
-    let readTime: Timestamp
-    let newTransaction: [UInt8]?
-    let withdraw: @Sendable () -> Void
-
-    init(_ grant: Database.ViewGrant) {
-        readTime = grant.view.readTime
-        newTransaction = grant.newTransaction
-        withdraw = grant.undo
-    }
-}
-
 /// Moves a view from the thread that created it to the loop that uses it; nothing else holds it then.
 private final class GrantBox: @unchecked Sendable {
     let result: Result<Database.ViewGrant, Status>
 
     init(_ result: Result<Database.ViewGrant, Status>) {
         self.result = result
-    }
-}
-
-/// The names of the documents of one database.
-struct DocumentNames {
-    private let root: String
-    /// The collection of the last name: most lists are of one collection.
-    private var collection: (prefix: [UInt8], name: String)?
-
-    init(_ database: DatabaseName) {
-        root = database.documentsRoot + "/"
-    }
-
-    mutating func name(key: [UInt8]) throws(Status) -> String {
-        if let collection, let id = DocumentKey.id(key, inCollection: collection.prefix) { return collection.name + id }
-        guard let path = DocumentKey.decode(key), let prefix = DocumentKey.collectionPrefix(of: key) else {
-            throw Status(.dataLoss, "A document key can't be read.")
-        }
-        collection = (prefix, root + path.parent.string + "/")
-        return root + path.string
     }
 }

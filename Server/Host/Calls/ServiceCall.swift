@@ -3,23 +3,6 @@ import HearthModel
 import HearthNetwork
 import HearthWire
 
-/// The encoding of a call's messages.
-package enum MessageFormat: Sendable {
-    case protobuf
-    case json(JSONOptions)
-
-    package var isJSON: Bool {
-        if case .json = self { true } else { false }
-    }
-
-    package func encode(_ message: some WireMessage) -> [UInt8] {
-        switch self {
-        case .protobuf: message.protobuf()
-        case .json(let options): message.json(options)
-        }
-    }
-}
-
 /// One call of a client as the service sees it, over any transport: gRPC, REST, WebChannel.
 ///
 /// All methods are called on `loop`'s thread. After the end of a call its methods do nothing.

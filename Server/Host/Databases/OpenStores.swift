@@ -2,19 +2,6 @@ import HearthConcurrency
 import HearthModel
 import HearthEngine
 
-/// An open store that has no users.
-package struct UnusedStore: Sendable {
-    /// The time of the last use, in monotonic nanoseconds.
-    var used: UInt64
-    /// Closes the store if it still has no users, and waits for that.
-    var close: @Sendable () -> Void
-}
-
-/// Owns open stores that may have no users.
-package protocol StoreHolder: AnyObject, Sendable {
-    func unused(existing: Bool, before: UInt64, max: Int) -> [UnusedStore]
-}
-
 /// The number of open stores, in all registries of a server together: each costs memory and file descriptors.
 ///
 /// Opening a store beyond `openMax` closes the store that has been unused for longest. Only stores in use can exceed

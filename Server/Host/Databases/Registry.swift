@@ -2,16 +2,6 @@ import HearthConcurrency
 import HearthModel
 import HearthDocuments
 
-/// A value that a `Registry` holds open.
-package protocol Registered: AnyObject, Sendable {
-    /// Whether a store exists. A database that was never written has none, and may be forgotten immediately.
-    var exists: Bool { get }
-    /// Whether work is in progress that holds no reference: an open transaction, a queued commit.
-    var isBusy: Bool { get }
-    /// Waits until all work on it has ended, and closes its files.
-    func close(because reason: Status)
-}
-
 /// Open values by name: the databases of a server, or its namespaces.
 ///
 /// Everything that waits for a disk (opening, recovery of the log, closing, deletion) runs on `LifecycleThreads`, by

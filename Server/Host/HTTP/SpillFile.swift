@@ -1,5 +1,4 @@
 import Glibc
-import HearthBundle
 import HearthConcurrency
 import HearthModel
 
@@ -97,20 +96,4 @@ package final class SpillFile: @unchecked Sendable {
         let code: Status.Code = errno == ENOSPC || errno == EDQUOT ? .resourceExhausted : .unavailable
         return Status(code, "Cannot \(what) in \(folder): \(String(cString: strerror(errno))).")
     }
-}
-
-/// The documents of a bundle that is being created.
-package struct BundleFileSpool: BundleSpool {
-    private let file: SpillFile
-
-    package init(folder: String) { file = SpillFile(folder: folder) }
-
-    package mutating func append(_ bytes: [UInt8]) throws(Status) {
-        if file.count + Int64(bytes.count) > Limits.bundleSizeBytesMax {
-            throw .resourceExhausted("A bundle has at most \(Limits.bundleSizeBytesMax >> 20) MiB.")
-        }
-        try file.append(bytes)
-    }
-
-    package mutating func read(_ range: Range<Int64>) throws(Status) -> [UInt8] { try file.read(range) }
 }

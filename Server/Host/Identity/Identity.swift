@@ -1,4 +1,3 @@
-import HearthConcurrency
 import HearthModel
 import HearthDocuments
 import HearthWire
@@ -35,39 +34,4 @@ package enum Identity: Sendable {
         case .client(nil): .nobody(at: address, connection: connection)
         }
     }
-}
-
-/// The permissions of an administrator.
-package struct AdministratorScope: Sendable, Equatable {
-    /// The only project that they may use; nil for all.
-    package var project: String?
-    package var isReadOnly = false
-
-    package init(project: String? = nil, isReadOnly: Bool = false) {
-        self.project = project
-        self.isReadOnly = isReadOnly
-    }
-}
-
-/// The identity that a token states: `request.auth` of security rules.
-package struct ClientIdentity: Sendable {
-    package var uid: String
-    /// The token's claims, as Firestore passes them to rules.
-    package var token: MapValue
-    /// Nil for never.
-    package var end: TokenEnd?
-}
-
-/// The end of a token's validity.
-package struct TokenEnd: Sendable {
-    /// Since 1970, within the years 1 to 9999.
-    var seconds: Int64
-    /// The key that may be withdrawn earlier; nil for none.
-    var proof: TokenProof?
-    /// The clock that verified the token; its end is measured by the same one.
-    var clock: any Clock
-
-    static let never = TokenEnd(seconds: Timestamp.secondsMax, proof: nil, clock: SystemClock())
-
-    var secondsLeft: Int64 { max(0, seconds - clock.now().microseconds / 1_000_000) }
 }

@@ -135,17 +135,3 @@ package final class SigningKey: @unchecked Sendable {
 extension SigningKey: Equatable {
     package static func == (left: SigningKey, right: SigningKey) -> Bool { left === right }
 }
-
-/// base64url without padding. Source: RFC 7515, appendix C.
-package enum Base64URL {
-    package static func encode(_ bytes: [UInt8]) -> String {
-        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-        var string: [UInt8] = []
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let part = bytes[start..<min(start + 3, bytes.count)]
-            let bits = part.reduce(0) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - part.count))
-            for index in 0...part.count { string.append(alphabet[Int(bits >> UInt32(18 - 6 * index) & 63)]) }
-        }
-        return String(decoding: string, as: UTF8.self)
-    }
-}

@@ -11,7 +11,7 @@ enum RealtimeMetrics {
 
     static func write(_ databases: [TreeDatabase], to string: inout MetricsWriter) {
         let sorted = databases.sorted { UTF8Order.compare($0.name, $1.name) < 0 }
-        var rows = sorted.prefix(ServerMetrics.databaseLabelsMax).map { database in
+        var rows = sorted.prefix(DatabaseMetrics.labelsMax).map { database in
             Row(
                 labels: [("namespace", database.name)], statistics: database.statistics, sizeBytes: database.sizeBytes)
         }

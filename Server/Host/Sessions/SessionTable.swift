@@ -1,15 +1,6 @@
 import HearthModel
 import Synchronization
 
-/// The activity of a session: when there are too many, those of the lowest rank end first.
-package enum SessionRank: Int, Sendable, CaseIterable {
-    /// The client has created it, and has sent nothing since.
-    case bare
-    /// The client has no open request or connection for it.
-    case unattended
-    case attended
-}
-
 /// The sessions of one protocol by their ids: a bounded number, shared by all clients.
 ///
 /// Idle sessions of one client must not block another client. When the table is full, a new session evicts another one:

@@ -46,7 +46,7 @@ package final class WorkingMemory: Sendable {
         return isGranted ? WorkingShare(self, bytes) : nil
     }
 
-    fileprivate func release(_ bytes: Int) {
+    func release(_ bytes: Int) {
         state.withLock { $0.used -= bytes }
         grant()
     }
@@ -66,23 +66,5 @@ package final class WorkingMemory: Sendable {
             state.used += claim.bytes
             return claim
         }
-    }
-}
-
-/// A part of the memory in use; returned when the object is freed, or earlier.
-package final class WorkingShare: Sendable {
-    private let memory: WorkingMemory
-    private let bytes: Atomic<Int>
-
-    fileprivate init(_ memory: WorkingMemory, _ bytes: Int) {
-        self.memory = memory
-        self.bytes = Atomic(bytes)
-    }
-
-    deinit { end() }
-
-    package func end() {
-        let freed = bytes.exchange(0, ordering: .relaxed)
-        if freed > 0 { memory.release(freed) }
     }
 }

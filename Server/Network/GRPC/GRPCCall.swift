@@ -2,11 +2,6 @@ import HearthConcurrency
 import CNghttp2
 import HearthModel
 
-/// Handles gRPC calls: requests over HTTP/2 whose content type is `application/grpc`. Called on the loop's thread.
-package protocol GRPCHandler: Sendable {
-    func begin(_ call: GRPCCall)
-}
-
 /// One gRPC call of any kind: request messages, response messages, one status.
 ///
 /// All methods are called on `loop`'s thread, and all callbacks run on it. After the end (`finish`, or `onCancel` was

@@ -2,27 +2,6 @@ import HearthConcurrency
 import HearthModel
 import HearthWebSocket
 
-/// Handles HTTP requests. `begin` is called on the loop's thread when a head is complete.
-package protocol HTTPHandler: Sendable {
-    func begin(_ exchange: HTTPExchange)
-}
-
-/// The transport of an exchange: a stream of HTTP/2 or one request of an HTTP/1.1 connection.
-protocol ExchangeTransport: AnyObject {
-    func respond(status: Int, headers: [HTTPHeader], body: [UInt8])
-    func start(status: Int, headers: [HTTPHeader])
-    func write(_ bytes: [UInt8]) -> Bool
-    func end(trailers: [HTTPHeader])
-    func abort()
-    /// The handler has consumed this many bytes of the body, or will not want them.
-    func consumed(_ bytes: Int)
-    func setReadingPaused(_ isPaused: Bool)
-    /// Continues as a WebSocket. Nil: not possible.
-    func upgradeToWebSocket(
-        fields: [HTTPHeader], limits: WebSocketLimits, deflate: WebSocketDeflate?
-    ) -> WebSocketChannel?
-}
-
 /// One request and its response. All methods are called on `loop`'s thread, and all callbacks run on it.
 ///
 /// Calls after the end of the exchange (answered, or `onCancel` was called) have no effect, so a handler need not check

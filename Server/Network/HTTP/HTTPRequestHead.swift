@@ -1,26 +1,3 @@
-/// One header field. Names are lowercase in both directions.
-package struct HTTPHeader: Sendable, Hashable {
-    package var name: String
-    package var value: String
-
-    /// - Parameter name: lowercase.
-    @inlinable package init(_ name: String, _ value: String) {
-        self.name = name
-        self.value = value
-    }
-
-    @inlinable package init(name: String, value: String) {
-        self.name = name
-        self.value = value
-    }
-}
-
-package enum HTTPVersion: Sendable, Hashable {
-    case http1_0
-    case http1_1
-    case http2
-}
-
 /// A request without its body.
 package struct HTTPRequestHead: Sendable {
     package var method: String

@@ -1,30 +1,3 @@
-/// The reason why a request is rejected before it is interpreted.
-package struct HTTP1Failure: Error, Equatable {
-    let status: Int
-    let reason: String
-
-    static func badRequest(_ reason: String) -> HTTP1Failure { HTTP1Failure(status: 400, reason: reason) }
-}
-
-/// A parsed request head.
-package struct HTTP1Head: Equatable {
-    package enum Body: Equatable {
-        case none
-        case length(Int)
-        case chunked
-    }
-
-    var method: String
-    /// Origin form; an absolute-form target is split into this and `authority`.
-    var target: String
-    var authority: String
-    var headers: [HTTPHeader]
-    var isVersion1_0: Bool
-    var body: Body
-    var keepsAlive: Bool
-    var expectsContinue: Bool
-}
-
 /// The receiving half of HTTP/1.1 (RFC 9112) as a state machine without I/O.
 ///
 /// It is strict where lenient parsers allow request smuggling past a proxy: lines end in CRLF only, a body has one

@@ -210,16 +210,6 @@ package final class EventLoop: @unchecked Sendable {
     }
 }
 
-/// A descriptor that a loop watches. A class and not a protocol: epoll hands back one raw pointer.
-package class EventSource {
-    final let descriptor: Int32
-
-    init(descriptor: Int32) { self.descriptor = descriptor }
-
-    /// `events` are epoll's bits.
-    func handleEvents(_ events: UInt32) {}
-}
-
 /// Thread-specific data rather than a thread-local of C: a `static` one would exist once an object file.
 private let currentLoopKey: pthread_key_t = {
     var key = pthread_key_t()

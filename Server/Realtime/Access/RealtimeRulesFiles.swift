@@ -100,21 +100,3 @@ package final class RealtimeRulesFiles: Sendable {
         }
     }
 }
-
-/// The attributes of a file that show a change.
-struct FileStamp: Equatable, Sendable {
-    private var node: UInt
-    private var size: Int
-    private var seconds: Int
-    private var nanoseconds: Int
-
-    /// Nil when there is no such file.
-    init?(_ path: String) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        node = UInt(status.st_ino)
-        size = Int(status.st_size)
-        seconds = status.st_mtim.tv_sec
-        nanoseconds = status.st_mtim.tv_nsec
-    }
-}

@@ -2,23 +2,6 @@ import HearthModel
 import HearthRules
 import HearthTree
 
-/// A location, or a query at a location, that a client reads or listens to.
-package struct RealtimeTarget: Hashable, Sendable {
-    package var path: TreePath
-    /// Nil for the whole location; also for queries that only order.
-    package var query: TreeQuery?
-}
-
-/// The data of a listen that a client has already, by hashes.
-package struct KnownData: Sendable {
-    /// Nil or "": no data.
-    package var hash: String?
-    /// The hashes of ranges, when the data is large.
-    package var compound: CompoundHash?
-
-    static let nothing = KnownData()
-}
-
 /// One message of a client. Source: the messages of the public SDKs' persistent connection.
 package enum RealtimeMessage: Sendable {
     /// Must be answered immediately.

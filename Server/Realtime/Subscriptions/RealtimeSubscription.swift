@@ -1,17 +1,7 @@
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthTree
 import HearthTreeStorage
-
-/// Receives the events of a location. All calls are made on the loop of the listen.
-protocol ListenReceiver: AnyObject {
-    func listen(_ listen: RealtimeSubscription, changed push: RealtimePush)
-    /// Changes were lost: all data must be loaded.
-    func listenIsStale(_ listen: RealtimeSubscription)
-    /// The listen cannot continue.
-    func listen(_ listen: RealtimeSubscription, failed status: Status)
-}
 
 /// One listener's interest in a location or a query. It begins paused: `load` starts it.
 ///
@@ -33,7 +23,7 @@ package final class RealtimeSubscription: @unchecked Sendable {
     private weak var receiver: (any ListenReceiver)?
     private let shared: SharedListen
     /// Its index among the listens that share the query.
-    fileprivate(set) var position = 0
+    var position = 0
     private var phase = Phase.held
     private var pending: [RealtimeEvent] = []
     private var pendingBytes = 0
@@ -225,93 +215,12 @@ package final class RealtimeSubscription: @unchecked Sendable {
         }
     }
 
-    fileprivate func fail(_ status: Status) {
+    func fail(_ status: Status) {
         if phase != .cancelled { receiver?.listen(self, failed: status) }
     }
 
     private func forgetPending() {
         pending = []
         pendingBytes = 0
-    }
-}
-
-/// Passes a value that belongs to a loop through another thread and back.
-package struct LoopBound<Value>: @unchecked Sendable {
-    package let value: Value
-    package init(_ value: Value) { self.value = value }
-}
-
-/// The listens of one loop to one location or query, as the hub knows them. `@unchecked Sendable`: belongs to the loop.
-final class SharedListen: @unchecked Sendable {
-    let target: RealtimeTarget
-    /// Of the first listen.
-    let requester: Requester
-    let loopListens: RealtimeLoopSubscriptions
-    private var listens: [RealtimeSubscription] = []
-    /// The hub delivers every commit from this version on.
-    private var isKnown = false
-    /// Whether it has ever done so.
-    private var wasKnown = false
-    private var waiting: [() -> Void] = []
-
-    var loop: EventLoop { loopListens.loop }
-
-    init(_ target: RealtimeTarget, for requester: Requester, _ loopListens: RealtimeLoopSubscriptions) {
-        self.target = target
-        self.requester = requester
-        self.loopListens = loopListens
-    }
-
-    func add(_ listen: RealtimeSubscription) {
-        listen.position = listens.count
-        listens.append(listen)
-    }
-
-    fileprivate func remove(_ listen: RealtimeSubscription) {
-        let last = listens.removeLast()
-        if last !== listen {
-            last.position = listen.position
-            listens[listen.position] = last
-        }
-        if listens.isEmpty {
-            // No listener is left that needs the window; the jobs refer to their listens, and these to this object.
-            waiting = []
-            loopListens.forget(self)
-        }
-    }
-
-    fileprivate func whenKnown(_ job: @escaping () -> Void) {
-        if isKnown { job() } else { waiting.append(job) }
-    }
-
-    func becameKnown() {
-        isKnown = true
-        wasKnown = true
-        let jobs = waiting
-        waiting = []
-        for job in jobs { job() }
-    }
-
-    /// The hub delivers every commit after a version.
-    func becameKnown(at version: Int64) {
-        // Earlier listeners missed the commits between.
-        if wasKnown {
-            let event = RealtimeEvent(version: version, change: .lost)
-            for listen in listens { listen.take(event) }
-        }
-        becameKnown()
-    }
-
-    /// The hub cannot watch it.
-    func fail(_ status: Status) {
-        waiting = []
-        for listen in listens { listen.fail(status) }
-    }
-
-    /// The listens that receive an event, at the time when it is delivered.
-    func receivers(of event: RealtimeEvent) -> [RealtimeSubscription] {
-        // Listens that are loaded from now on wait until the hub delivers again.
-        if case .unknown = event.change { isKnown = false }
-        return listens
     }
 }

@@ -1,7 +1,6 @@
 import HearthModel
 import HearthEngine
 import HearthTree
-import HearthTreeStorage
 
 /// The windows of a location by the index that orders them and by their range of positions on it. So a commit visits
 /// only the windows in whose range a changed child was or is.
@@ -97,31 +96,5 @@ struct WindowIndex {
             }
         }
         return found
-    }
-}
-
-/// Paths inside children, as a trie.
-struct OrderPaths {
-    /// Whether a path ends here.
-    private(set) var isEnd = false
-    private(set) var branches: [TreeKey: OrderPaths] = [:]
-
-    var isEmpty: Bool { !isEnd && branches.isEmpty }
-
-    mutating func insert(_ keys: ArraySlice<TreeKey>) {
-        guard let key = keys.first else {
-            isEnd = true
-            return
-        }
-        branches[key, default: OrderPaths()].insert(keys.dropFirst())
-    }
-
-    mutating func remove(_ keys: ArraySlice<TreeKey>) {
-        guard let key = keys.first else {
-            isEnd = false
-            return
-        }
-        branches[key]?.remove(keys.dropFirst())
-        if branches[key]?.isEmpty == true { branches[key] = nil }
     }
 }

@@ -257,12 +257,12 @@ extension ListenStream {
             return true
         }
         let showing = present.filter(\.now).map(\.target)
-        let delivery = ListenDelivery(showing: showing, left: left, isJudged: !left.isEmpty && isJudged)
-        for change in delivery.changes {
+        let recipients = DocumentRecipients(showing: showing, left: left, isJudged: !left.isEmpty && isJudged)
+        for change in recipients.changes {
             try sendChange(after, key, change.ids, removed: change.removed, change.projection)
         }
-        if !delivery.removedByName.isEmpty {
-            send(try removal(key, delivery.removedByName, readTime))
+        if !recipients.removedByName.isEmpty {
+            send(try removal(key, recipients.removedByName, readTime))
         }
         return true
     }

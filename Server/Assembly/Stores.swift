@@ -1,0 +1,79 @@
+import Glibc
+import HearthEngine
+import HearthHost
+import HearthModel
+import HearthSQLite
+
+/// The stores of both products, for the server and for tools.
+///
+/// This file alone decides which engine keeps the data, in which folders, and with which options: a second engine would
+/// be chosen here. It belongs to the assembly because the products know only `StoreProvider`, and a data folder is that
+/// of a whole server.
+package struct Stores: Sendable {
+    /// Firestore's databases.
+    let firestore: any StoreProvider
+    /// The namespaces of the Realtime Database.
+    let realtime: any StoreProvider
+    /// Where these have their files; nil in memory.
+    let realtimeFolder: String?
+
+    /// Opens the stores of a server.
+    /// - Parameter health: is notified when commits begin to fail.
+    /// - Throws: a status with one plain sentence when the data folder can't be used.
+    init(_ configuration: Server.Configuration, _ health: StorageHealth) throws(Status) {
+        guard let dataFolder = configuration.dataFolder else {
+            firestore = MemoryStoreProvider()
+            realtime = MemoryStoreProvider()
+            realtimeFolder = nil
+            return
+        }
+        func options(_ product: StorageHealth.Product) -> SQLiteStoreOptions {
+            var options = SQLiteStoreOptions()
+            options.bounds = WALBounds(checkpointBytes: configuration.checkpointBytes)
+            options.observer = health.observer(of: product)
+            return options
+        }
+        let documents = try SQLiteStoreProvider(path: dataFolder, options: options(.firestore))
+        if let notice = documents.notice { configuration.log.warning(notice) }
+        Self.warnOfEngine(configuration.log)
+        let folder = Self.realtimeFolder(in: dataFolder)
+        firestore = documents
+        realtime = try SQLiteStoreProvider(path: folder, options: options(.realtime))
+        realtimeFolder = folder
+    }
+
+    /// Logged once a start: other programs that use this library may lose data by its defect.
+    private static func warnOfEngine(_ log: Log) {
+        if !SQLiteLibrary.hasLogResetDefect { return }
+        log.warning(
+            "this SQLite has the WAL-reset defect; Hearth never makes the checkpoint that it needs, but an update is advised",
+            ("version", .string(SQLiteLibrary.version)), ("corrected", .string("3.51.3, 3.50.7, 3.44.6")))
+    }
+
+    /// The Realtime Database's data lies beside that of Firestore, in a folder whose name no project's has.
+    private static func realtimeFolder(in dataFolder: String) -> String { dataFolder + "/+realtime" }
+
+    // MARK: For tools
+
+    /// Opens Firestore's databases in a data folder that no server uses.
+    /// - Parameter isReadOnly: nothing in the folder changes.
+    /// - Throws: a status with one plain sentence when it is no data folder, or can't be used.
+    package static func firestore(in dataFolder: String, isReadOnly: Bool) throws(Status) -> any StoreProvider {
+        try existing(dataFolder, isReadOnly: isReadOnly)
+    }
+
+    /// Opens the namespaces of the Realtime Database in a data folder that no server uses.
+    /// - Returns: nil when the folder has never had one.
+    /// - Throws: as `firestore(in:isReadOnly:)`.
+    package static func realtime(in dataFolder: String, isReadOnly: Bool) throws(Status) -> (any StoreProvider)? {
+        let folder = realtimeFolder(in: dataFolder)
+        guard access(folder, F_OK) == 0 else { return nil }
+        return try existing(folder, isReadOnly: isReadOnly)
+    }
+
+    private static func existing(_ folder: String, isReadOnly: Bool) throws(Status) -> any StoreProvider {
+        var options = SQLiteStoreOptions()
+        options.isReadOnly = isReadOnly
+        return try SQLiteStoreProvider(path: folder, options: options, createsFolder: false)
+    }
+}

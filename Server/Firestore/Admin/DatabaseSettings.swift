@@ -1,0 +1,80 @@
+import HearthModel
+import HearthWire
+
+/// The settings of a database, stored as a note in its own store.
+struct DatabaseSettings: Sendable {
+    static let note = "settings"
+    static let locationDefault = "local"
+
+    var uid: String
+    var createTime: Timestamp
+    var updateTime: Timestamp
+    var locationID = Self.locationDefault
+    var isDeleteProtected = false
+
+    init(now: Timestamp) {
+        self.init(now: now, .random(in: .min ... .max), .random(in: .min ... .max))
+    }
+
+    /// The settings of a database that does not exist: always the same values.
+    init(ofMissing name: DatabaseName, now: Timestamp) {
+        var hashes: (UInt64, UInt64) = (0xCBF2_9CE4_8422_2325, 0x9AE1_6A3B_2F90_404F)
+        for byte in name.string.utf8 {
+            hashes.0 = (hashes.0 ^ UInt64(byte)) &* 0x100_0000_01B3
+            hashes.1 = (hashes.1 ^ UInt64(byte)) &* 0x100_0000_01B3
+        }
+        self.init(now: now, hashes.0, hashes.1)
+    }
+
+    private init(now: Timestamp, _ first: UInt64, _ second: UInt64) {
+        // The version and variant bits of version 4. Source: RFC 9562.
+        var (high, low) = (first, second)
+        high = high & ~0xF000 | 0x4000
+        low = low & ~(3 << 62) | 2 << 62
+        func digits(_ number: UInt64, _ count: Int) -> String {
+            let string = String(number, radix: 16)
+            return String(repeating: "0", count: count - string.utf8.count) + string
+        }
+        uid = "\(digits(high >> 32, 8))-\(digits(high >> 16 & 0xFFFF, 4))-\(digits(high & 0xFFFF, 4))"
+        uid += "-\(digits(low >> 48, 4))-\(digits(low & 0xFFFF_FFFF_FFFF, 12))"
+        createTime = now
+        updateTime = now
+    }
+
+    init?(_ fields: MapValue) {
+        guard case .string(let uid)? = fields["uid"], case .timestamp(let created)? = fields["createTime"],
+            case .timestamp(let updated)? = fields["updateTime"], case .string(let location)? = fields["location"]
+        else { return nil }
+        self.uid = uid
+        createTime = created
+        updateTime = updated
+        locationID = location
+        isDeleteProtected = fields["deleteProtection"] == .boolean(true)
+    }
+
+    var fields: MapValue {
+        MapValue([
+            .init(name: "uid", value: .string(uid)),
+            .init(name: "createTime", value: .timestamp(createTime)),
+            .init(name: "updateTime", value: .timestamp(updateTime)),
+            .init(name: "location", value: .string(locationID)),
+            .init(name: "deleteProtection", value: .boolean(isDeleteProtected)),
+        ])
+    }
+
+    /// Changes with every update.
+    var etag: String { Base64.encodeURLSafe(Array(String(updateTime.microseconds).utf8)) }
+
+    func message(_ name: DatabaseName, now: Timestamp) -> DatabaseMessage {
+        let retained = Timestamp(microseconds: now.microseconds - Int64(Limits.retentionSeconds) * 1_000_000)
+        return DatabaseMessage(
+            name: name.string, uid: uid, createTime: TimestampMessage(createTime),
+            updateTime: TimestampMessage(updateTime),
+            locationId: locationID, type: .firestoreNative, concurrencyMode: .pessimistic,
+            versionRetentionPeriod: DurationMessage(seconds: Int64(Limits.retentionSeconds)),
+            earliestVersionTime: TimestampMessage(max(retained, createTime)),
+            pointInTimeRecoveryEnablement: .pointInTimeRecoveryDisabled, appEngineIntegrationMode: .disabled,
+            deleteProtectionState: isDeleteProtected ? .deleteProtectionEnabled : .deleteProtectionDisabled, etag: etag,
+            databaseEdition: .standard, realtimeUpdatesMode: .realtimeUpdatesModeEnabled)
+    }
+}

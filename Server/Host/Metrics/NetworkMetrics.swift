@@ -1,0 +1,38 @@
+import HearthNetwork
+
+/// Metrics of connections, requests and WebSockets.
+enum NetworkMetrics {
+    static func write(_ network: NetworkStatistics, to string: inout MetricsWriter) {
+        let figures: [(String, MetricsWriter.Kind, String, Int)] = [
+            ("hearth_connections_open", .gauge, "Connections that are open.", network.connectionsOpen),
+            ("hearth_connections_total", .counter, "Connections that were accepted.", network.connectionsAccepted),
+            (
+                "hearth_connections_refused_total", .counter, "Connections closed immediately: too many, or not TLS.",
+                network.connectionsRefused
+            ),
+            ("hearth_streams_open", .gauge, "HTTP/2 streams that are open.", network.streamsOpen),
+            ("hearth_received_bytes_total", .counter, "Bytes received.", network.bytesReceived),
+            ("hearth_sent_bytes_total", .counter, "Bytes sent.", network.bytesSent),
+            (
+                "hearth_timeouts_total", .counter, "Connections and streams closed because they were too slow.",
+                network.timeouts
+            ),
+            ("hearth_abuses_total", .counter, "Connections that exceeded a rate limit.", network.abuses),
+            ("hearth_bad_requests_total", .counter, "Requests that violated the protocol.", network.badRequests),
+            ("hearth_websockets_open", .gauge, "WebSockets that are open.", network.webSocketsOpen),
+            ("hearth_websockets_total", .counter, "WebSockets that were opened.", network.webSocketsOpened),
+            (
+                "hearth_websocket_messages_received_total", .counter, "Messages received over WebSockets.",
+                network.webSocketMessagesReceived
+            ),
+            (
+                "hearth_websocket_messages_sent_total", .counter, "Messages sent over WebSockets.",
+                network.webSocketMessagesSent
+            ),
+        ]
+        for (name, kind, help, value) in figures {
+            string.family(name, kind, help)
+            string.sample(name, [], value)
+        }
+    }
+}

@@ -1,0 +1,5 @@
+package enum HTTPVersion: Sendable, Hashable {
+    case http1_0
+    case http1_1
+    case http2
+}

@@ -1,0 +1,32 @@
+/// A protocol over a `SocketChannel`. All calls are made on the loop's thread.
+package protocol ChannelDriver: AnyObject {
+    /// The TLS handshake is complete; the ALPN protocol, when there is one. Never called on plaintext.
+    func secured(applicationProtocol: String?)
+    /// Bytes arrived; they are valid during the call only.
+    func received(_ bytes: UnsafeRawBufferPointer)
+    /// The peer closed its side (or its whole connection).
+    func receivedEnd()
+    /// Append output as far as the buffer has space. Called again until nothing is appended.
+    func produceOutput(into scratch: OutputScratch)
+    /// A flush has ended: producers may be notified of free space.
+    func outputFlushed()
+    /// The socket is closed. Called once.
+    func channelClosed()
+    /// Called at intervals with the loop's time.
+    func checkTimeouts(now: UInt64)
+    /// The server shuts down: accept no new requests, close when the open ones are complete.
+    func beginShutdown()
+    /// The grace period is over.
+    func endShutdown()
+    /// Waiting response bytes, and when some of them were last sent.
+    var waitingAnswers: (bytes: Int, since: UInt64) { get }
+}
+
+extension ChannelDriver {
+    @inlinable package func secured(applicationProtocol: String?) {}
+    @inlinable package func outputFlushed() {}
+    @inlinable package func checkTimeouts(now: UInt64) {}
+    @inlinable package func beginShutdown() {}
+    @inlinable package func endShutdown() {}
+    @inlinable package var waitingAnswers: (bytes: Int, since: UInt64) { (0, 0) }
+}

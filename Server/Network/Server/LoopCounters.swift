@@ -1,0 +1,51 @@
+import Synchronization
+
+/// A counter with one writing thread and any readers: no locked instruction, only plain loads and stores.
+struct LoopCounter: ~Copyable {
+    private let value = Atomic<Int>(0)
+
+    borrowing func add(_ amount: Int) {
+        value.store(value.load(ordering: .relaxed) &+ amount, ordering: .relaxed)
+    }
+
+    var current: Int { value.load(ordering: .relaxed) }
+}
+
+/// The counters of one loop. Sendable because only its loop writes each.
+package final class LoopCounters: Sendable {
+    @inlinable package init() {}
+
+    let connectionsAccepted = LoopCounter()
+    let connectionsOpen = LoopCounter()
+    let connectionsRefused = LoopCounter()
+    let streamsOpen = LoopCounter()
+    let httpRequests = LoopCounter()
+    let grpcCalls = LoopCounter()
+    let bytesReceived = LoopCounter()
+    let bytesSent = LoopCounter()
+    let timeouts = LoopCounter()
+    let abuses = LoopCounter()
+    let badRequests = LoopCounter()
+    let webSocketsOpened = LoopCounter()
+    let webSocketsOpen = LoopCounter()
+    let webSocketMessagesReceived = LoopCounter()
+    let webSocketMessagesSent = LoopCounter()
+
+    func add(to sum: inout NetworkStatistics) {
+        sum.connectionsAccepted += connectionsAccepted.current
+        sum.connectionsOpen += connectionsOpen.current
+        sum.connectionsRefused += connectionsRefused.current
+        sum.streamsOpen += streamsOpen.current
+        sum.httpRequests += httpRequests.current
+        sum.grpcCalls += grpcCalls.current
+        sum.bytesReceived += bytesReceived.current
+        sum.bytesSent += bytesSent.current
+        sum.timeouts += timeouts.current
+        sum.abuses += abuses.current
+        sum.badRequests += badRequests.current
+        sum.webSocketsOpened += webSocketsOpened.current
+        sum.webSocketsOpen += webSocketsOpen.current
+        sum.webSocketMessagesReceived += webSocketMessagesReceived.current
+        sum.webSocketMessagesSent += webSocketMessagesSent.current
+    }
+}

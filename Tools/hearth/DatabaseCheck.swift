@@ -1,0 +1,76 @@
+import HearthConcurrency
+import HearthModel
+import HearthEngine
+import HearthDocuments
+import HearthTreeStorage
+
+/// The result of one database's check and repair.
+struct DatabaseCheck {
+    let name: DatabaseName
+    private(set) var report = IntegrityCheck.Report()
+    private(set) var repair: IndexRepair.Report?
+    /// Replaces the figures for a database that cannot be checked or has no data.
+    private(set) var remark: String?
+
+    var isSound: Bool { report.isSound }
+    var isRepairable: Bool { report.entryProblemCount > 0 }
+
+    /// Whether it is a namespace of the Realtime Database.
+    private(set) var isTree = false
+
+    init(_ name: DatabaseName) { self.name = name }
+
+    init(tree name: DatabaseName, _ provider: any StoreProvider) {
+        self.name = name
+        isTree = true
+        do throws(Status) {
+            let store = try provider.open(name)
+            let damage = try store.damage(max: IntegrityCheck.problemsMax)
+            let database: TreeDatabase
+            do throws(Status) {
+                database = try TreeDatabase(name: name.database, store: store, clock: SystemClock())
+            } catch {
+                store.close()
+                throw error
+            }
+            defer { database.close() }
+            let view = try database.view()
+            defer { view.close() }
+            let problems = try TreeIntegrityCheck.run(view, max: IntegrityCheck.problemsMax)
+            report.problems = Array((damage.map { "file: \($0)" } + problems).prefix(IntegrityCheck.problemsMax))
+            report.problemCount = damage.count + problems.count
+        } catch {
+            remark = error.message
+            // A file whose creation was interrupted has no data.
+            if error.code != .notFound { report.problemCount += 1 }
+        }
+    }
+
+    init(_ name: DatabaseName, _ provider: any StoreProvider, isRepairing: Bool) {
+        self.name = name
+        do throws(Status) {
+            let store = try provider.open(name)
+            defer { store.close() }
+            try look(at: store, isRepairing: isRepairing)
+        } catch {
+            remark = error.message
+            // A file whose creation was interrupted has no data.
+            if error.code != .notFound { report.problemCount += 1 }
+        }
+    }
+
+    mutating func look(at store: any Store, isRepairing: Bool) throws(Status) {
+        let damage = try store.damage(max: IntegrityCheck.problemsMax)
+        report = try IntegrityCheck.run(store)
+        if isRepairing, report.entryProblemCount > 0 {
+            if damage.isEmpty {
+                repair = try IndexRepair.run(store)
+                report = try IntegrityCheck.run(store)
+            } else {
+                remark = "The file itself is damaged, so nothing was repaired in it. Restore a backup."
+            }
+        }
+        report.problemCount += damage.count
+        report.problems = Array((damage.map { "file: \($0)" } + report.problems).prefix(IntegrityCheck.problemsMax))
+    }
+}

@@ -1,0 +1,47 @@
+import HearthFirestoreServer
+import HearthHost
+
+/// A server's settings from all sources.
+struct ServeSettings: Sendable, Equatable {
+    var host = "127.0.0.1"
+    var port = 8080
+    /// A second address, for the Realtime Database.
+    var databaseHost: String?
+    var databasePort: Int?
+    /// Nil keeps everything in memory.
+    var dataFolder: String? = "hearth-data"
+    var project = "demo-hearth"
+    /// Index definitions by database id.
+    var indexes: [String: IndexConfiguration] = [:]
+    /// The sources, for the start-up message.
+    var indexFiles: [String] = []
+    var tlsCertificate: String?
+    var tlsKey: String?
+    var logFormat = Log.Format.string
+    var logLevel = Log.Level.info
+    var logsRequests = false
+    var requiresIndexes = false
+    var allowsClockSkew = false
+    var isEmulator = true
+    /// Origins of web pages that a server for local development serves besides those at loopback addresses.
+    var allowedOrigins: [String] = []
+    /// Whether rules of lists are evaluated as in Google's emulator; nil in local development only.
+    var emulatesRulesOfLists: Bool?
+    /// Names of such a server.
+    var allowedHosts: [String] = []
+    /// Files with security rules, by database id.
+    var rules: [String: String] = [:]
+    /// The file with rules of the Realtime Database for every namespace without rules of its own.
+    var databaseRules: String?
+    /// Those by namespace.
+    var databaseRulesByName: [String: String] = [:]
+    var identity = IdentityConfiguration()
+    /// Definitions of bundles by name.
+    var bundles: [String: BundleDefinition] = [:]
+    var loops = 0
+    var workers = 4
+    var checkpointKiB = 81_920
+    var graceSeconds = 5
+    /// Warnings about settings without effect.
+    var warnings: [String] = []
+}
