@@ -1,5 +1,6 @@
 @testable import HearthHost
 import HearthModel
+import HearthRules
 import HearthTree
 import Testing
 
