@@ -13,7 +13,7 @@ let fuzzing: [Target] = [
 let wantedTests = Context.environment["HEARTH_TESTS"].map { Set($0.split(separator: ",").map(String.init)) }
 
 // The folders are the architecture: see docs/internals/architecture.md. Dependencies point inward only:
-// Model <- Wire <- Engine <- Documents, TreeStorage <- Host <- the products <- the programs.
+// Model, JSON <- Wire <- Engine <- Documents, TreeStorage <- Host <- the products <- the programs.
 let package = Package(
     name: "hearth",
     products: [
@@ -25,7 +25,8 @@ let package = Package(
     targets: [
         // Core: what server and client share; no sockets, no HTTP.
         .target(name: "HearthModel", path: "Core/Model"),
-        .target(name: "HearthWire", dependencies: ["HearthModel"], path: "Core/Wire"),
+        .target(name: "HearthJSON", path: "Core/JSON"),
+        .target(name: "HearthWire", dependencies: ["HearthModel", "HearthJSON"], path: "Core/Wire"),
         .target(name: "HearthConcurrency", dependencies: ["HearthModel", "CLinux"], path: "Core/Concurrency"),
         .target(
             name: "HearthEngine", dependencies: ["HearthModel", "HearthWire", "HearthConcurrency"], path: "Core/Engine",
@@ -36,7 +37,7 @@ let package = Package(
         .target(
             name: "HearthDocuments", dependencies: ["HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine"],
             path: "Core/Documents"),
-        .target(name: "HearthTree", dependencies: ["HearthModel", "COpenSSL"], path: "Core/Tree"),
+        .target(name: "HearthTree", dependencies: ["HearthModel", "HearthJSON", "COpenSSL"], path: "Core/Tree"),
         .target(
             name: "HearthTreeStorage",
             dependencies: ["HearthModel", "HearthConcurrency", "HearthEngine", "HearthTree"], path: "Core/TreeStorage"),
@@ -61,7 +62,8 @@ let package = Package(
         .target(name: "CRE2", path: "Core/Platform/CRE2", linkerSettings: [.linkedLibrary("re2")]),
 
         // Security Rules of both products; bundles, for server, tool and client.
-        .target(name: "HearthRules", dependencies: ["HearthModel", "HearthTree", "CRE2"], path: "Rules"),
+        .target(
+            name: "HearthRules", dependencies: ["HearthModel", "HearthJSON", "HearthTree", "CRE2"], path: "Rules"),
         .target(name: "HearthBundle", dependencies: ["HearthModel", "HearthWire"], path: "Bundler"),
 
         // Server: the network, what both products share, a module a product, and what puts them together.
@@ -75,7 +77,8 @@ let package = Package(
         .target(
             name: "HearthHost",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthDocuments",
+                "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite",
+                "HearthDocuments",
                 "HearthTree", "HearthTreeStorage", "HearthBundle", "HearthNetwork", "COpenSSL", "CCurl",
             ],
             path: "Server/Host"),
@@ -89,7 +92,8 @@ let package = Package(
         .target(
             name: "HearthRealtimeServer",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthTree",
+                "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite",
+                "HearthTree",
                 "HearthTreeStorage", "HearthRules", "HearthWebSocket", "HearthNetwork", "HearthHost", "COpenSSL",
             ],
             path: "Server/Realtime"),
@@ -148,7 +152,8 @@ let package = Package(
             name: "hearth",
             dependencies: [
                 "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthRules",
-                "HearthNetwork", "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite",
+                "HearthNetwork", "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine",
+                "HearthSQLite",
                 "HearthDocuments", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthLoadClient",
                 "HearthToolSupport", "CSQLite",
             ], path: "Tools/hearth"),
@@ -188,6 +193,7 @@ let package = Package(
         .testTarget(
             name: "HearthConcurrencyTests", dependencies: ["HearthModel", "HearthConcurrency", "HearthTestSupport"],
             path: "Tests/HearthConcurrencyTests"),
+        .testTarget(name: "HearthJSONTests", dependencies: ["HearthJSON"], path: "Tests/HearthJSONTests"),
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
             name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire", "HearthFuzzing"],

@@ -1,3 +1,5 @@
+import HearthJSON
+
 /// A value of the rules document, before it is interpreted.
 struct RulesJSON {
     enum Content {
@@ -55,6 +57,9 @@ struct RulesText {
 }
 
 /// Reads JSON with the extensions of rules: comments, strings over several lines, and trailing commas.
+///
+/// It is no `JSONLexer`, because Firebase's rules are not JSON: what that lexer must reject is allowed here, and each
+/// byte of a string keeps its offset in the document for the errors of the expressions in it. The escapes are JSON's.
 struct RulesJSONParser {
     private let source: [UInt8]
     private var offset = 0
@@ -246,51 +251,25 @@ struct RulesJSONParser {
 
     private mutating func escape(into string: inout RulesText) throws(TreeSyntaxError) {
         let start = offset
-        offset += 1
-        guard let byte else { throw TreeSyntaxError("Parse error: unterminated string.", at: start) }
-        offset += 1
-        let meaning: UInt8
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): meaning = byte
-        case UInt8(ascii: "b"): meaning = 0x08
-        case UInt8(ascii: "f"): meaning = 0x0C
-        case UInt8(ascii: "n"): meaning = 0x0A
-        case UInt8(ascii: "r"): meaning = 0x0D
-        case UInt8(ascii: "t"): meaning = 0x09
-        case UInt8(ascii: "u"):
-            let scalar = try unicodeEscape(start)
-            string.append(escaped: Array(String(Character(scalar)).utf8), endingAt: offset)
-            return
-        default: throw TreeSyntaxError("Parse error: illegal escape; a backslash is written \\\\.", at: start)
+        let kind = offset + 1 < source.count ? source[offset + 1] : nil
+        guard let kind else {
+            throw TreeSyntaxError("Parse error: unterminated string.", at: start)
         }
-        string.append(escaped: CollectionOfOne(meaning), endingAt: offset)
-    }
-
-    private mutating func unicodeEscape(_ start: Int) throws(TreeSyntaxError) -> UnicodeScalar {
-        let error = TreeSyntaxError("Parse error: illegal \\u escape.", at: start)
-        guard let unit = hexadecimal() else { throw error }
-        guard unit & 0xF800 == 0xD800 else {
-            guard let scalar = UnicodeScalar(unit) else { throw error }
-            return scalar
+        var index = offset + 1
+        let scalar: Unicode.Scalar
+        do throws(JSONError) {
+            scalar = try source.withUnsafeBufferPointer { (bytes) throws(JSONError) in
+                try JSONEscape.read(UnsafeRawBufferPointer(bytes), &index)
+            }
+        } catch {
+            throw TreeSyntaxError(
+                kind == UInt8(ascii: "u")
+                    ? "Parse error: illegal \\u escape."
+                    : "Parse error: illegal escape; a backslash is written \\\\.", at: start)
         }
-        guard unit < 0xDC00, offset + 1 < source.count, source[offset] == UInt8(ascii: "\\"),
-            source[offset + 1] == UInt8(ascii: "u")
-        else { throw error }
-        offset += 2
-        guard let low = hexadecimal(), low & 0xFC00 == 0xDC00,
-            let scalar = UnicodeScalar(0x10000 + (unit & 0x3FF) << 10 + low & 0x3FF)
-        else { throw error }
-        return scalar
-    }
-
-    private mutating func hexadecimal() -> UInt32? {
-        guard offset + 4 <= source.count else { return nil }
-        var value: UInt32 = 0
-        for byte in source[offset..<offset + 4] {
-            guard let digit = Character(UnicodeScalar(byte)).hexDigitValue else { return nil }
-            value = value << 4 | UInt32(digit)
-        }
-        offset += 4
-        return value
+        offset = index
+        var utf8: [UInt8] = []
+        JSONTokens.append(scalar, to: &utf8)
+        string.append(escaped: utf8, endingAt: offset)
     }
 }

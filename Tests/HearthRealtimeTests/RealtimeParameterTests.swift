@@ -1,6 +1,7 @@
 @testable import HearthHost
 import HearthTestSupport
 import HearthModel
+import HearthRules
 import HearthTree
 import Testing
 

@@ -1,7 +1,11 @@
+import HearthJSON
 import HearthToolSupport
 import HearthTree
 
 /// Splits JSON of any size while it is read. Values are returned as JSON strings; their receiver validates them.
+///
+/// `JSONLexer` reads a document in memory, and a file may be larger than memory. So this finds where values end by their
+/// outline only, and takes the structure of containers that are larger than a piece.
 final class JSONStream {
     private let input: FileInput
     /// Bytes that were read and not consumed.
@@ -55,10 +59,8 @@ final class JSONStream {
     /// The next byte that is not whitespace.
     func peek() throws(ToolFailure) -> UInt8 {
         while let byte = try byte(0) {
-            switch byte {
-            case 0x20, 0x09, 0x0A, 0x0D: start += 1
-            default: return byte
-            }
+            guard JSONOutline.isSpace(byte) else { return byte }
+            start += 1
         }
         throw failure("the input ends too early")
     }
@@ -70,7 +72,7 @@ final class JSONStream {
 
     func expectEnd() throws(ToolFailure) {
         while let byte = try byte(0) {
-            guard [0x20, 0x09, 0x0A, 0x0D].contains(byte) else { throw failure("there is more after the value") }
+            guard JSONOutline.isSpace(byte) else { throw failure("there is more after the value") }
             start += 1
         }
     }
@@ -81,30 +83,17 @@ final class JSONStream {
     func value(sizeBytesMax: Int) throws(ToolFailure) -> [UInt8]? {
         let first = try peek()
         var length = 0
-        var nesting = 0
-        var isInString = false
+        var outline = JSONOutline()
         while let byte = try byte(length) {
             if length >= sizeBytesMax { return nil }
-            if isInString {
-                if byte == UInt8(ascii: "\\") {
-                    length += 1
-                } else if byte == UInt8(ascii: "\"") {
-                    isInString = false
-                    if nesting == 0 { return take(length + 1) }
-                }
-                length += 1
-                continue
-            }
-            switch byte {
-            case UInt8(ascii: "\""): isInString = true
-            case UInt8(ascii: "{"), UInt8(ascii: "["): nesting += 1
-            case UInt8(ascii: "}"), UInt8(ascii: "]"):
-                if nesting == 0 { return try scalar(length) }
-                nesting -= 1
-                if nesting == 0 { return take(length + 1) }
-            case UInt8(ascii: ","), 0x20, 0x09, 0x0A, 0x0D:
-                if nesting == 0 { return try scalar(length) }
-            default: break
+            if outline.take(byte) {
+                // The separator or the bracket after a number or a literal.
+                let isSeparator = byte == UInt8(ascii: ",") || JSONOutline.isSpace(byte)
+                if outline.depth < 0 || outline.depth == 0 && isSeparator { return try scalar(length) }
+                let isClosing = byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]")
+                if outline.depth == 0, isClosing { return take(length + 1) }
+            } else if outline.depth == 0, !outline.isInString {
+                return take(length + 1)
             }
             length += 1
         }

@@ -20,6 +20,8 @@ enum NodeEncoding {
         }
     }
 
+    private static let hexadecimalDigits = Array("0123456789abcdef".utf8)
+
     private static func append(_ value: Double, to string: inout [UInt8]) {
         string.append(contentsOf: "number:".utf8)
         let bits = value.bitPattern

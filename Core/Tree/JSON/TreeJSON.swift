@@ -1,3 +1,4 @@
+import HearthJSON
 import HearthModel
 
 /// The JSON of trees.
@@ -14,12 +15,11 @@ package enum TreeJSON {
 
     /// The tree of a JSON string, in export or plain form. Keys, depth and strings are checked.
     /// - Parameter range: of the string; all of it when nil. Positions in errors are counted from its start.
-    @inlinable package static func node(
+    package static func node(
         _ string: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard
     ) throws(TreeDataError) -> Node {
-        try string.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
-            var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
-            return try cursor.whole { (cursor) throws(TreeDataError) in try cursor.node(depth: 0, limits: limits) }
+        try TreeJSONReader.read(string, in: range) { (reader) throws(TreeDataError) in
+            try reader.node(depth: 0, limits: limits)
         }
     }
 
@@ -27,15 +27,12 @@ package enum TreeJSON {
     package static func merge(
         _ string: [UInt8], in range: Range<Int>? = nil, at path: TreePath, limits: TreeLimits = .standard
     ) throws(TreeDataError) -> TreeUpdate {
-        let members = try string.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
-            var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
-            return try cursor.whole { (cursor) throws(TreeDataError) in
-                guard cursor.byte == UInt8(ascii: "{") else {
-                    try cursor.skip()
-                    throw .notAnObject
-                }
-                return try cursor.changes(limits: limits.below(path))
+        let members = try TreeJSONReader.read(string, in: range) { (reader) throws(TreeDataError) in
+            guard reader.peek() == UInt8(ascii: "{") else {
+                _ = try reader.skipPart()
+                throw .notAnObject
             }
+            return try reader.changes(limits: limits.below(path))
         }
         return try TreeUpdate(at: path, changes: members)
     }
@@ -44,41 +41,42 @@ package enum TreeJSON {
     package static func members(
         _ string: [UInt8], in range: Range<Int>? = nil
     ) throws(TreeDataError) -> [(name: String, value: Range<Int>)] {
-        try string.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
-            var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
-            return try cursor.whole { (cursor) throws(TreeDataError) in
-                var members: [(name: String, value: Range<Int>)] = []
-                try cursor.object { (cursor, name, _) throws(TreeDataError) in
-                    let first = cursor.index
-                    try cursor.skip()
-                    members.append((name, first..<cursor.index))
-                }
-                return members
+        try TreeJSONReader.read(string, in: range) { (reader) throws(TreeDataError) in
+            var members: [(name: String, value: Range<Int>)] = []
+            try reader.object { (reader, name, _) throws(TreeDataError) in
+                members.append((name, try reader.skipPart()))
             }
+            return members
+        }
+    }
+
+    /// The elements of an array as slices of its JSON, which are valid and not parsed yet. For envelopes.
+    package static func elements(
+        _ string: [UInt8], in range: Range<Int>? = nil
+    ) throws(TreeDataError) -> [Range<Int>] {
+        try TreeJSONReader.read(string, in: range) { (reader) throws(TreeDataError) in
+            var elements: [Range<Int>] = []
+            try reader.array { (reader, _) throws(TreeDataError) in elements.append(try reader.skipPart()) }
+            return elements
         }
     }
 
     /// Any JSON value. For small values.
-    @inlinable package static func value(_ string: [UInt8], in range: Range<Int>? = nil) throws(TreeDataError)
-        -> JSONValue
-    {
-        try string.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
-            var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
-            return try cursor.whole { (cursor) throws(TreeDataError) in try cursor.value() }
-        }
+    package static func value(_ string: [UInt8], in range: Range<Int>? = nil) throws(TreeDataError) -> JSONValue {
+        try TreeJSONReader.read(string, in: range) { (reader) throws(TreeDataError) in try reader.value() }
     }
 }
 
-extension JSONCursor {
+extension TreeJSONReader {
     /// - Parameter depth: the number of keys above.
     fileprivate mutating func node(depth: Int, limits: TreeLimits) throws(TreeDataError) -> Node {
-        switch byte {
+        switch peek() {
         case UInt8(ascii: "{"): return try inner(depth: depth, limits: limits)
         case UInt8(ascii: "["):
             try checkDepth(depth + 1, limits)
             var children = ChildrenBuilder()
-            try array { (cursor, position) throws(TreeDataError) in
-                children.append(TreeKey(position), try cursor.node(depth: depth + 1, limits: limits))
+            try array { (reader, index) throws(TreeDataError) in
+                children.append(TreeKey(index), try reader.node(depth: depth + 1, limits: limits))
             }
             return Node.inner(children.children(), priority: nil)
         default: return Node(scalar: try leafValue(limits))
@@ -87,7 +85,8 @@ extension JSONCursor {
 
     private func checkDepth(_ depth: Int, _ limits: TreeLimits) throws(TreeDataError) {
         guard depth <= limits.depthMax else {
-            throw TreeDataError("Invalid data; deeper than \(Limits.treeDepthMax) levels at \(position(of: index)).")
+            throw TreeDataError(
+                "Invalid data; deeper than \(Limits.treeDepthMax) levels at \(lineAndColumn(of: position)).")
         }
     }
 
@@ -99,77 +98,78 @@ extension JSONCursor {
 
     /// The content of an object: children, a leaf with a priority, or a deferred value.
     private mutating func inner(depth: Int, limits: TreeLimits) throws(TreeDataError) -> Node {
-        let first = index
+        let first = position
         var children = ChildrenBuilder()
         var memberCount = 0
         var value: Scalar?
         var hasValue = false
         var priority: Scalar?
         var deferred: ServerValue?
-        try object { (cursor, name, nameIndex) throws(TreeDataError) in
+        try object { (reader, name, namePosition) throws(TreeDataError) in
             memberCount += 1
             let key = TreeKey(name)
             if name.utf8.first == UInt8(ascii: ".") {
                 switch key {
-                case ".priority": priority = try cursor.priority(limits)
+                case ".priority": priority = try reader.priority(limits)
                 case ".value":
-                    value = try cursor.valueOrDeferred(limits)
+                    value = try reader.valueOrDeferred(limits)
                     hasValue = true
-                case ".sv": deferred = try cursor.deferred()
-                default: throw .invalidKey(cursor.position(of: nameIndex))
+                case ".sv": deferred = try reader.deferred()
+                default: throw .invalidKey(reader.lineAndColumn(of: namePosition))
                 }
                 return
             }
-            guard limits.isValid(key) else { throw .invalidKey(cursor.position(of: nameIndex)) }
-            try cursor.checkDepth(depth + 1, limits)
-            children.append(key, try cursor.node(depth: depth + 1, limits: limits))
+            guard limits.isValid(key) else { throw .invalidKey(reader.lineAndColumn(of: namePosition)) }
+            try reader.checkDepth(depth + 1, limits)
+            children.append(key, try reader.node(depth: depth + 1, limits: limits))
         }
         if let deferred {
             guard memberCount == 1 else {
-                throw TreeDataError("Invalid data; .sv at \(position(of: first)) has to stand alone.")
+                throw TreeDataError("Invalid data; .sv at \(lineAndColumn(of: first)) has to stand alone.")
             }
             return Node(.deferred(deferred))
         }
         guard hasValue else { return .inner(children.children(), priority: priority) }
         guard children.isUntouched else {
-            throw TreeDataError("Invalid data; beside .value at \(position(of: first)) only .priority can stand.")
+            throw TreeDataError("Invalid data; beside .value at \(lineAndColumn(of: first)) only .priority can stand.")
         }
         return Node(scalar: value, priority: priority)
     }
 
     private mutating func valueOrDeferred(_ limits: TreeLimits) throws(TreeDataError) -> Scalar? {
-        switch byte {
+        switch peek() {
         case UInt8(ascii: "{"):
-            let first = index
+            let first = position
             let value = try value()
             guard case .object(let members) = value, members.count == 1, TreeKey(members[0].name) == ".sv",
                 let deferred = ServerValue(json: members[0].value)
             else { throw notAValue(".value", at: first) }
             return .deferred(deferred)
-        case UInt8(ascii: "["): throw notAValue(".value", at: index)
+        case UInt8(ascii: "["): throw notAValue(".value", at: position)
         default: return try leafValue(limits)
         }
     }
 
     /// Null, a number, a string, or a deferred value.
     private mutating func priority(_ limits: TreeLimits) throws(TreeDataError) -> Scalar? {
-        let first = index
+        let first = position
         let value = try valueOrDeferred(limits)
         if case .bool? = value { throw notAValue(".priority", at: first) }
         return value
     }
 
-    private func notAValue(_ name: String, at index: Int) -> TreeDataError {
+    private func notAValue(_ name: String, at position: Int) -> TreeDataError {
         let kinds = name == ".priority" ? "a number or a string" : "a string, a number or a boolean"
-        return TreeDataError("Invalid data; \(name) at \(position(of: index)) has to be \(kinds).")
+        return TreeDataError("Invalid data; \(name) at \(lineAndColumn(of: position)) has to be \(kinds).")
     }
 
     /// The value of `.sv`.
     private mutating func deferred() throws(TreeDataError) -> ServerValue {
-        let first = index
+        let first = position
         guard let deferred = ServerValue(json: try value()) else {
             throw TreeDataError(
-                "Invalid data; .sv at \(position(of: first)) has to be \"timestamp\" or {\"increment\": <number>}.")
+                "Invalid data; .sv at \(lineAndColumn(of: first)) has to be \"timestamp\" or {\"increment\": <number>}."
+            )
         }
         return deferred
     }
@@ -177,18 +177,18 @@ extension JSONCursor {
     /// The members of an update, at relative paths.
     fileprivate mutating func changes(limits: TreeLimits) throws(TreeDataError) -> [TreeChange] {
         var changes: [TreeChange] = []
-        try object { (cursor, name, nameIndex) throws(TreeDataError) in
+        try object { (reader, name, namePosition) throws(TreeDataError) in
             try limits.checkSize(of: name)
             let path = TreePath(name)
             let location = path.last == .priority ? TreePath(keys: path.keys.dropLast()) : path
             guard !path.isRoot, location.keys.allSatisfy(limits.isValid) else {
-                throw .invalidKey(cursor.position(of: nameIndex))
+                throw .invalidKey(reader.lineAndColumn(of: namePosition))
             }
-            try cursor.checkDepth(location.count, limits)
+            try reader.checkDepth(location.count, limits)
             if path.last == .priority {
-                changes.append(TreeChange(path: path, node: Node(scalar: try cursor.priority(limits))))
+                changes.append(TreeChange(path: path, node: Node(scalar: try reader.priority(limits))))
             } else {
-                changes.append(TreeChange(path: path, node: try cursor.node(depth: path.count, limits: limits)))
+                changes.append(TreeChange(path: path, node: try reader.node(depth: path.count, limits: limits)))
             }
         }
         return changes

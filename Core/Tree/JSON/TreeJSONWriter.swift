@@ -1,3 +1,5 @@
+import HearthJSON
+
 /// Writing JSON.
 extension TreeJSON {
     /// - Parameter pretty: with one line per member, two spaces per level, in the service's own style.
@@ -44,11 +46,11 @@ extension TreeJSON {
     /// A leaf's value or a priority; nil is null.
     package static func append(_ scalar: Scalar?, to string: inout [UInt8]) {
         switch scalar {
-        case nil: string.append(contentsOf: "null".utf8)
-        case .bool(let value): string.append(contentsOf: (value ? "true" : "false").utf8)
-        case .integer(let value): string.append(contentsOf: value.description.utf8)
+        case nil: JSONTokens.appendNull(to: &string)
+        case .bool(let value): JSONTokens.append(value, to: &string)
+        case .integer(let value): JSONTokens.append(value, to: &string)
         case .double(let value): append(value, to: &string)
-        case .string(let value): appendString(value, to: &string)
+        case .string(let value): JSONTokens.append(value, to: &string)
         case .deferred(let value):
             string.append(contentsOf: "{\".sv\":".utf8)
             append(value.json, to: &string)
@@ -56,52 +58,22 @@ extension TreeJSON {
         }
     }
 
-    /// The shortest decimal form that reads as the same number; whole numbers below 2⁵³ without a fraction.
+    /// The shortest decimal form that reads as the same number; whole numbers below 2⁵³ without a fraction, as the
+    /// service writes them.
     private static func append(_ value: Double, to string: inout [UInt8]) {
         precondition(value.isFinite, "no number of JSON")
         if value.magnitude < 0x1p53, let whole = Int64(exactly: value) {
-            string.append(contentsOf: whole.description.utf8)
+            JSONTokens.append(whole, to: &string)
         } else {
-            string.append(contentsOf: value.description.utf8)
+            JSONTokens.append(value, to: &string)
         }
     }
 
     /// A string in quotes.
-    package static func appendString(_ string: String, to output: inout [UInt8]) {
-        var string = string
-        output.append(UInt8(ascii: "\""))
-        string.withUTF8 { bytes in
-            var start = 0
-            for index in bytes.indices {
-                let byte = bytes[index]
-                guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else { continue }
-                output.append(contentsOf: bytes[start..<index])
-                appendEscape(byte, to: &output)
-                start = index + 1
-            }
-            output.append(contentsOf: bytes[start...])
-        }
-        output.append(UInt8(ascii: "\""))
-    }
-
-    private static func appendEscape(_ byte: UInt8, to string: inout [UInt8]) {
-        string.append(UInt8(ascii: "\\"))
-        switch byte {
-        case 0x08: string.append(UInt8(ascii: "b"))
-        case 0x0C: string.append(UInt8(ascii: "f"))
-        case 0x0A: string.append(UInt8(ascii: "n"))
-        case 0x0D: string.append(UInt8(ascii: "r"))
-        case 0x09: string.append(UInt8(ascii: "t"))
-        case 0..<0x20:
-            string.append(contentsOf: "u00".utf8)
-            string.append(hexadecimalDigits[Int(byte >> 4)])
-            string.append(hexadecimalDigits[Int(byte & 15)])
-        default: string.append(byte)
-        }
+    @inlinable package static func appendString(_ string: String, to output: inout [UInt8]) {
+        JSONTokens.append(string, to: &output)
     }
 }
-
-let hexadecimalDigits = Array("0123456789abcdef".utf8)
 
 extension Children {
     /// Whether the plain form is an array: all keys are indexes, and the largest is less than twice their number. In
@@ -163,7 +135,7 @@ private struct TreeJSONWriter {
         for (key, child) in children {
             while position < key.arrayIndex! {
                 separate(isFirst: position == 0)
-                string.append(contentsOf: "null".utf8)
+                JSONTokens.appendNull(to: &string)
                 position += 1
             }
             separate(isFirst: position == 0)

@@ -27,7 +27,7 @@ struct JSONPosition: CustomStringConvertible {
     let line: Int
     let column: Int
 
-    init(of index: Int, in string: UnsafeBufferPointer<UInt8>, from start: Int) {
+    init(of index: Int, in string: UnsafeRawBufferPointer, from start: Int) {
         var line = 1
         var column = 1
         for byte in string[start..<index] {

@@ -43,7 +43,7 @@ struct JSONFailure {
         switch kind {
         case .name(let name, let reason):
             let suffix = location.isEmpty ? "" : " at '\(location)'"
-            return JSONReader.syntax("Unknown name \"\(name)\"\(suffix): \(reason)")
+            return Status.invalidJSON("Unknown name \"\(name)\"\(suffix): \(reason)")
         case .value(let type, let string):
             let suffix = location.isEmpty ? "" : " at '\(location)'"
             return .invalidArgument("Invalid value\(suffix) (\(type)), \(string)")

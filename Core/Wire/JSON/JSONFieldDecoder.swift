@@ -1,3 +1,4 @@
+import HearthJSON
 import HearthModel
 
 /// Reads a message's fields from proto3 JSON: each line of `visit` takes the current member if the names match.
@@ -13,7 +14,7 @@ package struct JSONFieldDecoder: FieldVisitor {
     /// Accepts times and wrapped numbers also as objects, because some builders of bundles write them.
     var takesObjectForms = false
 
-    private var key = JSONReader.StringToken(range: 0..<0, hasEscapes: false)
+    private var key = JSONStringToken(range: 0..<0, hasEscapes: false)
     private var unescapedKey: [UInt8] = []
     /// The key's first byte, by which nearly all lines reject the member at once. Two values that are not bytes mark an
     /// empty key, and a member that a line has taken.
@@ -96,7 +97,7 @@ package struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    mutating func setKey(_ key: JSONReader.StringToken) throws(Status) {
+    mutating func setKey(_ key: JSONStringToken) throws(Status) {
         self.key = key
         if key.hasEscapes { unescapedKey = try reader.unescaped(key) }
         let first = key.hasEscapes ? unescapedKey.first : reader.bytes[key.range].first

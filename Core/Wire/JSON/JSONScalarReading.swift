@@ -1,3 +1,4 @@
+import HearthJSON
 import HearthModel
 
 /// Scalars of proto3 JSON.
@@ -16,7 +17,7 @@ extension JSONFieldDecoder {
             let unescaped = try reader.unescaped(token)
             content = unescaped.withUnsafeBytes { Base64.decode($0) }
         } else {
-            content = Base64.decode(UnsafeRawBufferPointer(rebasing: reader.bytes[token.range]))
+            content = Base64.decode(reader.content(token))
         }
         guard let content else {
             throw fail(.value("TYPE_BYTES", "Base64 decoding failed for \(string(start..<reader.position))"))
@@ -38,24 +39,24 @@ extension JSONFieldDecoder {
     }
 
     mutating func readInt64() throws(Status) -> Int64 {
-        try readNumber("TYPE_INT64", JSONNumber.int64)
+        try readNumber("TYPE_INT64") { $0.int64 }
     }
 
     mutating func readInt32() throws(Status) -> Int32 {
-        try readNumber("TYPE_INT32") { JSONNumber.int64($0).flatMap { Int32(exactly: $0) } }
+        try readNumber("TYPE_INT32") { $0.int64.flatMap { Int32(exactly: $0) } }
     }
 
     mutating func readUInt64() throws(Status) -> UInt64 {
-        try readNumber("TYPE_UINT64", JSONNumber.uint64)
+        try readNumber("TYPE_UINT64") { $0.uint64 }
     }
 
     mutating func readUInt32() throws(Status) -> UInt32 {
-        try readNumber("TYPE_UINT32") { JSONNumber.uint64($0).flatMap { UInt32(exactly: $0) } }
+        try readNumber("TYPE_UINT32") { $0.uint64.flatMap { UInt32(exactly: $0) } }
     }
 
     mutating func readDouble() throws(Status) -> Double {
         if reader.peek() == UInt8(ascii: "\""), let special = try takeSpecialDouble() { return special }
-        return try readNumber("TYPE_DOUBLE", JSONNumber.double)
+        return try readNumber("TYPE_DOUBLE") { $0.finiteDouble }
     }
 
     private mutating func takeSpecialDouble() throws(Status) -> Double? {
@@ -72,17 +73,15 @@ extension JSONFieldDecoder {
 
     /// Reads a number, in quotes or not.
     private mutating func readNumber<T>(
-        _ type: String, _ parse: (UnsafeRawBufferPointer) -> T?
+        _ type: String, _ parse: (JSONNumber) -> T?
     ) throws(Status) -> T {
         let byte = reader.peek()
         let start = reader.position
         if byte == UInt8(ascii: "\"") {
             let token = try reader.readStringToken()
-            let string = UnsafeRawBufferPointer(rebasing: reader.bytes[token.range])
-            if JSONNumber.isNumber(string), let number = parse(string) { return number }
+            if let number = JSONNumber(reader.content(token)).flatMap(parse) { return number }
         } else if byte == UInt8(ascii: "-") || (byte.map { $0 &- UInt8(ascii: "0") < 10 } ?? false) {
-            let range = try reader.readNumber()
-            if let number = parse(UnsafeRawBufferPointer(rebasing: reader.bytes[range])) { return number }
+            if let number = parse(try reader.readNumber()) { return number }
         }
         reader.rewind(to: start)
         throw try invalidValue(type)

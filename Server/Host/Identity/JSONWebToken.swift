@@ -1,3 +1,4 @@
+import HearthJSON
 import HearthModel
 import HearthWire
 
@@ -131,9 +132,9 @@ package enum PlainJSON {
             _ = try reader.takeNull()
             return .null
         default:
-            let string = String(decoding: reader.bytes[try reader.readNumber()], as: UTF8.self)
-            if let integer = Int64(string) { return .integer(integer) }
-            return .double(Double(string) ?? .nan)
+            let number = try reader.readNumber()
+            if let integer = number.plainInt64 { return .integer(integer) }
+            return .double(number.double)
         }
     }
 }

@@ -1,3 +1,4 @@
+import HearthJSON
 import HearthModel
 import HearthWire
 
@@ -208,8 +209,7 @@ private struct ConfigurationParser {
             _ = try reader.takeNull()
             return .null
         default:
-            let token = try reader.readNumber()
-            return .number(Double(String(decoding: reader.bytes[token], as: UTF8.self)) ?? .nan)
+            return .number(try reader.readNumber().double)
         }
     }
 }

@@ -1,8 +1,9 @@
-/// Indents compact JSON piece by piece, two spaces a level, as the service does.
+import HearthJSON
+
+/// Indents compact JSON piece by piece, two spaces a level, as the service does. It follows the outline instead of
+/// reading tokens, because a piece may end anywhere.
 struct PrettyJSON {
-    private var depth = 0
-    private var isInString = false
-    private var isEscaped = false
+    private var outline = JSONOutline()
     /// An opening bracket whose first element hasn't arrived: an empty object is written on one line.
     private var isOpen = false
 
@@ -18,42 +19,26 @@ struct PrettyJSON {
     /// - Parameter compact: JSON, or the next piece of it, without spaces outside of strings.
     mutating func append(_ compact: [UInt8], to output: inout [UInt8]) {
         for byte in compact {
-            if isInString {
+            let depth = outline.depth
+            guard outline.take(byte) else {
                 output.append(byte)
-                if isEscaped {
-                    isEscaped = false
-                } else if byte == UInt8(ascii: "\\") {
-                    isEscaped = true
-                } else if byte == UInt8(ascii: "\"") {
-                    isInString = false
-                }
                 continue
             }
-            let isClosing = byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]")
-            if isOpen, !isClosing { breakLine(&output) }
+            let isClosing = outline.depth < depth
+            if isOpen, !isClosing { breakLine(depth, &output) }
+            if isClosing, !isOpen { breakLine(outline.depth, &output) }
+            isOpen = outline.depth > depth
             switch byte {
-            case UInt8(ascii: "{"), UInt8(ascii: "["):
-                output.append(byte)
-                depth += 1
-                isOpen = true
-                continue
-            case UInt8(ascii: "}"), UInt8(ascii: "]"):
-                depth -= 1
-                if !isOpen { breakLine(&output) }
-                output.append(byte)
             case UInt8(ascii: ","):
                 output.append(byte)
-                breakLine(&output)
+                breakLine(depth, &output)
             case UInt8(ascii: ":"): output += [UInt8(ascii: " "), byte, UInt8(ascii: " ")]
-            default:
-                isInString = byte == UInt8(ascii: "\"")
-                output.append(byte)
+            default: output.append(byte)
             }
-            isOpen = false
         }
     }
 
-    private func breakLine(_ output: inout [UInt8]) {
+    private func breakLine(_ depth: Int, _ output: inout [UInt8]) {
         output.append(UInt8(ascii: "\n"))
         output.append(contentsOf: repeatElement(UInt8(ascii: " "), count: depth * 2))
     }
