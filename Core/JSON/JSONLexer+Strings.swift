@@ -60,6 +60,8 @@ extension JSONLexer {
     /// Nil when the bytes are not UTF-8.
     @inline(__always)
     @inlinable func decoded(_ utf8: UnsafeRawBufferPointer) -> String? {
+        // `String(validating:)` is generic code of the standard library and slow: values whose strings are mostly ASCII
+        // took 1.5 times as long with it alone.
         if isUTF8 || JSONScanner.isASCII(utf8) { return String(decoding: utf8, as: UTF8.self) }
         return String(validating: utf8.assumingMemoryBound(to: UInt8.self), as: UTF8.self)
     }

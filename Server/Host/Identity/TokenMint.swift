@@ -59,7 +59,7 @@ extension PlainJSON {
         switch value {
         case .boolean(let flag): writer.raw(flag ? "true" : "false")
         case .integer(let number): writer.integer(number)
-        case .double(let number): writer.raw(number.isFinite ? "\(number)" : "null")
+        case .double(let number) where number.isFinite: writer.double(number)
         case .string(let string): writer.string(string)
         case .array(let elements):
             writer.raw("[")
@@ -77,7 +77,7 @@ extension PlainJSON {
                 write(field.value, to: &writer)
             }
             writer.raw("}")
-        case .null, .timestamp, .bytes, .reference, .geoPoint, .vector: writer.raw("null")
+        case .null, .double, .timestamp, .bytes, .reference, .geoPoint, .vector: writer.raw("null")
         }
     }
 }
