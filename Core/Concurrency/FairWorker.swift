@@ -10,17 +10,17 @@ package final class FairWorker<Job: Sendable>: Sendable {
         case quick, large
     }
 
-    @usableFromInline struct LaneState {
-        @usableFromInline var queue = FairQueue<Job>()
+    private struct LaneState {
+        var queue = FairQueue<Job>()
         /// A job that was taken and did not fit into the slice: the first of the next one.
-        @usableFromInline var returned: Job?
+        var returned: Job?
 
-        @usableFromInline init() {}
+        init() {}
 
-        @inlinable var isEmpty: Bool { returned == nil && queue.isEmpty }
+        var isEmpty: Bool { returned == nil && queue.isEmpty }
         var count: Int { queue.count + (returned == nil ? 0 : 1) }
 
-        @inlinable mutating func pop() -> Job? {
+        mutating func pop() -> Job? {
             guard let job = returned else { return queue.popFirst() }
             returned = nil
             return job
@@ -32,22 +32,22 @@ package final class FairWorker<Job: Sendable>: Sendable {
         }
     }
 
-    @usableFromInline struct State {
-        @usableFromInline var quick = LaneState()
-        @usableFromInline var large = LaneState()
-        @usableFromInline var last = Lane.large
+    private struct State {
+        var quick = LaneState()
+        var large = LaneState()
+        var last = Lane.large
         /// Whether the body runs, or will run soon.
-        @usableFromInline var isAwake = false
-        @usableFromInline var isStopped = false
+        var isAwake = false
+        var isStopped = false
 
-        @usableFromInline init() {}
+        init() {}
 
-        @inlinable mutating func pop(_ lane: Lane) -> Job? { lane == .quick ? quick.pop() : large.pop() }
+        mutating func pop(_ lane: Lane) -> Job? { lane == .quick ? quick.pop() : large.pop() }
 
         mutating func removeAll() -> [Job] { quick.removeAll() + large.removeAll() }
     }
 
-    @usableFromInline let state = Mutex(State())
+    private let state = Mutex(State())
     private let driver: any WorkerDriver
 
     /// - Parameter body: takes jobs with `next` until there is none.
@@ -62,7 +62,7 @@ package final class FairWorker<Job: Sendable>: Sendable {
 
     /// Queues a job.
     /// - Returns: jobs that can't be processed because the worker has ended; mostly none.
-    @inlinable package func push(_ job: Job, for requester: Requester, cost: Int = 1, _ lane: Lane = .quick) -> [Job] {
+    package func push(_ job: Job, for requester: Requester, cost: Int = 1, _ lane: Lane = .quick) -> [Job] {
         let (isStopped, mustWake) = state.withLock { state in
             if state.isStopped { return (true, false) }
             if lane == .quick {
@@ -88,7 +88,7 @@ package final class FairWorker<Job: Sendable>: Sendable {
         return mustWake ? wakeDriver() : []
     }
 
-    @usableFromInline func wakeDriver() -> [Job] {
+    func wakeDriver() -> [Job] {
         if driver.wake() { return [] }
         return state.withLock { state in
             state.isAwake = false
@@ -97,7 +97,7 @@ package final class FairWorker<Job: Sendable>: Sendable {
     }
 
     /// The next job; for the body alone, which ends when there is none.
-    @inlinable package func next() -> (job: Job, lane: Lane)? {
+    package func next() -> (job: Job, lane: Lane)? {
         state.withLock { state in
             for lane in state.last == .quick ? [Lane.large, .quick] : [.quick, .large] {
                 guard let job = state.pop(lane) else { continue }
@@ -110,10 +110,10 @@ package final class FairWorker<Job: Sendable>: Sendable {
     }
 
     /// The next job of one lane, for the body.
-    @inlinable package func next(in lane: Lane) -> Job? { state.withLock { $0.pop(lane) } }
+    package func next(in lane: Lane) -> Job? { state.withLock { $0.pop(lane) } }
 
     /// For the body: `job`, the last that it took from a lane, belongs to the next slice of that lane.
-    @inlinable package func putBack(_ job: Job, in lane: Lane) {
+    package func putBack(_ job: Job, in lane: Lane) {
         state.withLock { state in
             if lane == .quick { state.quick.returned = job } else { state.large.returned = job }
         }

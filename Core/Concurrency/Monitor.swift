@@ -4,7 +4,7 @@ import Glibc
 ///
 /// `Synchronization.Mutex` has no condition, and its closures cannot return a generic result that is not Sendable, as
 /// `Store.write` must.
-package final class Monitor: @unchecked Sendable {
+@usableFromInline package final class Monitor: @unchecked Sendable {
     // Both may be used from any thread.
     let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -26,7 +26,7 @@ package final class Monitor: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    @inline(__always)
+    @inline(__always) @usableFromInline
     package func lock() {
         #if DEBUG
         if let interleaving = Interleaving.current { return interleaving.lock(self) }
@@ -42,7 +42,7 @@ package final class Monitor: @unchecked Sendable {
         return pthread_mutex_trylock(mutex) == 0
     }
 
-    @inline(__always)
+    @inline(__always) @usableFromInline
     package func unlock() {
         #if DEBUG
         if let interleaving = Interleaving.current { return interleaving.unlock(self) }
@@ -50,7 +50,7 @@ package final class Monitor: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
-    package func withLock<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    @inlinable package func withLock<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         lock()
         defer { unlock() }
         return try body()

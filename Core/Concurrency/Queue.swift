@@ -1,26 +1,26 @@
 /// First in, first out; both ends in constant time.
-package struct Queue<Element> {
-    private var elements: [Element?] = []
-    private var head = 0
+@usableFromInline package struct Queue<Element> {
+    @usableFromInline var elements: [Element?] = []
+    @usableFromInline var head = 0
 
-    package init() {}
+    @inlinable package init() {}
 
-    package var isEmpty: Bool { head == elements.count }
-    package var count: Int { elements.count - head }
+    @inlinable package var isEmpty: Bool { head == elements.count }
+    @inlinable package var count: Int { elements.count - head }
 
-    package var first: Element? { head < elements.count ? elements[head] : nil }
+    @inlinable package var first: Element? { head < elements.count ? elements[head] : nil }
 
-    package mutating func append(_ element: Element) { elements.append(element) }
+    @inlinable package mutating func append(_ element: Element) { elements.append(element) }
 
     /// Calls `body` with each element, in order.
-    package func forEach(_ body: (Element) -> Void) {
+    @inlinable package func forEach(_ body: (Element) -> Void) {
         for element in elements[head...] {
             if let element { body(element) }
         }
     }
 
     /// Adds an element at the front.
-    package mutating func prepend(_ element: Element) {
+    @inlinable package mutating func prepend(_ element: Element) {
         if head > 0 {
             head -= 1
             elements[head] = element
@@ -29,18 +29,18 @@ package struct Queue<Element> {
         }
     }
 
-    package mutating func popLast() -> Element? {
+    @inlinable package mutating func popLast() -> Element? {
         guard head < elements.count else { return nil }
         return elements.removeLast()
     }
 
     /// Removes the elements for which `isKept` returns false.
-    package mutating func retain(_ isKept: (Element) -> Bool) {
+    @inlinable package mutating func retain(_ isKept: (Element) -> Bool) {
         elements = elements[head...].filter { $0.map(isKept) ?? false }
         head = 0
     }
 
-    package mutating func popFirst() -> Element? {
+    @inlinable package mutating func popFirst() -> Element? {
         guard head < elements.count else { return nil }
         defer {
             head += 1

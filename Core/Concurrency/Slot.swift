@@ -2,15 +2,15 @@ import HearthModel
 import Synchronization
 
 /// A value that one callback stores for a later one.
-package final class Slot<Value: Sendable>: Sendable {
-    private let state: Mutex<Value?>
+@usableFromInline package final class Slot<Value: Sendable>: Sendable {
+    @usableFromInline let state: Mutex<Value?>
 
-    package init(_ value: Value? = nil) {
+    @inlinable package init(_ value: Value? = nil) {
         state = Mutex(value)
     }
 
     package var value: Value? {
-        get { state.withLock { $0 } }
-        set { state.withLock { $0 = newValue } }
+        @inlinable get { state.withLock { $0 } }
+        @inlinable set { state.withLock { $0 = newValue } }
     }
 }

@@ -6,10 +6,15 @@ import HearthModel
 /// greatest upper end beneath them. A few new ranges are examined one by one; when they are enough for a tree they are
 /// joined with the small trees into the next larger one. So inserting n ranges costs n log² n, and a look-up log² n and
 /// the ranges that it finds.
-package struct IntervalIndex<Element: AnyObject> {
+@usableFromInline package struct IntervalIndex<Element: AnyObject> {
     @usableFromInline struct Interval {
         @usableFromInline var range: KeyRange
         @usableFromInline var element: Element
+
+        @inlinable init(range: KeyRange, element: Element) {
+            self.range = range
+            self.element = element
+        }
     }
 
     @usableFromInline struct Tree {

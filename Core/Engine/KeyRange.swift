@@ -1,9 +1,9 @@
 import HearthModel
 
 /// Keys from `lower` on, up to and excluding `upper`; nil for no bound.
-package struct KeyRange: Sendable, Equatable {
-    package var lower: [UInt8]
-    package var upper: [UInt8]?
+@usableFromInline package struct KeyRange: Sendable, Equatable {
+    @usableFromInline package var lower: [UInt8]
+    @usableFromInline package var upper: [UInt8]?
 
     package init(lower: [UInt8], upper: [UInt8]?) {
         self.lower = lower
@@ -16,7 +16,7 @@ package struct KeyRange: Sendable, Equatable {
         upper = Self.successor(ofPrefix: prefix)
     }
 
-    package var isEmpty: Bool {
+    @inlinable package var isEmpty: Bool {
         guard let upper else { return false }
         return UTF8Order.compare(lower, upper) >= 0
     }

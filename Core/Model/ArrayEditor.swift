@@ -1,6 +1,6 @@
 /// The elements of an array during a sequence of `arrayUnion` and `arrayRemove` transforms. Each transform costs O(its
 /// own elements), not O(array), and has the same result as `ElementSet`.
-package struct ArrayEditor {
+@usableFromInline package struct ArrayEditor {
     /// Nil where an element was removed.
     private var slots: [Value?]
     private var slotByValue: [EquivalentValue: Int] = [:]
@@ -43,7 +43,7 @@ package struct ArrayEditor {
         }
     }
 
-    @inlinable package var elements: [Value] {
+    package var elements: [Value] {
         var elements: [Value] = []
         elements.reserveCapacity(slots.count - removedCount)
         for case let element? in slots { elements.append(element) }

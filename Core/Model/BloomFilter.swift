@@ -4,11 +4,11 @@ import Glibc
 ///
 /// Firestore sends it to a client to state which of the client's documents still match. Source:
 /// google.firestore.v1.BloomFilter.
-package struct BloomFilter: Sendable, Equatable {
+@usableFromInline package struct BloomFilter: Sendable, Equatable {
     /// Two halves of a hash, from which all bit positions follow.
-    package struct Hash: Sendable, Equatable {
-        package var first: UInt64
-        package var second: UInt64
+    @usableFromInline package struct Hash: Sendable, Equatable {
+        @usableFromInline package var first: UInt64
+        @usableFromInline package var second: UInt64
 
         @inlinable package init(first: UInt64, second: UInt64) {
             self.first = first
@@ -25,10 +25,10 @@ package struct BloomFilter: Sendable, Equatable {
         }
     }
 
-    package private(set) var bitmap: [UInt8]
+    @usableFromInline package private(set) var bitmap: [UInt8]
     /// Unused bits of the last byte.
     package let padding: Int
-    package let hashCount: Int
+    @usableFromInline package let hashCount: Int
 
     private let bitCount: Int
 
@@ -56,14 +56,14 @@ package struct BloomFilter: Sendable, Equatable {
         bitCount = bitmap.count * 8 - padding
     }
 
-    @inlinable package mutating func insert(_ hash: Hash) {
+    package mutating func insert(_ hash: Hash) {
         for index in 0..<hashCount {
             let bit = position(hash, index)
             bitmap[bit / 8] |= 1 << UInt8(bit % 8)
         }
     }
 
-    @inlinable package func contains(_ hash: Hash) -> Bool {
+    package func contains(_ hash: Hash) -> Bool {
         if bitCount == 0 { return false }
         return (0..<hashCount).allSatisfy { index in
             let bit = position(hash, index)

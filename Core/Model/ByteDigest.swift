@@ -1,10 +1,10 @@
 /// A key for bytes of any size: a 128-bit hash with a secret of this process. A client cannot find two strings with the
 /// same key.
-package struct ByteDigest: Hashable, Sendable {
+@usableFromInline package struct ByteDigest: Hashable, Sendable {
     private let first: Int
     private let second: Int
 
-    @inlinable package init(_ bytes: [UInt8]) {
+    package init(_ bytes: [UInt8]) {
         (first, second) = (Self.hash(bytes, 1), Self.hash(bytes, 2))
     }
 
@@ -15,5 +15,5 @@ package struct ByteDigest: Hashable, Sendable {
         return hasher.finalize()
     }
 
-    @inlinable package func hash(into hasher: inout Hasher) { hasher.combine(first) }
+    @usableFromInline package func hash(into hasher: inout Hasher) { hasher.combine(first) }
 }

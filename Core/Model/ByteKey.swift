@@ -1,6 +1,6 @@
 /// Bytes as the key of a table. `[UInt8]` hashes one byte at a time; this type hashes all bytes in one call.
-package struct ByteKey: Hashable, Sendable {
-    package let bytes: [UInt8]
+@usableFromInline package struct ByteKey: Hashable, Sendable {
+    @usableFromInline package let bytes: [UInt8]
 
     @inlinable package init(_ bytes: [UInt8]) { self.bytes = bytes }
 

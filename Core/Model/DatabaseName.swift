@@ -1,9 +1,9 @@
 /// A database of a project. Names, queries and transactions never cross databases.
-package struct DatabaseName: Sendable, CustomStringConvertible {
-    package var project: String
-    package var database: String
+@usableFromInline package struct DatabaseName: Sendable, CustomStringConvertible {
+    @usableFromInline package var project: String
+    @usableFromInline package var database: String
 
-    package static let defaultDatabase = "(default)"
+    @usableFromInline package static let defaultDatabase = "(default)"
 
     @inlinable package init(project: String, database: String = DatabaseName.defaultDatabase) {
         self.project = project

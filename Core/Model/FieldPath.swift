@@ -2,8 +2,8 @@
 ///
 /// In string form, segments are joined by `.`; a segment that does not match `[A-Za-z_][A-Za-z0-9_]*` is quoted with
 /// backquotes, in which `\` escapes a backquote and itself. Source: google.firestore.v1.StructuredQuery.FieldReference.
-package struct FieldPath: Sendable, CustomStringConvertible {
-    package let segments: [String]
+@usableFromInline package struct FieldPath: Sendable, CustomStringConvertible {
+    @usableFromInline package let segments: [String]
 
     @inlinable package init(segments: [String]) {
         self.segments = segments
@@ -101,7 +101,7 @@ package struct FieldPath: Sendable, CustomStringConvertible {
     }
 
     /// The string form, quoted where needed: equal paths have equal strings.
-    @inlinable package var string: String {
+    @usableFromInline package var string: String {
         segments.count == 1 ? Self.quoted(segments[0]) : segments.map(Self.quoted).joined(separator: ".")
     }
 

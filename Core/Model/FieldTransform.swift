@@ -1,6 +1,6 @@
 /// A change that depends on the stored value. Source: google.firestore.v1.DocumentTransform.FieldTransform.
-package struct FieldTransform: Sendable {
-    package enum Operation: Sendable {
+@usableFromInline package struct FieldTransform: Sendable {
+    @usableFromInline package enum Operation: Sendable {
         /// The time of the request, in whole milliseconds, one value for the whole commit.
         case requestTime
         /// The operand is an integer or a double, here and in `maximum` and `minimum`.
@@ -11,8 +11,8 @@ package struct FieldTransform: Sendable {
         case removeAllFromArray([Value])
     }
 
-    package var path: FieldPath
-    package var operation: Operation
+    @usableFromInline package var path: FieldPath
+    @usableFromInline package var operation: Operation
 
     @inlinable package init(path: FieldPath, operation: Operation) {
         self.path = path

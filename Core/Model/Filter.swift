@@ -1,11 +1,11 @@
 /// A filter tree. Source: google.firestore.v1.StructuredQuery.Filter.
-package indirect enum Filter: Sendable {
+@usableFromInline package indirect enum Filter: Sendable {
     case and([Filter])
     case or([Filter])
     case field(FieldPath, Operator, Value)
     case unary(FieldPath, UnaryOperator)
 
-    package enum Operator: Int, Sendable, CaseIterable {
+    @usableFromInline package enum Operator: Int, Sendable, CaseIterable {
         case lessThan = 1
         case lessThanOrEqual = 2
         case greaterThan = 3
@@ -42,7 +42,7 @@ package indirect enum Filter: Sendable {
         }
     }
 
-    package enum UnaryOperator: Int, Sendable, CaseIterable {
+    @usableFromInline package enum UnaryOperator: Int, Sendable, CaseIterable {
         case isNaN = 2
         case isNull = 3
         case isNotNaN = 4

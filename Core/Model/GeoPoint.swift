@@ -1,7 +1,7 @@
 /// A location on Earth, in degrees. Source: google.type.LatLng.
-package struct GeoPoint: Hashable, Sendable {
-    package var latitude: Double
-    package var longitude: Double
+@usableFromInline package struct GeoPoint: Hashable, Sendable {
+    @usableFromInline package var latitude: Double
+    @usableFromInline package var longitude: Double
 
     @inlinable
     package init(latitude: Double, longitude: Double) {

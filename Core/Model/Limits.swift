@@ -2,7 +2,7 @@
 ///
 /// Source: "Usage and limits" of the Firestore documentation, where no other source is given. A bound marked "ours"
 /// guards memory or time and is not part of the service's contract.
-package enum Limits {
+@usableFromInline package enum Limits {
     // MARK: Documents and values
 
     /// A document's size in bytes, computed as documented under "Storage size calculations".
@@ -22,5 +22,5 @@ package enum Limits {
     /// Levels of maps and arrays in a field's value; its own map or array is level 1.
     package static let valueDepthMax = 20
     /// Dimensions of a vector.
-    package static let vectorDimensionMax = 2048
+    @usableFromInline package static let vectorDimensionMax = 2048
 }

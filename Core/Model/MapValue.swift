@@ -1,8 +1,8 @@
 /// The members of a map, or the fields of a document: always sorted by the UTF-8 bytes of their names, each name once.
-package struct MapValue: Sendable {
-    package struct Field: Sendable {
-        package var name: String
-        package var value: Value
+@usableFromInline package struct MapValue: Sendable {
+    @usableFromInline package struct Field: Sendable {
+        @usableFromInline package var name: String
+        @usableFromInline package var value: Value
 
         @inlinable
         package init(name: String, value: Value) {
@@ -11,7 +11,7 @@ package struct MapValue: Sendable {
         }
     }
 
-    package internal(set) var fields: [Field]
+    @usableFromInline package internal(set) var fields: [Field]
 
     @inlinable
     package init() {
@@ -24,7 +24,7 @@ package struct MapValue: Sendable {
     }
 
     /// Takes fields in any order. Of two fields with one name the later one counts, as in a protobuf map.
-    @inlinable package init(_ unsorted: [Field]) {
+    package init(_ unsorted: [Field]) {
         fields = unsorted
         let isSorted = zip(unsorted, unsorted.dropFirst()).allSatisfy { UTF8Order.compare($0.name, $1.name) < 0 }
         if !isSorted { fields = Self.sorted(unsorted) }
@@ -49,7 +49,7 @@ package struct MapValue: Sendable {
     @inlinable package var count: Int { fields.count }
 
     /// The position of a name, or where it would be inserted.
-    func position(of name: String) -> (index: Int, found: Bool) {
+    @usableFromInline func position(of name: String) -> (index: Int, found: Bool) {
         if let last = fields.last {
             let order = UTF8Order.compare(last.name, name)
             if order < 0 { return (fields.count, false) }
@@ -90,7 +90,7 @@ package struct MapValue: Sendable {
     // MARK: Field paths
 
     /// The value at a path. Paths only lead through maps, never into arrays or vectors.
-    @inlinable package subscript(path path: FieldPath) -> Value? {
+    package subscript(path path: FieldPath) -> Value? {
         value(at: path.segments[...])
     }
 
@@ -103,7 +103,7 @@ package struct MapValue: Sendable {
     }
 
     /// Sets the value at a path; a value on the path that is not a map is replaced by a map.
-    @inlinable package mutating func set(_ path: FieldPath, _ value: Value) {
+    package mutating func set(_ path: FieldPath, _ value: Value) {
         set(path.segments[...], value)
     }
 
@@ -119,7 +119,7 @@ package struct MapValue: Sendable {
     }
 
     /// Deletes the value at a path; does nothing when a map on the path is missing.
-    @inlinable package mutating func remove(_ path: FieldPath) {
+    package mutating func remove(_ path: FieldPath) {
         remove(path.segments[...])
     }
 

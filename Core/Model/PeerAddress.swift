@@ -1,7 +1,7 @@
 /// The part of a peer's address that identifies one host.
-package enum PeerAddress {
+@usableFromInline package enum PeerAddress {
     /// `192.0.2.1` of `192.0.2.1:5000`, `2001:db8:0:1` of `[2001:db8:0:1::5]:5000`; other strings as they are.
-    package static func network(of address: String) -> String {
+    @usableFromInline package static func network(of address: String) -> String {
         guard address.utf8.first == UInt8(ascii: "[") else {
             guard let colon = address.utf8.lastIndex(of: UInt8(ascii: ":")) else { return address }
             return String(address[..<colon])

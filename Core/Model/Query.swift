@@ -1,5 +1,5 @@
 /// A query as a client sent it: parsed, not yet normalised. Source: google.firestore.v1.StructuredQuery.
-package struct Query: Sendable {
+@usableFromInline package struct Query: Sendable {
     /// The documents that a query reads, below the parent.
     package enum Scope: Sendable, Equatable {
         /// The documents of one collection directly below the parent.
@@ -12,9 +12,9 @@ package struct Query: Sendable {
         case allDescendants
     }
 
-    package struct Order: Sendable, Equatable {
-        package var field: FieldPath
-        package var descending: Bool
+    @usableFromInline package struct Order: Sendable, Equatable {
+        @usableFromInline package var field: FieldPath
+        @usableFromInline package var descending: Bool
 
         @inlinable package init(field: FieldPath, descending: Bool) {
             self.field = field
@@ -22,9 +22,9 @@ package struct Query: Sendable {
         }
     }
 
-    package struct Cursor: Sendable {
-        package var values: [Value]
-        package var before: Bool
+    @usableFromInline package struct Cursor: Sendable {
+        @usableFromInline package var values: [Value]
+        @usableFromInline package var before: Bool
 
         @inlinable package init(values: [Value], before: Bool) {
             self.values = values

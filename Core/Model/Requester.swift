@@ -1,12 +1,12 @@
 /// The account that work is done for. Shared resources (threads, snapshots, the writer, sessions) are distributed
 /// round-robin between accounts, and within an account round-robin between its connections.
-package struct Requester: Hashable, Sendable {
+@usableFromInline package struct Requester: Hashable, Sendable {
     /// An identity; for clients without one, the address of the peer.
-    package let account: UInt64
+    @usableFromInline package let account: UInt64
     /// The connection on which the request came.
-    package let connection: UInt64
+    @usableFromInline package let connection: UInt64
     /// Requests of administrators do not fail because of what clients hold.
-    package let isAdministrator: Bool
+    @usableFromInline package let isAdministrator: Bool
 
     @inlinable package init(account: UInt64, connection: UInt64, isAdministrator: Bool) {
         self.account = account

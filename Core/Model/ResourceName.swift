@@ -1,7 +1,7 @@
 /// The name of a document, or of the parent below which a request works: `projects/P/databases/D/documents[/…]`.
-package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
-    package var database: DatabaseName
-    package var path: ResourcePath
+@usableFromInline package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
+    @usableFromInline package var database: DatabaseName
+    @usableFromInline package var path: ResourcePath
 
     @inlinable package init(database: DatabaseName, path: ResourcePath) {
         self.database = database
@@ -15,13 +15,13 @@ package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
 
     /// Parses the name of a document.
     /// - Throws: INVALID_ARGUMENT with Google's wording.
-    @inlinable package init(document string: String) throws(Status) {
+    package init(document string: String) throws(Status) {
         try self.init(document: string, called: "Document name")
     }
 
     /// Parses the name of a document that a value refers to.
     /// - Throws: INVALID_ARGUMENT with Google's wording.
-    @inlinable package init(reference string: String) throws(Status) {
+    package init(reference string: String) throws(Status) {
         try self.init(document: string, called: "Resource name")
     }
 
@@ -43,7 +43,7 @@ package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
     /// Parses any name below a database; each id is checked.
     /// - Parameter query: names in queries may hold ids that no document can have (NUL bytes, `__id-9…__`); they only
     ///   mark positions. Both are legal in ids anyway, so that only the limit of depth differs.
-    package init(parsing string: String) throws(Status) {
+    @usableFromInline package init(parsing string: String) throws(Status) {
         let segments = ResourcePath.split(string)
         let heads = ["projects", nil, "databases", nil, "documents"]
         var offset = 0

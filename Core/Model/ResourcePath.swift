@@ -1,6 +1,6 @@
 /// The segments of a name below a database: collection id, document id, collection id, …
-package struct ResourcePath: Sendable, CustomStringConvertible {
-    package var segments: [String]
+@usableFromInline package struct ResourcePath: Sendable, CustomStringConvertible {
+    @usableFromInline package var segments: [String]
 
     @inlinable package init(_ segments: [String] = []) {
         self.segments = segments
@@ -43,7 +43,7 @@ package struct ResourcePath: Sendable, CustomStringConvertible {
 
     /// Checks one collection or document id.
     /// - Parameter kind: true for a collection id.
-    static func validate(_ segment: String, kind: Bool, index: Int, name: String) throws(Status) {
+    @usableFromInline static func validate(_ segment: String, kind: Bool, index: Int, name: String) throws(Status) {
         if segment.isEmpty {
             throw .invalidArgument("Document name \"\(name)\" contains an empty resource id at index \(index).")
         }

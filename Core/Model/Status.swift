@@ -3,9 +3,9 @@
 /// A `Status` has a canonical code and a message that names what was wrong. Front ends map it to
 /// `grpc-status`, to an HTTP status with Google's error JSON, or to a `cause` on a Listen stream.
 /// Source: google.rpc.Code.
-package struct Status: Error, Hashable, Sendable, CustomStringConvertible {
+@usableFromInline package struct Status: Error, Hashable, Sendable, CustomStringConvertible {
     /// google.rpc.Code, with the numbers of `grpc-status`.
-    package enum Code: Int, Sendable, CaseIterable {
+    @usableFromInline package enum Code: Int, Sendable, CaseIterable {
         case ok = 0
         case cancelled = 1
         case unknown = 2
@@ -25,7 +25,7 @@ package struct Status: Error, Hashable, Sendable, CustomStringConvertible {
         case unauthenticated = 16
 
         /// The name in the `status` member of Google's error JSON.
-        package var name: String {
+        @usableFromInline package var name: String {
             switch self {
             case .ok: "OK"
             case .cancelled: "CANCELLED"
@@ -66,8 +66,8 @@ package struct Status: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    package var code: Code
-    package var message: String
+    @usableFromInline package var code: Code
+    @usableFromInline package var message: String
 
     @inlinable package init(_ code: Code, _ message: String) {
         self.code = code

@@ -1,13 +1,13 @@
 /// Sizes in bytes as Firestore counts them. Source: "Storage size calculations" of the Firestore documentation. Maps
 /// inside a document have no overhead of their own; measurements of the service at its 1 MiB limit show this.
-package enum StorageSize {
+@usableFromInline package enum StorageSize {
     @inlinable package static func of(_ string: String) -> Int { string.utf8.count + 1 }
 
     @inlinable package static func of(_ path: ResourcePath) -> Int {
         path.segments.reduce(16) { $0 + (ResourcePath.numericID($1) == nil ? of($1) : 8) }
     }
 
-    package static func of(_ value: Value) -> Int {
+    @usableFromInline package static func of(_ value: Value) -> Int {
         switch value {
         case .null, .boolean: 1
         case .integer, .double, .timestamp: 8

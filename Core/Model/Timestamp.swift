@@ -1,13 +1,13 @@
 /// An instant in whole microseconds since 1970-01-01T00:00:00Z, the precision of Firestore's timestamps.
 ///
 /// The range is that of google.protobuf.Timestamp: years 1 to 9999.
-package struct Timestamp: Hashable, Comparable, Sendable {
-    package var microseconds: Int64
+@usableFromInline package struct Timestamp: Hashable, Comparable, Sendable {
+    @usableFromInline package var microseconds: Int64
 
     /// 0001-01-01T00:00:00Z, in seconds since 1970.
-    package static let secondsMin: Int64 = -62_135_596_800
+    @usableFromInline package static let secondsMin: Int64 = -62_135_596_800
     /// 9999-12-31T23:59:59Z, in seconds since 1970.
-    package static let secondsMax: Int64 = 253_402_300_799
+    @usableFromInline package static let secondsMax: Int64 = 253_402_300_799
 
     @inlinable
     package init(microseconds: Int64) {

@@ -4,7 +4,7 @@ import Glibc
 ///
 /// Firestore orders and identifies strings by bytes. Swift's own `==` and `<` compare by canonical equivalence: the two
 /// spellings of "é" would be one string, and two documents would become one.
-package enum UTF8Order {
+@usableFromInline package enum UTF8Order {
     /// Negative, zero or positive, as `lhs` sorts before, equal to or after `rhs`.
     @inlinable
     package static func compare(_ lhs: String, _ rhs: String) -> Int {

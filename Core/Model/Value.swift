@@ -2,7 +2,7 @@
 ///
 /// A vector is a separate case, although its wire form is a map with `__type__` = `__vector__`: it sorts and filters as
 /// its own class.
-package enum Value: Sendable {
+@usableFromInline package enum Value: Sendable {
     case null
     case boolean(Bool)
     case integer(Int64)
@@ -21,7 +21,7 @@ package enum Value: Sendable {
 extension Value: Equatable {
     /// Identity: the same type and the same bits; `3` and `3.0` differ. `ValueOrder.compare` finds values that only
     /// *compare* as equal.
-    package static func == (lhs: Value, rhs: Value) -> Bool {
+    @usableFromInline package static func == (lhs: Value, rhs: Value) -> Bool {
         switch (lhs, rhs) {
         case (.null, .null): true
         case (.boolean(let left), .boolean(let right)): left == right

@@ -3,9 +3,9 @@
 /// null < booleans < NaN < numbers < timestamps < strings < bytes < references < geo points < arrays < vectors < maps.
 /// Source: "Value type ordering" of the Firestore documentation. Two values that compare as equal are *equivalent*: 3
 /// and 3.0, 0 and -0.0, any two NaN.
-package enum ValueOrder {
+@usableFromInline package enum ValueOrder {
     /// The classes within which the filters `<`, `<=`, `>`, `>=` compare, in their order.
-    package enum TypeClass: Int, Comparable, Sendable {
+    @usableFromInline package enum TypeClass: Int, Comparable, Sendable {
         case null, boolean, nan, number, timestamp, string, bytes, reference, geoPoint, array, vector, map
 
         @inlinable package static func < (lhs: TypeClass, rhs: TypeClass) -> Bool { lhs.rawValue < rhs.rawValue }
@@ -29,7 +29,7 @@ package enum ValueOrder {
     }
 
     /// Negative, zero or positive, as `lhs` sorts before, equal to or after `rhs`.
-    package static func compare(_ lhs: Value, _ rhs: Value) -> Int {
+    @usableFromInline package static func compare(_ lhs: Value, _ rhs: Value) -> Int {
         let left = typeClass(of: lhs)
         let right = typeClass(of: rhs)
         if left != right { return left.rawValue - right.rawValue }

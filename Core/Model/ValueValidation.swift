@@ -1,8 +1,8 @@
 /// The rules for a document's fields before they are stored. Source: "Constraints on field names" and "Limits" of the
 /// Firestore documentation; the messages are the service's.
-package enum ValueValidation {
+@usableFromInline package enum ValueValidation {
     /// Checks the fields of a document that is about to be written.
-    @inlinable package static func validate(_ fields: MapValue) throws(Status) {
+    package static func validate(_ fields: MapValue) throws(Status) {
         for field in fields.fields {
             try validateName(field.name)
             try validate(field.value, of: field.name)
@@ -10,12 +10,12 @@ package enum ValueValidation {
     }
 
     /// Checks one value that is about to be stored in `field`: written, or an operand of a transform.
-    @inlinable package static func validate(_ value: Value, of field: String) throws(Status) {
+    package static func validate(_ value: Value, of field: String) throws(Status) {
         try validate(value, of: field, depth: 0, keyBytes: field.utf8.count, inArray: false)
     }
 
     /// Checks that a value does not nest too deep at the path of a transform: the maps on the path count as well.
-    @inlinable package static func validateDepth(of value: Value, at path: FieldPath) throws(Status) {
+    package static func validateDepth(of value: Value, at path: FieldPath) throws(Status) {
         try validateDepth(path.segments.count - 1, of: path.segments[0])
         try validateDepth(of: value, depth: path.segments.count - 1, path.segments[0])
     }

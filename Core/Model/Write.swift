@@ -1,6 +1,6 @@
 /// One change of a commit. Source: google.firestore.v1.Write.
-package struct Write: Sendable {
-    package enum Operation: Sendable {
+@usableFromInline package struct Write: Sendable {
+    @usableFromInline package enum Operation: Sendable {
         /// Writes fields: the whole document, or only the fields of a mask.
         case update(fields: MapValue, mask: [FieldPath]?)
         case delete
@@ -8,10 +8,10 @@ package struct Write: Sendable {
         case verify
     }
 
-    package var document: ResourceName
-    package var operation: Operation
-    package var transforms: [FieldTransform]
-    package var precondition: Precondition
+    @usableFromInline package var document: ResourceName
+    @usableFromInline package var operation: Operation
+    @usableFromInline package var transforms: [FieldTransform]
+    @usableFromInline package var precondition: Precondition
 
     @inlinable package init(
         document: ResourceName, operation: Operation, transforms: [FieldTransform] = [],
@@ -25,7 +25,7 @@ package struct Write: Sendable {
 }
 
 /// The remainder of a division towards negative infinity: 0..<divisor.
-func positiveRemainder(_ dividend: Int64, _ divisor: Int64) -> Int64 {
+@usableFromInline func positiveRemainder(_ dividend: Int64, _ divisor: Int64) -> Int64 {
     let remainder = dividend % divisor
     return remainder < 0 ? remainder + divisor : remainder
 }

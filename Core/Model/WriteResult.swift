@@ -1,8 +1,8 @@
 /// The result of a write. Source: google.firestore.v1.WriteResult.
-package struct WriteResult: Sendable, Equatable {
+@usableFromInline package struct WriteResult: Sendable, Equatable {
     /// The document's update time after the write; nil for a delete.
-    package var updateTime: Timestamp?
-    package var transformResults: [Value]
+    @usableFromInline package var updateTime: Timestamp?
+    @usableFromInline package var transformResults: [Value]
 
     @inlinable package init(updateTime: Timestamp? = nil, transformResults: [Value] = []) {
         self.updateTime = updateTime

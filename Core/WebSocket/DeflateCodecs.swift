@@ -12,7 +12,7 @@ package final class DeflateCodecs {
     /// Idle codecs beyond this number are freed.
     private static let idleMax = 4
 
-    @inlinable package init() {}
+    package init() {}
 
     func takeInflater() -> Inflater? { inflaters.popLast() ?? Inflater() }
 

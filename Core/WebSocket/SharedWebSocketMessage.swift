@@ -9,7 +9,7 @@ package final class SharedWebSocketMessage: Sendable {
     private let compressed = Mutex<[UInt8]?>(nil)
 
     /// - Parameter string: valid UTF-8.
-    @inlinable package init(string: [UInt8]) {
+    package init(string: [UInt8]) {
         opcode = .string
         payloadBytes = string.count
         plainFrame = SharedWebSocketMessage.frame(.string, string, isCompressed: false)

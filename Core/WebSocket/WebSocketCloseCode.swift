@@ -2,7 +2,7 @@
 package struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable {
     package var rawValue: UInt16
 
-    @inlinable package init(rawValue: UInt16) { self.rawValue = rawValue }
+    package init(rawValue: UInt16) { self.rawValue = rawValue }
 
     package static let normal = WebSocketCloseCode(rawValue: 1000)
     /// The server shuts down, or the user closes the page.
@@ -17,7 +17,7 @@ package struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable {
 
     /// Whether a frame may carry the code: 1004, 1005, 1006 and 1015 are for internal use, 1016–2999 are unassigned,
     /// and values below 1000 are not codes.
-    @inlinable package var isSendable: Bool {
+    package var isSendable: Bool {
         switch rawValue {
         case 1000...1003, 1007...1014, 3000...4999: true
         default: false

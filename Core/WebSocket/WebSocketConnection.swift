@@ -59,7 +59,7 @@ package final class WebSocketConnection {
     ///   - codecs: shared with other connections of the same owner.
     ///   - nextMask: the mask of a client's frames. The author of the messages must not be able to predict it (RFC
     ///     6455, 10.3).
-    @inlinable package init(
+    package init(
         role: Role, limits: WebSocketLimits = WebSocketLimits(), deflate: WebSocketDeflate? = nil,
         codecs: DeflateCodecs = DeflateCodecs(), nextMask: @escaping () -> UInt32 = WebSocketConnection.randomMask
     ) {
@@ -70,16 +70,16 @@ package final class WebSocketConnection {
         self.nextMask = nextMask
     }
 
-    @inlinable package static func randomMask() -> UInt32 {
+    package static func randomMask() -> UInt32 {
         var generator = SystemRandomNumberGenerator()
         return generator.next()
     }
 
     /// Buffered bytes of an incomplete message.
-    @inlinable package var bufferedBytes: Int { (message?.bytes.count ?? 0) + control.count }
+    package var bufferedBytes: Int { (message?.bytes.count ?? 0) + control.count }
 
     /// The peer has begun a message or frame that it must continue.
-    @inlinable package var isWithinMessage: Bool { message != nil || frame != nil || reader.isUnfinished }
+    package var isWithinMessage: Bool { message != nil || frame != nil || reader.isUnfinished }
 
     // MARK: Input
 
@@ -294,9 +294,9 @@ package final class WebSocketConnection {
 
     /// - Parameter string: valid UTF-8.
     /// - Returns: the bytes to send; empty after `close`.
-    @inlinable package func send(string: [UInt8]) -> [UInt8] { send(.string, string) }
+    package func send(string: [UInt8]) -> [UInt8] { send(.string, string) }
 
-    @inlinable package func send(binary: [UInt8]) -> [UInt8] { send(.binary, binary) }
+    package func send(binary: [UInt8]) -> [UInt8] { send(.binary, binary) }
 
     /// Sends a message that many connections share. Only a server can share: every client frame has its own mask.
     package func send(_ message: SharedWebSocketMessage) -> [UInt8] {
@@ -309,9 +309,9 @@ package final class WebSocketConnection {
     }
 
     /// - Parameter payload: at most 125 bytes.
-    @inlinable package func ping(_ payload: [UInt8] = []) -> [UInt8] { sendControl(.ping, payload) }
+    package func ping(_ payload: [UInt8] = []) -> [UInt8] { sendControl(.ping, payload) }
 
-    @inlinable package func pong(_ payload: [UInt8]) -> [UInt8] { sendControl(.pong, payload) }
+    package func pong(_ payload: [UInt8]) -> [UInt8] { sendControl(.pong, payload) }
 
     /// The last frame. A long reason is truncated.
     /// - Parameter code: nil sends no code.

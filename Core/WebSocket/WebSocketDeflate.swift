@@ -11,7 +11,7 @@ package struct WebSocketDeflate: Equatable, Sendable {
     /// zlib cannot write raw deflate with a window of 8 bits.
     static let windowBitsMin = 9
 
-    @inlinable package init(
+    package init(
         serverTakesOverContext: Bool = false, clientTakesOverContext: Bool = false,
         serverWindowBits: Int = WebSocketDeflate.windowBitsMax, clientWindowBits: Int = WebSocketDeflate.windowBitsMax
     ) {

@@ -5,7 +5,7 @@ package struct WebSocketExtension: Equatable {
 
     var hasDistinctParameters: Bool { Set(parameters.map(\.name)).count == parameters.count }
 
-    @inlinable package static func == (one: WebSocketExtension, other: WebSocketExtension) -> Bool {
+    package static func == (one: WebSocketExtension, other: WebSocketExtension) -> Bool {
         one.name == other.name
             && one.parameters.elementsEqual(other.parameters) { $0.name == $1.name && $0.value == $1.value }
     }

@@ -4,7 +4,7 @@ package struct WebSocketFailure: Error, Hashable, Sendable {
     /// Short enough for a close frame.
     package var reason: String
 
-    @inlinable package init(_ code: WebSocketCloseCode, _ reason: String) {
+    package init(_ code: WebSocketCloseCode, _ reason: String) {
         self.code = code
         self.reason = reason
     }

@@ -4,7 +4,7 @@ package struct WebSocketHandshakeFailure: Error, Hashable, Sendable {
     package var status: Int
     package var reason: String
 
-    @inlinable package init(status: Int, reason: String) {
+    package init(status: Int, reason: String) {
         self.status = status
         self.reason = reason
     }

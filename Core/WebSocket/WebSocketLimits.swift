@@ -8,7 +8,7 @@ package struct WebSocketLimits: Sendable, Equatable {
     /// Smaller messages are not compressed: compression costs more than it saves.
     package var compressionThresholdBytes: Int
 
-    @inlinable package init(
+    package init(
         messageBytesMax: Int = 16 << 20, fragmentsMax: Int = 65_536, compressionThresholdBytes: Int = 1_024
     ) {
         precondition(messageBytesMax >= 0 && fragmentsMax > 0 && compressionThresholdBytes >= 0)

@@ -19,7 +19,7 @@ package struct WebSocketUpgradeOffer: Sendable {
         self.fields = fields
     }
 
-    @inlinable package init(offersCompression: Bool) {
+    package init(offersCompression: Bool) {
         var generator = SystemRandomNumberGenerator()
         self.init(
             keyBytes: (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) },

@@ -1,6 +1,6 @@
 /// Ordered elements, in chunks: a change costs a look-up and a part of a chunk, however many elements exist. No two of
 /// them are equal in the order.
-package struct SortedChunks<Element: Sendable>: Sendable {
+@usableFromInline package struct SortedChunks<Element: Sendable>: Sendable {
     @inlinable static var chunkCountMax: Int { 512 }
 
     @usableFromInline package let precedes: @Sendable (Element, Element) -> Bool

@@ -7,7 +7,7 @@ import HearthModel
 package final class GzipStream: @unchecked Sendable {
     private var stream = z_stream()
 
-    @inlinable package init() throws(Status) {
+    package init() throws(Status) {
         // The middle of zlib's range: such responses are made once and sent often.
         guard gzip_deflate_start(&stream, 6) == Z_OK else { throw .internalError("Cannot start compression.") }
     }

@@ -3,7 +3,7 @@ package struct ListeningAddress: Sendable, Equatable {
     package var host: String
     package var port: Int
 
-    @inlinable package init(host: String, port: Int) {
+    package init(host: String, port: Int) {
         self.host = host
         self.port = port
     }

@@ -99,5 +99,5 @@ package struct NetworkLimits: Sendable {
     /// Bytes of pipelined HTTP/1.1 requests that are held while a response is being sent.
     package var pipelinedBytesMax = 256 * 1024
 
-    @inlinable package init() {}
+    package init() {}
 }

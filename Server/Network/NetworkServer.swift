@@ -32,21 +32,21 @@ package final class NetworkServer: @unchecked Sendable {
     /// Used on the first loop's thread.
     private var listeners: [Listener] = []
 
-    @inlinable package init(configuration: ServerConfiguration, http: any HTTPHandler, grpc: any GRPCHandler) {
+    package init(configuration: ServerConfiguration, http: any HTTPHandler, grpc: any GRPCHandler) {
         self.configuration = configuration
         self.http = http
         self.grpc = grpc
     }
 
     /// The listening port; 0 before `start`.
-    @inlinable package var port: Int { state.withLock { $0.port } }
+    package var port: Int { state.withLock { $0.port } }
 
     /// The ports of the further addresses, in order.
-    @inlinable package var furtherPorts: [Int] { state.withLock { $0.furtherPorts } }
+    package var furtherPorts: [Int] { state.withLock { $0.furtherPorts } }
 
-    @inlinable package var loops: [EventLoop] { state.withLock { $0.contexts.map(\.loop) } }
+    package var loops: [EventLoop] { state.withLock { $0.contexts.map(\.loop) } }
 
-    @inlinable package var statistics: NetworkStatistics {
+    package var statistics: NetworkStatistics {
         var sum = NetworkStatistics()
         for context in state.withLock({ $0.contexts }) { context.counters.add(to: &sum) }
         return sum
@@ -169,7 +169,7 @@ package final class NetworkServer: @unchecked Sendable {
 
     /// Reads certificate and key again, for later connections: a renewed certificate needs no restart. Throws, and
     /// keeps the old ones, when the files cannot be used.
-    @inlinable package func reloadCertificate() throws(Status) {
+    package func reloadCertificate() throws(Status) {
         guard let tls = configuration.tls else { return }
         let renewed = try TLSContext.server(tls)
         for context in state.withLock({ $0.contexts }) { context.loop.execute { context.tls = renewed } }

@@ -4,7 +4,7 @@ package struct TLSConfiguration: Sendable {
     package var certificatePath: String
     package var keyPath: String
 
-    @inlinable package init(certificatePath: String, keyPath: String) {
+    package init(certificatePath: String, keyPath: String) {
         self.certificatePath = certificatePath
         self.keyPath = keyPath
     }

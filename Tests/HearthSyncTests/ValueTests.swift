@@ -98,7 +98,7 @@ struct ValueTests {
 }
 
 extension MapValue: ExpressibleByDictionaryLiteral {
-    package init(dictionaryLiteral elements: (String, Value)...) {
+    @usableFromInline package init(dictionaryLiteral elements: (String, Value)...) {
         self.init(elements.map { Field(name: $0.0, value: $0.1) })
     }
 }

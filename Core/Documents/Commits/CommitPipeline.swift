@@ -16,7 +16,7 @@ import Synchronization
 final class CommitPipeline: Sendable {
     package typealias Request = CommitRequest
 
-    enum Job: Sendable {
+    @usableFromInline enum Job: Sendable {
         case commit(Request)
         /// Anything else that writes: index builds, collection of old versions. Runs in a group of its own.
         case maintenance(

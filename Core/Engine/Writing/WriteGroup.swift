@@ -25,7 +25,6 @@ extension WriteGroup {
     /// Takes the group through all steps.
     /// - Parameter sync: runs the closure that it is given in a transaction of the store, and returns when that is durable.
     /// - Returns: why the group was not made; nil when it is durable.
-    @inlinable
     @discardableResult
     package mutating func commit(
         by sync: (_ workOut: (Transaction) throws(Status) -> Void) throws(Status) -> Void

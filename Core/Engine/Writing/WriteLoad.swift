@@ -7,21 +7,21 @@ package struct WriteLoad: Sendable {
     /// Writes that are worked out beside the writer.
     package var slow: Int
 
-    @inlinable package init(count: Int = 0, bytes: Int = 0, cost: Int = 0, slow: Int = 0) {
+    package init(count: Int = 0, bytes: Int = 0, cost: Int = 0, slow: Int = 0) {
         self.count = count
         self.bytes = bytes
         self.cost = cost
         self.slow = slow
     }
 
-    @inlinable package mutating func add(_ other: WriteLoad) {
+    package mutating func add(_ other: WriteLoad) {
         count += other.count
         bytes += other.bytes
         cost += other.cost
         slow += other.slow
     }
 
-    @inlinable package mutating func remove(_ other: WriteLoad) {
+    package mutating func remove(_ other: WriteLoad) {
         count -= other.count
         bytes -= other.bytes
         cost -= other.cost

@@ -32,14 +32,14 @@ package struct WriteShares: Sendable {
     private static let clientsShare = 0.75
     private static let accountShare = 0.5
 
-    @inlinable package init(countMax: Int, bytesMax: Int, nanosecondsPerUnit: Double = 0) {
+    package init(countMax: Int, bytesMax: Int, nanosecondsPerUnit: Double = 0) {
         self.countMax = countMax
         self.bytesMax = bytesMax
         self.nanosecondsPerUnit = nanosecondsPerUnit
     }
 
     /// What a connection has waiting.
-    @inlinable package func load(of requester: Requester) -> WriteLoad {
+    package func load(of requester: Requester) -> WriteLoad {
         accounts[requester.account]?.connections[requester.connection] ?? WriteLoad()
     }
 
@@ -58,7 +58,7 @@ package struct WriteShares: Sendable {
         return isFull(account.load, share: Self.accountShare) && isFull(own, share: part) ? .overShare : nil
     }
 
-    @inlinable package mutating func add(_ load: WriteLoad, for requester: Requester) {
+    package mutating func add(_ load: WriteLoad, for requester: Requester) {
         total.add(load)
         if !requester.isAdministrator { clients.add(load) }
         accounts[requester.account, default: Account(nanosecondsPerUnit: nanosecondsPerUnit)].load.add(load)
@@ -96,7 +96,7 @@ package struct WriteShares: Sendable {
     /// - Parameters:
     ///   - weight: of the measurement in the account's average, from 0 to 1; that of all accounts moves by an eighth of it.
     ///   - bounds: of the average of all accounts.
-    @inlinable package mutating func measured(
+    package mutating func measured(
         _ nanoseconds: Double, for requester: Requester, weight: Double, bounds: ClosedRange<Double>
     ) {
         nanosecondsPerUnit += (nanoseconds - nanosecondsPerUnit) * weight / 8

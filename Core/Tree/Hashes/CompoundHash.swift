@@ -13,7 +13,7 @@ package struct CompoundHash: Hashable, Sendable {
     package let hashes: [String]
 
     /// Of a client's data.
-    @inlinable package init(of node: Node) {
+    package init(of node: Node) {
         let size = Double(Self.estimatedSize(of: node))
         self.init(of: node, splittingOver: max(512, Int((size * 100).squareRoot())))
     }
@@ -39,7 +39,7 @@ package struct CompoundHash: Hashable, Sendable {
     }
 
     /// Whether a node is so large that its compound hash is worth sending.
-    @inlinable package static func isWorthwhile(for node: Node) -> Bool { estimatedSize(of: node) > 1024 }
+    package static func isWorthwhile(for node: Node) -> Bool { estimatedSize(of: node) > 1024 }
 
     /// The approximate size of the node as JSON; both sides must compute the same, because ranges depend on it.
     static func estimatedSize(of node: Node) -> Int {
@@ -88,7 +88,7 @@ extension CompoundHash {
     private static let invalid = TreeDataError(
         "Invalid compound hash: it needs ascending paths ps and one hash hs more")
 
-    @inlinable package var wire: JSONValue {
+    package var wire: JSONValue {
         [
             "hs": .array(hashes.map { .string($0) }),
             "ps": .array(paths.map { .string($0.isRoot ? "/" : $0.string) }),

@@ -2,7 +2,7 @@
 /// Source: the public SDKs.
 extension Node {
     /// Of all data in the node, priorities too. Empty for an empty node.
-    @inlinable package var hash: String {
+    package var hash: String {
         var hasher = NodeHasher()
         return hasher.hash(self)
     }

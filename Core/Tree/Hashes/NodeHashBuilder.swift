@@ -22,11 +22,11 @@ package struct NodeHashBuilder {
     /// Empty until the node has ended, and for an empty node.
     package private(set) var hash = ""
 
-    @inlinable package init() {}
+    package init() {}
 
     /// An inner node begins.
     /// - Parameter key: nil for the node whose hash is computed.
-    @inlinable package mutating func open(_ key: TreeKey?, priority: Scalar?) {
+    package mutating func open(_ key: TreeKey?, priority: Scalar?) {
         levels.append(Level(key: key, priority: priority, start: string.count))
         NodeEncoding.append(priority: priority, to: &string)
     }

@@ -12,16 +12,16 @@ package enum JSONValue: Sendable {
 }
 
 extension JSONValue {
-    @inlinable package var string: String? { if case .string(let value) = self { value } else { nil } }
-    @inlinable package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-    @inlinable package var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
-    @inlinable package var object: [(name: String, value: JSONValue)]? {
+    package var string: String? { if case .string(let value) = self { value } else { nil } }
+    package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    package var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
+    package var object: [(name: String, value: JSONValue)]? {
         if case .object(let value) = self { value } else { nil }
     }
-    @inlinable package var isNull: Bool { if case .null = self { true } else { false } }
+    package var isNull: Bool { if case .null = self { true } else { false } }
 
     /// A number that is whole, whatever its spelling is.
-    @inlinable package var integer: Int64? {
+    package var integer: Int64? {
         switch self {
         case .integer(let value): value
         case .double(let value): Int64(exactly: value)
@@ -29,7 +29,7 @@ extension JSONValue {
         }
     }
 
-    @inlinable package var number: Double? {
+    package var number: Double? {
         switch self {
         case .integer(let value): Double(value)
         case .double(let value): value
@@ -60,7 +60,7 @@ extension JSONValue {
     }
 
     /// A member of an object; nil where there is none.
-    @inlinable package subscript(name: String) -> JSONValue? {
+    package subscript(name: String) -> JSONValue? {
         object?.last { TreeKey($0.name) == TreeKey(name) }?.value
     }
 }

@@ -3,7 +3,7 @@ import HearthJSON
 /// Writing JSON.
 extension TreeJSON {
     /// - Parameter pretty: with one line per member, two spaces per level, in the service's own style.
-    @inlinable package static func append(
+    package static func append(
         _ node: Node, to string: inout [UInt8], form: Form, pretty: Bool = false
     ) {
         var writer = TreeJSONWriter(string: string, form: form, isPretty: pretty)
@@ -14,7 +14,7 @@ extension TreeJSON {
 
     /// Writes a node without having its whole JSON in memory.
     /// - Parameter sink: takes a piece, and empties it.
-    @inlinable package static func write(_ node: Node, form: Form, _ sink: @escaping (inout [UInt8]) -> Void) {
+    package static func write(_ node: Node, form: Form, _ sink: @escaping (inout [UInt8]) -> Void) {
         var writer = TreeJSONWriter(string: [], form: form, isPretty: false)
         writer.sink = sink
         writer.write(node)
@@ -70,7 +70,7 @@ extension TreeJSON {
     }
 
     /// A string in quotes.
-    @inlinable package static func appendString(_ string: String, to output: inout [UInt8]) {
+    package static func appendString(_ string: String, to output: inout [UInt8]) {
         JSONTokens.append(string, to: &output)
     }
 }

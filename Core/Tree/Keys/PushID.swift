@@ -10,7 +10,7 @@ package enum PushID {
         private var lastMilliseconds: Int64 = -1
         private var random = [UInt8](repeating: 0, count: PushID.randomCount)
 
-        @inlinable package init() {}
+        package init() {}
 
         /// - Parameter nowMilliseconds: since 1970; clients use their estimate of the server's time.
         package mutating func next(
@@ -26,7 +26,7 @@ package enum PushID {
             return id
         }
 
-        @inlinable package mutating func next(nowMilliseconds: Int64) -> TreeKey {
+        package mutating func next(nowMilliseconds: Int64) -> TreeKey {
             var source = SystemRandomNumberGenerator()
             return next(nowMilliseconds: nowMilliseconds, using: &source)
         }

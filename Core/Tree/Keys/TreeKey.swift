@@ -8,12 +8,12 @@ import HearthModel
 package struct TreeKey: Sendable {
     package let string: String
 
-    @inlinable package init(_ string: String) { self.string = string }
+    package init(_ string: String) { self.string = string }
 
-    @inlinable package init(_ number: Int) { string = String(number) }
+    package init(_ number: Int) { string = String(number) }
 
     /// Its number when it has the form of a 32-bit integer: `-`, zeros, then at most ten digits.
-    @inlinable package var integer: Int32? { Self.withBytes(string) { Self.integer($0) } }
+    package var integer: Int32? { Self.withBytes(string) { Self.integer($0) } }
 
     private static func integer(_ bytes: UnsafeBufferPointer<UInt8>) -> Int32? {
         guard let first = bytes.first else { return nil }
@@ -43,7 +43,7 @@ package struct TreeKey: Sendable {
     }
 
     /// Its number when it can be an index of an array: canonical, not negative.
-    @inlinable package var arrayIndex: Int? {
+    package var arrayIndex: Int? {
         guard let first = string.utf8.first, first >= 0x30, first <= 0x39, first != 0x30 || string.utf8.count == 1,
             let integer
         else { return nil }
@@ -52,21 +52,21 @@ package struct TreeKey: Sendable {
 }
 
 extension TreeKey: Hashable {
-    @inlinable package static func == (lhs: TreeKey, rhs: TreeKey) -> Bool {
+    package static func == (lhs: TreeKey, rhs: TreeKey) -> Bool {
         UTF8Order.compare(lhs.string, rhs.string) == 0
     }
 
-    @inlinable package func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         var string = string
         string.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }
 }
 
 extension TreeKey: Comparable {
-    @inlinable package static func < (lhs: TreeKey, rhs: TreeKey) -> Bool { compare(lhs, rhs) < 0 }
+    package static func < (lhs: TreeKey, rhs: TreeKey) -> Bool { compare(lhs, rhs) < 0 }
 
     /// Negative, zero or positive, as `lhs` is before, at or after `rhs`.
-    @inlinable package static func compare(_ lhs: TreeKey, _ rhs: TreeKey) -> Int {
+    package static func compare(_ lhs: TreeKey, _ rhs: TreeKey) -> Int {
         withBytes(lhs.string) { left in withBytes(rhs.string) { right in compare(left, right) } }
     }
 
@@ -85,6 +85,6 @@ extension TreeKey: Comparable {
 }
 
 extension TreeKey: ExpressibleByStringLiteral, CustomStringConvertible {
-    @inlinable package init(stringLiteral value: String) { self.init(value) }
-    @inlinable package var description: String { string }
+    package init(stringLiteral value: String) { self.init(value) }
+    package var description: String { string }
 }

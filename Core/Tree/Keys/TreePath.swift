@@ -4,42 +4,42 @@ package struct TreePath: Hashable, Sendable {
 
     package static let root = TreePath(keys: [])
 
-    @inlinable package init(keys: [TreeKey]) { self.keys = keys }
+    package init(keys: [TreeKey]) { self.keys = keys }
 
     /// Splits a string at `/`; empty parts are dropped. Keys are not checked: see `TreeLimits`.
-    @inlinable package init(_ string: String) {
+    package init(_ string: String) {
         keys = string.utf8.split(separator: UInt8(ascii: "/")).map { TreeKey(String(Substring($0))) }
     }
 
-    @inlinable package var isRoot: Bool { keys.isEmpty }
-    @inlinable package var count: Int { keys.count }
-    @inlinable package var last: TreeKey? { keys.last }
-    @inlinable package var first: TreeKey? { keys.first }
+    package var isRoot: Bool { keys.isEmpty }
+    package var count: Int { keys.count }
+    package var last: TreeKey? { keys.last }
+    package var first: TreeKey? { keys.first }
 
     /// Nil for the root.
-    @inlinable package var parent: TreePath? { keys.isEmpty ? nil : TreePath(keys: Array(keys.dropLast())) }
+    package var parent: TreePath? { keys.isEmpty ? nil : TreePath(keys: Array(keys.dropLast())) }
 
-    @inlinable package func child(_ key: TreeKey) -> TreePath { TreePath(keys: keys + [key]) }
+    package func child(_ key: TreeKey) -> TreePath { TreePath(keys: keys + [key]) }
 
-    @inlinable package static func + (lhs: TreePath, rhs: TreePath) -> TreePath { TreePath(keys: lhs.keys + rhs.keys) }
+    package static func + (lhs: TreePath, rhs: TreePath) -> TreePath { TreePath(keys: lhs.keys + rhs.keys) }
 
     /// Whether `other` is this location or below it.
-    @inlinable package func contains(_ other: TreePath) -> Bool {
+    package func contains(_ other: TreePath) -> Bool {
         other.keys.count >= keys.count && zip(keys, other.keys).allSatisfy { $0 == $1 }
     }
 
     /// The rest of the path from `ancestor`, which must contain this location.
-    @inlinable package func relative(to ancestor: TreePath) -> TreePath {
+    package func relative(to ancestor: TreePath) -> TreePath {
         precondition(ancestor.contains(self), "\(ancestor) does not contain \(self)")
         return TreePath(keys: Array(keys.dropFirst(ancestor.count)))
     }
 
     /// Without a leading slash: `a/b`; empty for the root.
-    @inlinable package var string: String { keys.lazy.map(\.string).joined(separator: "/") }
+    package var string: String { keys.lazy.map(\.string).joined(separator: "/") }
 }
 
 extension TreePath: ExpressibleByStringLiteral, CustomStringConvertible {
-    @inlinable package init(stringLiteral value: String) { self.init(value) }
+    package init(stringLiteral value: String) { self.init(value) }
     /// With a leading slash: `/a/b`; `/` for the root.
-    @inlinable package var description: String { "/" + string }
+    package var description: String { "/" + string }
 }

@@ -4,7 +4,7 @@ package enum TreeIndexValue: Hashable, Sendable {
     case scalar(Scalar)
     case inner
 
-    @inlinable package init(_ scalar: Scalar?) {
+    package init(_ scalar: Scalar?) {
         self = if let scalar { .scalar(scalar) } else { .null }
     }
 
@@ -13,7 +13,7 @@ package enum TreeIndexValue: Hashable, Sendable {
     }
 
     /// Nothing, then the order of `Scalar`, then nodes with children. 15 and 15.0 are equal.
-    @inlinable package static func compare(_ lhs: TreeIndexValue, _ rhs: TreeIndexValue) -> Int {
+    package static func compare(_ lhs: TreeIndexValue, _ rhs: TreeIndexValue) -> Int {
         switch (lhs, rhs) {
         case (.scalar(let left), .scalar(let right)): Scalar.compare(left, right)
         default: lhs.rank - rhs.rank
@@ -41,7 +41,7 @@ extension TreeQuery.Index {
     }
 
     /// Negative, zero or positive, as one child is before, at or after another.
-    @inlinable package func compare(_ lhs: (key: TreeKey, node: Node), _ rhs: (key: TreeKey, node: Node)) -> Int {
+    package func compare(_ lhs: (key: TreeKey, node: Node), _ rhs: (key: TreeKey, node: Node)) -> Int {
         let order = TreeIndexValue.compare(value(of: lhs.node), value(of: rhs.node))
         return order != 0 ? order : TreeKey.compare(lhs.key, rhs.key)
     }

@@ -24,7 +24,7 @@ package struct TreeQuery: Hashable, Sendable {
         /// Whether a child with exactly this value and key belongs to the window.
         package var isInclusive: Bool
 
-        @inlinable package init(value: Scalar?, key: BoundKey, isInclusive: Bool = true) {
+        package init(value: Scalar?, key: BoundKey, isInclusive: Bool = true) {
             self.value = value
             self.key = key
             self.isInclusive = isInclusive
@@ -39,8 +39,8 @@ package struct TreeQuery: Hashable, Sendable {
     /// Whether the limit counts from the end.
     package var isLimitedToLast = false
 
-    @inlinable package init() {}
+    package init() {}
 
     /// Whether the window has all children: no bounds, no limit. Such a query is listened to as a location without one.
-    @inlinable package var isUnfiltered: Bool { start == nil && end == nil && limit == nil }
+    package var isUnfiltered: Bool { start == nil && end == nil && limit == nil }
 }

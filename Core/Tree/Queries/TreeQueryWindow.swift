@@ -1,14 +1,14 @@
 /// The children in a query's window. Source: the public SDKs.
 extension TreeQuery {
-    @inlinable package func indexValue(of child: Node) -> TreeIndexValue { index.value(of: child) }
+    package func indexValue(of child: Node) -> TreeIndexValue { index.value(of: child) }
 
     /// The order of the children by the index.
-    @inlinable package func compare(_ lhs: (key: TreeKey, node: Node), _ rhs: (key: TreeKey, node: Node)) -> Int {
+    package func compare(_ lhs: (key: TreeKey, node: Node), _ rhs: (key: TreeKey, node: Node)) -> Int {
         index.compare(lhs, rhs)
     }
 
     /// Whether a child is within the bounds. The limit is not applied: it depends on the other children.
-    @inlinable package func contains(_ key: TreeKey, _ child: Node) -> Bool {
+    package func contains(_ key: TreeKey, _ child: Node) -> Bool {
         contains(key, value: index.value(of: child))
     }
 
@@ -37,13 +37,13 @@ extension TreeQuery {
     }
 
     /// The children of the window, in the order of the index.
-    @inlinable package func orderedChildren(of node: Node) -> [(key: TreeKey, node: Node)] {
+    package func orderedChildren(of node: Node) -> [(key: TreeKey, node: Node)] {
         index == .key ? window(inOrderOfKeys: node.children) : window(sorting: node.children)
     }
 
     /// The window as a node. The whole node for a query without bounds and limit; otherwise children alone: a leaf has
     /// none, and the priority isn't part of a window.
-    @inlinable package func result(of node: Node) -> Node {
+    package func result(of node: Node) -> Node {
         isUnfiltered ? node : Node(children: orderedChildren(of: node).map { ($0.key, $0.node) })
     }
 

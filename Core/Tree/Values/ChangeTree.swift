@@ -11,7 +11,7 @@ package struct ChangeTree: Sendable {
 
     init() {}
 
-    @inlinable package init(_ changes: [TreeChange]) {
+    package init(_ changes: [TreeChange]) {
         for change in changes { add(change, at: change.path.keys[...]) }
         findContent()
     }
@@ -121,7 +121,7 @@ package struct ChangeTree: Sendable {
 
 extension Node {
     /// The number of its nodes, including itself; counting stops at a limit.
-    @inlinable package func count(upTo limit: Int) -> Int {
+    package func count(upTo limit: Int) -> Int {
         var count = isEmpty ? 0 : 1
         if childCount > limit { return limit }
         for (_, child) in children where count < limit { count += child.count(upTo: limit - count) }

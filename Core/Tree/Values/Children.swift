@@ -53,19 +53,19 @@ package struct Children: Sendable {
     }
 
     /// Of the first child whose key isn't before `key`.
-    @inlinable package func position(of key: TreeKey) -> Int { storage?.position(of: key) ?? 0 }
+    package func position(of key: TreeKey) -> Int { storage?.position(of: key) ?? 0 }
 }
 
 extension Children: RandomAccessCollection {
-    @inlinable package var startIndex: Int { 0 }
-    @inlinable package var endIndex: Int { storage?.count ?? 0 }
+    package var startIndex: Int { 0 }
+    package var endIndex: Int { storage?.count ?? 0 }
 
-    @inlinable package subscript(position: Int) -> Element {
+    package subscript(position: Int) -> Element {
         guard let storage else { preconditionFailure("no child at \(position)") }
         return storage.element(at: position)
     }
 
-    @inlinable package func makeIterator() -> Iterator { Iterator(storage) }
+    package func makeIterator() -> Iterator { Iterator(storage) }
 
     /// Iterates chunk by chunk, which costs less than finding each by its position.
     package struct Iterator: IteratorProtocol {
@@ -96,7 +96,7 @@ extension Children: RandomAccessCollection {
 }
 
 extension Children: Equatable {
-    @inlinable package static func == (lhs: Children, rhs: Children) -> Bool {
+    package static func == (lhs: Children, rhs: Children) -> Bool {
         if lhs.storage === rhs.storage { return true }
         return lhs.count == rhs.count && zip(lhs, rhs).allSatisfy { $0.key == $1.key && $0.node == $1.node }
     }

@@ -7,7 +7,7 @@ package enum Leaf: Sendable, Equatable {
     /// Strings of more bytes are large, in UTF-8.
     package static let stringSizeBytesMax = 512
 
-    @inlinable package init(_ value: Scalar) {
+    package init(_ value: Scalar) {
         if case .string(let string) = value, string.utf8.count > Self.stringSizeBytesMax {
             self = .largeString(sizeBytes: string.utf8.count)
         } else {

@@ -18,12 +18,12 @@ package struct Node: Sendable {
     package static let empty = Node(.empty, priority: nil)
 
     /// A leaf.
-    @inlinable package init(_ value: Scalar, priority: Scalar? = nil) {
+    package init(_ value: Scalar, priority: Scalar? = nil) {
         self.init(.leaf(value), priority: priority)
     }
 
     /// An inner node; empty children are omitted, and without children it is empty. Of equal keys the last applies.
-    @inlinable package init(children: some Sequence<(TreeKey, Node)>, priority: Scalar? = nil) {
+    package init(children: some Sequence<(TreeKey, Node)>, priority: Scalar? = nil) {
         self = Node.inner(Children(children), priority: priority)
     }
 
@@ -31,19 +31,19 @@ package struct Node: Sendable {
         children.isEmpty ? .empty : Node(.inner(children), priority: priority)
     }
 
-    @inlinable package var isEmpty: Bool { if case .empty = content { true } else { false } }
-    @inlinable package var isLeaf: Bool { if case .leaf = content { true } else { false } }
+    package var isEmpty: Bool { if case .empty = content { true } else { false } }
+    package var isLeaf: Bool { if case .leaf = content { true } else { false } }
     /// A leaf's value.
-    @inlinable package var value: Scalar? { if case .leaf(let value) = content { value } else { nil } }
+    package var value: Scalar? { if case .leaf(let value) = content { value } else { nil } }
 
-    @inlinable package var childCount: Int { inner?.count ?? 0 }
+    package var childCount: Int { inner?.count ?? 0 }
     var inner: Children? { if case .inner(let children) = content { children } else { nil } }
 
     /// In the order of keys.
-    @inlinable package var children: Children { inner ?? Children() }
+    package var children: Children { inner ?? Children() }
 
     /// Empty where there is none.
-    @inlinable package func child(_ key: TreeKey) -> Node { inner?[key] ?? .empty }
+    package func child(_ key: TreeKey) -> Node { inner?[key] ?? .empty }
 
     /// The node at a location below; empty where there is none.
     package func node(at path: TreePath) -> Node {
@@ -56,7 +56,7 @@ package struct Node: Sendable {
     }
 
     /// The node with another priority; an empty node stays empty.
-    @inlinable package func with(priority: Scalar?) -> Node { isEmpty ? self : Node(content, priority: priority) }
+    package func with(priority: Scalar?) -> Node { isEmpty ? self : Node(content, priority: priority) }
 
     /// The node with another child. A leaf becomes an inner node that keeps its priority, unless the child is empty.
     package func setting(_ key: TreeKey, to child: Node) -> Node {
@@ -71,7 +71,7 @@ package struct Node: Sendable {
     }
 
     /// The node with another node at a location below.
-    @inlinable package func setting(_ path: TreePath, to node: Node) -> Node { setting(path.keys[...], to: node) }
+    package func setting(_ path: TreePath, to node: Node) -> Node { setting(path.keys[...], to: node) }
 
     private func setting(_ keys: ArraySlice<TreeKey>, to node: Node) -> Node {
         guard let key = keys.first else { return node }

@@ -9,19 +9,19 @@ package enum Scalar: Sendable {
     case deferred(ServerValue)
 
     /// - Returns: nil for NaN and infinities, which the database doesn't have.
-    @inlinable package static func number(_ value: Double) -> Scalar? {
+    package static func number(_ value: Double) -> Scalar? {
         guard value.isFinite else { return nil }
         return .double(value == 0 ? 0 : value)
     }
 
     /// The number as its JSON is read again: a whole one below 2⁵³ is an integer.
     /// - Returns: nil for NaN and infinities.
-    @inlinable package static func canonical(_ value: Double) -> Scalar? {
+    package static func canonical(_ value: Double) -> Scalar? {
         if value.magnitude < 0x1p53, let whole = Int64(exactly: value) { return .integer(whole) }
         return number(value)
     }
 
-    @inlinable package var number: Double? {
+    package var number: Double? {
         switch self {
         case .integer(let value): Double(value)
         case .double(let value): value
@@ -29,9 +29,9 @@ package enum Scalar: Sendable {
         }
     }
 
-    @inlinable package var string: String? { if case .string(let value) = self { value } else { nil } }
-    @inlinable package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-    @inlinable package var isDeferred: Bool { if case .deferred = self { true } else { false } }
+    package var string: String? { if case .string(let value) = self { value } else { nil } }
+    package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    package var isDeferred: Bool { if case .deferred = self { true } else { false } }
 }
 
 extension Scalar: Hashable {

@@ -53,7 +53,7 @@ extension Node {
     }
 
     /// Whether it contains a deferred value.
-    @inlinable package var hasDeferred: Bool {
+    package var hasDeferred: Bool {
         if priority?.isDeferred == true || value?.isDeferred == true { return true }
         return inner?.contains { $0.node.hasDeferred } ?? false
     }

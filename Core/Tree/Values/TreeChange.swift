@@ -3,20 +3,20 @@ package struct TreeChange: Equatable, Sendable {
     package var path: TreePath
     package var node: Node
 
-    @inlinable package init(path: TreePath, node: Node) {
+    package init(path: TreePath, node: Node) {
         self.path = path
         self.node = node
     }
 
-    @inlinable package var isPriority: Bool { path.last == .priority }
+    package var isPriority: Bool { path.last == .priority }
 
     /// The changed location: for a priority the location that has the priority.
-    @inlinable package var location: TreePath { isPriority ? TreePath(keys: Array(path.keys.dropLast())) : path }
+    package var location: TreePath { isPriority ? TreePath(keys: Array(path.keys.dropLast())) : path }
 }
 
 extension Node {
     /// The node after a change, whose path is relative to it.
-    @inlinable package func applying(_ change: TreeChange) -> Node {
+    package func applying(_ change: TreeChange) -> Node {
         guard change.isPriority else { return setting(change.path, to: change.node) }
         let location = change.location
         let node = node(at: location)
@@ -24,7 +24,7 @@ extension Node {
     }
 
     /// The node after changes that are made at once: see `TreeOverlay`.
-    @inlinable package func applying(_ changes: [TreeChange]) -> Node {
+    package func applying(_ changes: [TreeChange]) -> Node {
         if changes.count == 1 { return applying(changes[0]) }
         return ChangeTree(changes).applied(to: self)
     }

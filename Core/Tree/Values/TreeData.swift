@@ -21,17 +21,17 @@ package protocol TreeData {
 
 extension TreeData {
     /// For trees that can only visit all children.
-    @inlinable package func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
+    package func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
         try node(at: path).keys(at: .root, after: key, limit: limit)
     }
 }
 
 extension Node: TreeData {
-    @inlinable package func value(at path: TreePath) -> Scalar? { node(at: path).value }
-    @inlinable package func leaf(at path: TreePath) -> Leaf? { value(at: path).map(Leaf.init) }
-    @inlinable package func priority(at path: TreePath) -> Scalar? { node(at: path).priority }
-    @inlinable package func hasChildren(at path: TreePath) -> Bool { node(at: path).childCount > 0 }
-    @inlinable package func exists(at path: TreePath) -> Bool { !node(at: path).isEmpty }
+    package func value(at path: TreePath) -> Scalar? { node(at: path).value }
+    package func leaf(at path: TreePath) -> Leaf? { value(at: path).map(Leaf.init) }
+    package func priority(at path: TreePath) -> Scalar? { node(at: path).priority }
+    package func hasChildren(at path: TreePath) -> Bool { node(at: path).childCount > 0 }
+    package func exists(at path: TreePath) -> Bool { !node(at: path).isEmpty }
 
     package func keys(at path: TreePath, after key: TreeKey?, limit: Int) -> [TreeKey] {
         let children = node(at: path).children

@@ -3,9 +3,9 @@ package struct TreeDataError: Error, Hashable, Sendable, CustomStringConvertible
     /// The message for the client. Where the service's own message is known, it is copied exactly: programs compare it.
     package let message: String
 
-    @inlinable package init(_ message: String) { self.message = message }
+    package init(_ message: String) { self.message = message }
 
-    @inlinable package var description: String { message }
+    package var description: String { message }
 }
 
 extension TreeDataError {

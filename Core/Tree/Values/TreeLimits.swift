@@ -19,17 +19,17 @@ package struct TreeLimits: Sendable {
         return limits
     }()
 
-    @inlinable package init() {}
+    package init() {}
 
     /// For data that is written to `path`, which has used a part of the depth.
-    @inlinable package func below(_ path: TreePath) -> TreeLimits {
+    package func below(_ path: TreePath) -> TreeLimits {
         var limits = self
         limits.depthMax -= path.count
         return limits
     }
 
     /// Whether a key may be stored: not empty, not too long, without `.` `$` `#` `[` `]` `/` and control characters.
-    @inlinable package func isValid(_ key: TreeKey) -> Bool {
+    package func isValid(_ key: TreeKey) -> Bool {
         TreeKey.withBytes(key.string) { bytes in
             !bytes.isEmpty && bytes.count <= keySizeBytesMax && bytes.allSatisfy(Self.isAllowed)
         }
@@ -59,7 +59,7 @@ package struct TreeLimits: Sendable {
     }
 
     /// The path of a string, checked.
-    @inlinable package func path(_ string: String, allowingPriority: Bool = false) throws(TreeDataError) -> TreePath {
+    package func path(_ string: String, allowingPriority: Bool = false) throws(TreeDataError) -> TreePath {
         try checkSize(of: string)
         let path = TreePath(string)
         try check(path, allowingPriority: allowingPriority)

@@ -10,12 +10,12 @@ package struct TreeOverlay: TreeData {
     private let changes: ChangeTree
 
     /// - Parameter changes: at paths from the root of `base`, without deferred values.
-    @inlinable package init(base: any TreeData, changes: [TreeChange]) {
+    package init(base: any TreeData, changes: [TreeChange]) {
         self.base = base
         self.changes = ChangeTree(changes)
     }
 
-    @inlinable package func value(at path: TreePath) throws(Status) -> Scalar? {
+    package func value(at path: TreePath) throws(Status) -> Scalar? {
         switch changes.descend(path) {
         case .untouched: try base.value(at: path)
         case .replaced(let node): node.value
@@ -23,7 +23,7 @@ package struct TreeOverlay: TreeData {
         }
     }
 
-    @inlinable package func leaf(at path: TreePath) throws(Status) -> Leaf? {
+    package func leaf(at path: TreePath) throws(Status) -> Leaf? {
         switch changes.descend(path) {
         case .untouched: try base.leaf(at: path)
         case .replaced(let node): node.value.map(Leaf.init)
@@ -42,7 +42,7 @@ package struct TreeOverlay: TreeData {
         }
     }
 
-    @inlinable package func hasChildren(at path: TreePath) throws(Status) -> Bool {
+    package func hasChildren(at path: TreePath) throws(Status) -> Bool {
         switch changes.descend(path) {
         case .untouched: try base.hasChildren(at: path)
         case .replaced(let node): node.childCount > 0
@@ -50,7 +50,7 @@ package struct TreeOverlay: TreeData {
         }
     }
 
-    @inlinable package func exists(at path: TreePath) throws(Status) -> Bool {
+    package func exists(at path: TreePath) throws(Status) -> Bool {
         switch changes.descend(path) {
         case .untouched: try base.exists(at: path)
         case .replaced(let node): !node.isEmpty
@@ -58,7 +58,7 @@ package struct TreeOverlay: TreeData {
         }
     }
 
-    @inlinable package func node(at path: TreePath) throws(Status) -> Node {
+    package func node(at path: TreePath) throws(Status) -> Node {
         switch changes.descend(path) {
         case .untouched: try base.node(at: path)
         case .replaced(let node): node
@@ -66,7 +66,7 @@ package struct TreeOverlay: TreeData {
         }
     }
 
-    @inlinable package func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
+    package func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
         switch changes.descend(path) {
         case .untouched: return try base.keys(at: path, after: key, limit: limit)
         case .replaced(let node): return node.keys(at: .root, after: key, limit: limit)

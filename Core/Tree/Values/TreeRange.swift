@@ -11,7 +11,7 @@ package struct TreeRange: Equatable, Sendable {
     /// The present data of the range.
     package let node: Node
 
-    @inlinable package init(start: TreePath?, end: TreePath?, node: Node) {
+    package init(start: TreePath?, end: TreePath?, node: Node) {
         self.start = start
         self.end = end
         self.node = node
@@ -26,7 +26,7 @@ package struct TreeRange: Equatable, Sendable {
     }
 
     /// `old` with this range replaced.
-    @inlinable package func applied(to old: Node) -> Node {
+    package func applied(to old: Node) -> Node {
         Bounds(start: start, end: end).replace(in: old, by: node, at: [])
     }
 }

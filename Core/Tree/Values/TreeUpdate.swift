@@ -14,7 +14,7 @@ package struct TreeUpdate: Equatable, Sendable {
     }
 
     /// Replaces the value of a location.
-    @inlinable package static func set(_ path: TreePath, _ node: Node) -> TreeUpdate {
+    package static func set(_ path: TreePath, _ node: Node) -> TreeUpdate {
         TreeUpdate(path: path, changes: [TreeChange(path: path, node: node)], isMerge: false)
     }
 

@@ -17,7 +17,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
     var clearsSiblings = false
 
     @inline(__always)
-    @inlinable package init(_ bytes: UnsafeRawBufferPointer) {
+    package init(_ bytes: UnsafeRawBufferPointer) {
         reader = ProtobufReader(bytes)
     }
 
@@ -66,67 +66,66 @@ package struct BinaryFieldDecoder: FieldVisitor {
     // MARK: Scalars
 
     @inline(__always)
-    @inlinable package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String)
+    package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String)
         throws(Status)
     {
         if takes(number, 2) { value = try readString() }
     }
 
     @inline(__always)
-    @inlinable package mutating func string(
+    package mutating func string(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
     ) throws(Status) {
         if takes(number, 2, group, &value) { value = try readString() }
     }
 
     @inline(__always)
-    @inlinable package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String])
+    package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String])
         throws(Status)
     {
         if takes(number, 2) { values.append(try readString()) }
     }
 
     @inline(__always)
-    @inlinable package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8])
+    package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8])
         throws(Status)
     {
         if takes(number, 2) { value = try readBytes() }
     }
 
     @inline(__always)
-    @inlinable package mutating func bytes(
+    package mutating func bytes(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
     ) throws(Status) {
         if takes(number, 2, group, &value) { value = try readBytes() }
     }
 
     @inline(__always)
-    @inlinable package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
+    package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
         if takes(number, 0) { value = try readVarint() != 0 }
     }
 
     @inline(__always)
-    @inlinable package mutating func bool(
+    package mutating func bool(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
     ) throws(Status) {
         if takes(number, 0, group, &value) { value = try readVarint() != 0 }
     }
 
     @inline(__always)
-    @inlinable package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status)
-    {
+    package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status) {
         if takes(number, 0) { value = Int32(truncatingIfNeeded: try readVarint()) }
     }
 
     @inline(__always)
-    @inlinable package mutating func int32(
+    package mutating func int32(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
     ) throws(Status) {
         if takes(number, 0, group, &value) { value = Int32(truncatingIfNeeded: try readVarint()) }
     }
 
     @inline(__always)
-    @inlinable package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32])
+    package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32])
         throws(Status)
     {
         if takes(number, 2) {
@@ -147,41 +146,40 @@ package struct BinaryFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    @inlinable package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status)
-    {
+    package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status) {
         if takes(number, 0) { value = Int64(bitPattern: try readVarint()) }
     }
 
     @inline(__always)
-    @inlinable package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32)
+    package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32)
         throws(Status)
     {
         if takes(number, 0) { value = UInt32(truncatingIfNeeded: try readVarint()) }
     }
 
     @inline(__always)
-    @inlinable package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64)
+    package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64)
         throws(Status)
     {
         if takes(number, 0) { value = try readVarint() }
     }
 
     @inline(__always)
-    @inlinable package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double)
+    package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double)
         throws(Status)
     {
         if takes(number, 1) { value = Double(bitPattern: try reader.readFixed64()) }
     }
 
     @inline(__always)
-    @inlinable package mutating func enumeration<E: WireEnum>(
+    package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, _ value: inout E
     ) throws(Status) {
         if takes(number, 0) { value = E(rawValue: Int32(truncatingIfNeeded: try readVarint())) }
     }
 
     @inline(__always)
-    @inlinable package mutating func enumeration<E: WireEnum>(
+    package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) throws(Status) {
         if takes(number, 0, group, &value) { value = E(rawValue: Int32(truncatingIfNeeded: try readVarint())) }
@@ -204,21 +202,21 @@ package struct BinaryFieldDecoder: FieldVisitor {
     // MARK: Messages
 
     @inline(__always)
-    @inlinable package mutating func message<M: WireMessage>(
+    package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ value: inout M?
     ) throws(Status) {
         if takes(number, 2) { try nested(&value) }
     }
 
     @inline(__always)
-    @inlinable package mutating func message<M: WireMessage>(
+    package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
     ) throws(Status) {
         if takes(number, 2, group, &value) { try nested(&value) }
     }
 
     @inline(__always)
-    @inlinable package mutating func messages<M: WireMessage>(
+    package mutating func messages<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ values: inout [M]
     ) throws(Status) {
         if takes(number, 2) { try element(&values) }
@@ -281,21 +279,21 @@ package struct BinaryFieldDecoder: FieldVisitor {
     // MARK: Well-known types
 
     @inline(__always)
-    @inlinable package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?)
+    package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?)
         throws(Status)
     {
         if takes(number, 2) { value = Int32(truncatingIfNeeded: try readWrapper(wireType: 0)) }
     }
 
     @inline(__always)
-    @inlinable package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?)
+    package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?)
         throws(Status)
     {
         if takes(number, 2) { value = Int64(bitPattern: try readWrapper(wireType: 0)) }
     }
 
     @inline(__always)
-    @inlinable package mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?)
+    package mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?)
         throws(Status)
     {
         if takes(number, 2) { value = Double(bitPattern: try readWrapper(wireType: 1)) }
@@ -322,7 +320,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    @inlinable package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?)
+    package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?)
         throws(Status)
     {
         if takes(number, 2) { try readFieldMask(&value) }
@@ -345,7 +343,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    @inlinable package mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap)
+    package mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap)
         throws(Status)
     {
         if takes(number, 2) { try readStringMapEntry(&value) }
@@ -375,34 +373,33 @@ package struct BinaryFieldDecoder: FieldVisitor {
     // MARK: Values
 
     @inline(__always)
-    @inlinable package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status)
-    {
+    package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status) {
         if takes(number, 2) { value = try readValue() }
     }
 
     @inline(__always)
-    @inlinable package mutating func value(
+    package mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) throws(Status) {
         if takes(number, 2, group, &value) { value = try readValue() }
     }
 
     @inline(__always)
-    @inlinable package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value])
+    package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value])
         throws(Status)
     {
         if takes(number, 2) { values.append(try readValue()) }
     }
 
     @inline(__always)
-    @inlinable package mutating func arrayValue(
+    package mutating func arrayValue(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
     ) throws(Status) {
         if takes(number, 2, group, &value) { value = try reader.readNestedArray(depth: depth + 1) }
     }
 
     @inline(__always)
-    @inlinable package mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue)
+    package mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue)
         throws(Status)
     {
         if takes(number, 2) { try readField(&value) }
@@ -441,7 +438,7 @@ package struct BinaryFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    @inlinable package mutating func presence(
+    package mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) throws(Status) {
         if takes(number, 2) {

@@ -6,26 +6,26 @@ package struct BinaryFieldEncoder: FieldVisitor {
 
     package var writer: ProtobufWriter
 
-    @inlinable package init(writer: ProtobufWriter = ProtobufWriter()) {
+    package init(writer: ProtobufWriter = ProtobufWriter()) {
         self.writer = writer
     }
 
     // MARK: Scalars
 
     @inline(__always)
-    @inlinable package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) {
+    package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) {
         if !value.isEmpty { append(number, value) }
     }
 
     @inline(__always)
-    @inlinable package mutating func string(
+    package mutating func string(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
     ) {
         if let value { append(number, value) }
     }
 
     @inline(never)
-    @inlinable package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) {
+    package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) {
         for value in values { append(number, value) }
     }
 
@@ -36,12 +36,12 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(__always)
-    @inlinable package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) {
+    package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) {
         if !value.isEmpty { append(number, value) }
     }
 
     @inline(__always)
-    @inlinable package mutating func bytes(
+    package mutating func bytes(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
     ) {
         if let value { append(number, value) }
@@ -60,31 +60,31 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(__always)
-    @inlinable package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) {
+    package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) {
         if value { append(number, varint: 1) }
     }
 
     @inline(__always)
-    @inlinable package mutating func bool(
+    package mutating func bool(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
     ) {
         if let value { append(number, varint: value ? 1 : 0) }
     }
 
     @inline(__always)
-    @inlinable package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) {
+    package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) {
         if value != 0 { append(number, varint: UInt64(bitPattern: Int64(value))) }
     }
 
     @inline(__always)
-    @inlinable package mutating func int32(
+    package mutating func int32(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
     ) {
         if let value { append(number, varint: UInt64(bitPattern: Int64(value))) }
     }
 
     @inline(never)
-    @inlinable package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) {
+    package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) {
         if values.isEmpty { return }
         writer.tag(number, 2)
         let start = writer.beginLength()
@@ -93,35 +93,34 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(__always)
-    @inlinable package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) {
+    package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) {
         if value != 0 { append(number, varint: UInt64(bitPattern: value)) }
     }
 
     @inline(__always)
-    @inlinable package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) {
+    package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) {
         if value != 0 { append(number, varint: UInt64(value)) }
     }
 
     @inline(__always)
-    @inlinable package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) {
+    package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) {
         if value != 0 { append(number, varint: value) }
     }
 
     @inline(never)
-    @inlinable package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) {
+    package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) {
         if value.bitPattern == 0 { return }
         writer.tag(number, 1)
         writer.fixed64(value.bitPattern)
     }
 
     @inline(__always)
-    @inlinable package mutating func enumeration<E: WireEnum>(_ number: UInt32, _ name: StaticString, _ value: inout E)
-    {
+    package mutating func enumeration<E: WireEnum>(_ number: UInt32, _ name: StaticString, _ value: inout E) {
         if value.rawValue != 0 { append(number, varint: UInt64(bitPattern: Int64(value.rawValue))) }
     }
 
     @inline(__always)
-    @inlinable package mutating func enumeration<E: WireEnum>(
+    package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) {
         if let value { append(number, varint: UInt64(bitPattern: Int64(value.rawValue))) }
@@ -130,20 +129,19 @@ package struct BinaryFieldEncoder: FieldVisitor {
     // MARK: Messages
 
     @inline(__always)
-    @inlinable package mutating func message<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ value: inout M?)
-    {
+    package mutating func message<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ value: inout M?) {
         if let value { append(number, value) }
     }
 
     @inline(__always)
-    @inlinable package mutating func message<M: WireMessage>(
+    package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
     ) {
         if let value { append(number, value) }
     }
 
     @inline(never)
-    @inlinable package mutating func messages<M: WireMessage>(
+    package mutating func messages<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ values: inout [M]
     ) {
         for value in values { append(number, value) }
@@ -160,12 +158,12 @@ package struct BinaryFieldEncoder: FieldVisitor {
     // MARK: Well-known types
 
     @inline(never)
-    @inlinable package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) {
+    package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) {
         if let value { wrapper(number, varint: UInt64(bitPattern: Int64(value))) }
     }
 
     @inline(never)
-    @inlinable package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) {
+    package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) {
         if let value { wrapper(number, varint: UInt64(bitPattern: value)) }
     }
 
@@ -190,7 +188,7 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    @inlinable package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) {
+    package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) {
         guard let value else { return }
         writer.tag(number, 2)
         let start = writer.beginLength()
@@ -212,19 +210,19 @@ package struct BinaryFieldEncoder: FieldVisitor {
     // MARK: Values
 
     @inline(never)
-    @inlinable package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) {
+    package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) {
         if let value { append(number, value) }
     }
 
     @inline(never)
-    @inlinable package mutating func value(
+    package mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) {
         if let value { append(number, value) }
     }
 
     @inline(never)
-    @inlinable package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) {
+    package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) {
         for value in values { append(number, value) }
     }
 
@@ -235,7 +233,7 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    @inlinable package mutating func arrayValue(
+    package mutating func arrayValue(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
     ) {
         guard let value else { return }
@@ -246,12 +244,12 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    @inlinable package mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) {
+    package mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) {
         writer.fields(value, tag: UInt8(truncatingIfNeeded: number << 3 | 2))
     }
 
     @inline(never)
-    @inlinable package mutating func presence(
+    package mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) {
         if value {

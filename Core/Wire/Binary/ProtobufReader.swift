@@ -22,14 +22,14 @@ package struct ProtobufReader {
     package var end: Int
 
     @inline(__always)
-    @inlinable package init(_ bytes: UnsafeRawBufferPointer) {
+    package init(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
         position = 0
         end = bytes.count
     }
 
     @inline(__always)
-    @inlinable package init(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) {
+    package init(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
         self.bytes = bytes
         position = range.lowerBound
@@ -37,7 +37,7 @@ package struct ProtobufReader {
     }
 
     @inline(__always)
-    @inlinable package var isAtEnd: Bool { position >= end }
+    package var isAtEnd: Bool { position >= end }
 
     // MARK: Scalars
 
@@ -100,7 +100,7 @@ package struct ProtobufReader {
     }
 
     @inline(__always)
-    @inlinable package mutating func readFixed64() throws(Status) -> UInt64 {
+    package mutating func readFixed64() throws(Status) -> UInt64 {
         guard end &- position >= 8 else { throw Self.truncated() }
         let value = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
         position += 8
@@ -108,7 +108,7 @@ package struct ProtobufReader {
     }
 
     @inline(__always)
-    @inlinable package mutating func readFixed32() throws(Status) -> UInt32 {
+    package mutating func readFixed32() throws(Status) -> UInt32 {
         guard end &- position >= 4 else { throw Self.truncated() }
         let value = bytes.loadUnaligned(fromByteOffset: position, as: UInt32.self)
         position += 4
@@ -142,13 +142,13 @@ package struct ProtobufReader {
     }
 
     @inline(__always)
-    @inlinable package mutating func readString() throws(Status) -> String {
+    package mutating func readString() throws(Status) -> String {
         let range = try readRange()
         return try UTF8String.string(slice(range))
     }
 
     @inline(__always)
-    @inlinable package mutating func readBytes() throws(Status) -> [UInt8] {
+    package mutating func readBytes() throws(Status) -> [UInt8] {
         let range = try readRange()
         return Array(slice(range))
     }

@@ -5,13 +5,11 @@
 package struct ProtobufWriter {
     package var bytes: [UInt8]
 
-    @inlinable
     package init(_ bytes: [UInt8] = []) {
         self.bytes = bytes
     }
 
     /// Reserves capacity for `count` more bytes; the buffer grows by doubling, so that many small calls stay linear.
-    @inlinable
     package mutating func reserve(_ count: Int) {
         let needed = bytes.count + count
         if bytes.capacity < needed { bytes.reserveCapacity(max(needed, 2 * bytes.capacity)) }
@@ -20,13 +18,11 @@ package struct ProtobufWriter {
     // MARK: Scalars
 
     /// `number << 3 | wireType`
-    @inlinable
     @inline(__always)
     package mutating func tag(_ number: UInt32, _ wireType: UInt32) {
         varint(UInt64(number << 3 | wireType))
     }
 
-    @inlinable
     @inline(__always)
     package mutating func varint(_ value: UInt64) {
         if value < 0x80 {
@@ -36,7 +32,6 @@ package struct ProtobufWriter {
         }
     }
 
-    @inlinable
     @inline(never)
     mutating func longVarint(_ value: UInt64) {
         var rest = value
@@ -47,34 +42,29 @@ package struct ProtobufWriter {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
-    @inlinable
     package mutating func fixed64(_ value: UInt64) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     // MARK: Length-delimited content
 
-    @inlinable
     package mutating func string(_ string: String) {
         varint(UInt64(string.utf8.count))
         raw(string)
     }
 
     /// The string's bytes without a length.
-    @inlinable
     package mutating func raw(_ string: String) {
         let done: Void? = string.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
         if done == nil { bytes.append(contentsOf: string.utf8) }
     }
 
-    @inlinable
     package mutating func lengthDelimited(_ content: [UInt8]) {
         varint(UInt64(content.count))
         bytes.append(contentsOf: content)
     }
 
     /// Reserves a byte for a length and returns the start of the content, which `endLength` takes.
-    @inlinable
     @inline(__always)
     package mutating func beginLength() -> Int {
         bytes.append(0)
@@ -82,7 +72,6 @@ package struct ProtobufWriter {
     }
 
     /// Writes the length of everything appended since `beginLength`.
-    @inlinable
     @inline(__always)
     package mutating func endLength(_ start: Int) {
         let length = bytes.count - start
@@ -93,7 +82,6 @@ package struct ProtobufWriter {
         }
     }
 
-    @inlinable
     @inline(never)
     mutating func insertLength(_ start: Int, _ length: Int) {
         let extra = Self.varintSize(UInt64(length)) - 1
@@ -113,7 +101,6 @@ package struct ProtobufWriter {
     }
 
     /// The size of a varint: 1 to 10 bytes.
-    @inlinable
     @inline(__always)
     package static func varintSize(_ value: UInt64) -> Int {
         (63 - (value | 1).leadingZeroBitCount) / 7 + 1

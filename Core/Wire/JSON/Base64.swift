@@ -12,19 +12,19 @@ package enum Base64 {
     }()
 
     /// Appends the standard alphabet with padding.
-    @inlinable package static func encode(_ content: UnsafeRawBufferPointer, into result: inout [UInt8]) {
+    package static func encode(_ content: UnsafeRawBufferPointer, into result: inout [UInt8]) {
         encode(content, alphabet, isPadded: true, into: &result)
     }
 
     /// The standard alphabet with padding.
-    @inlinable package static func encode(_ content: [UInt8]) -> String {
+    package static func encode(_ content: [UInt8]) -> String {
         var result: [UInt8] = []
         content.withUnsafeBytes { encode($0, into: &result) }
         return String(decoding: result, as: UTF8.self)
     }
 
     /// The URL-safe alphabet without padding, for page tokens and JSON web tokens.
-    @inlinable package static func encodeURLSafe(_ content: [UInt8]) -> String {
+    package static func encodeURLSafe(_ content: [UInt8]) -> String {
         var result: [UInt8] = []
         content.withUnsafeBytes { encode($0, urlSafeAlphabet, isPadded: false, into: &result) }
         return String(decoding: result, as: UTF8.self)
@@ -79,7 +79,7 @@ package enum Base64 {
         return result
     }
 
-    @inlinable package static func decode(_ string: String) -> [UInt8]? {
+    package static func decode(_ string: String) -> [UInt8]? {
         Array(string.utf8).withUnsafeBytes { decode($0) }
     }
 }

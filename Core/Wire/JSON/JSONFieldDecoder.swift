@@ -25,7 +25,7 @@ package struct JSONFieldDecoder: FieldVisitor {
     private var failure: JSONFailure?
 
     /// - Throws: `INVALID_ARGUMENT` when the input is not valid UTF-8.
-    @inlinable package init(_ string: UnsafeRawBufferPointer) throws(Status) {
+    package init(_ string: UnsafeRawBufferPointer) throws(Status) {
         reader = try JSONReader(string)
     }
 
@@ -225,21 +225,21 @@ package struct JSONFieldDecoder: FieldVisitor {
     // MARK: Scalars
 
     @inline(never)
-    @inlinable package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String)
+    package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String)
         throws(Status)
     {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readString() } }
     }
 
     @inline(never)
-    @inlinable package mutating func string(
+    package mutating func string(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readString() } }
     }
 
     @inline(never)
-    @inlinable package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String])
+    package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String])
         throws(Status)
     {
         guard try takesValue(name) else { return }
@@ -247,46 +247,45 @@ package struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(never)
-    @inlinable package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8])
+    package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8])
         throws(Status)
     {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readBytes() } }
     }
 
     @inline(never)
-    @inlinable package mutating func bytes(
+    package mutating func bytes(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readBytes() } }
     }
 
     @inline(never)
-    @inlinable package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
+    package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readBool() } }
     }
 
     @inline(never)
-    @inlinable package mutating func bool(
+    package mutating func bool(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readBool() } }
     }
 
     @inline(never)
-    @inlinable package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status)
-    {
+    package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
     }
 
     @inline(never)
-    @inlinable package mutating func int32(
+    package mutating func int32(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
     }
 
     @inline(never)
-    @inlinable package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32])
+    package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32])
         throws(Status)
     {
         guard try takesValue(name) else { return }
@@ -294,41 +293,40 @@ package struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(never)
-    @inlinable package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status)
-    {
+    package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt64() } }
     }
 
     @inline(never)
-    @inlinable package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32)
+    package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32)
         throws(Status)
     {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readUInt32() } }
     }
 
     @inline(never)
-    @inlinable package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64)
+    package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64)
         throws(Status)
     {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readUInt64() } }
     }
 
     @inline(never)
-    @inlinable package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double)
+    package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double)
         throws(Status)
     {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readDouble() } }
     }
 
     @inline(never)
-    @inlinable package mutating func enumeration<E: WireEnum>(
+    package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, _ value: inout E
     ) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readEnum() } }
     }
 
     @inline(never)
-    @inlinable package mutating func enumeration<E: WireEnum>(
+    package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) throws(Status) {
         if try takes(name, group) {
@@ -339,14 +337,14 @@ package struct JSONFieldDecoder: FieldVisitor {
     // MARK: Messages
 
     @inline(never)
-    @inlinable package mutating func message<M: WireMessage>(
+    package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ value: inout M?
     ) throws(Status) {
         if try takesValue(name) { try nested(name, &value) }
     }
 
     @inline(never)
-    @inlinable package mutating func message<M: WireMessage>(
+    package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
     ) throws(Status) {
         if try takes(name, group) { try nested(name, &value) }
@@ -379,7 +377,7 @@ package struct JSONFieldDecoder: FieldVisitor {
     // MARK: Well-known types
 
     @inline(never)
-    @inlinable package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?)
+    package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?)
         throws(Status)
     {
         guard try takesValue(name) else { return }
@@ -388,21 +386,21 @@ package struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(never)
-    @inlinable package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?)
+    package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?)
         throws(Status)
     {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt64() } }
     }
 
     @inline(never)
-    @inlinable package mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?)
+    package mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?)
         throws(Status)
     {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readDouble() } }
     }
 
     @inline(never)
-    @inlinable package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?)
+    package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?)
         throws(Status)
     {
         guard try takesValue(name) else { return }
@@ -428,15 +426,14 @@ package struct JSONFieldDecoder: FieldVisitor {
     // MARK: Values
 
     @inline(never)
-    @inlinable package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status)
-    {
+    package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status) {
         guard try takesValue(name) else { return }
         value = try reading(name) { decoder throws(Status) in try decoder.readValue() }
         isTaken = true
     }
 
     @inline(never)
-    @inlinable package mutating func value(
+    package mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) throws(Status) {
         guard try takes(name, group) else { return }
@@ -445,7 +442,7 @@ package struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(never)
-    @inlinable package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value])
+    package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value])
         throws(Status)
     {
         guard try takesValue(name) else { return }
@@ -454,7 +451,7 @@ package struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(never)
-    @inlinable package mutating func arrayValue(
+    package mutating func arrayValue(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
     ) throws(Status) {
         guard try takes(name, group) else { return }
@@ -474,7 +471,7 @@ package struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(never)
-    @inlinable package mutating func presence(
+    package mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) throws(Status) {
         guard try takes(name, group) else { return }

@@ -17,7 +17,7 @@ extension JSONReader {
 
 extension Status: JSONReadingError {
     @inline(never)
-    package init(json error: JSONError) {
+    @usableFromInline package init(json error: JSONError) {
         switch error.reason {
         case .unexpectedToken: self = .invalidJSON("Unexpected token at byte \(error.offset).")
         case .unexpectedEnd: self = .invalidJSON("Unexpected end of the document.")

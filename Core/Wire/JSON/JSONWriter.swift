@@ -8,59 +8,59 @@ package struct JSONWriter {
     /// proto3 JSON omits: some readers of bundles require it.
     package var writesEmptyMembers = false
 
-    @inlinable package init(_ bytes: [UInt8] = []) {
+    package init(_ bytes: [UInt8] = []) {
         self.bytes = bytes
     }
 
     /// Reserves capacity for `count` more bytes; the buffer grows by doubling.
-    @inlinable package mutating func reserve(_ count: Int) {
+    package mutating func reserve(_ count: Int) {
         let needed = bytes.count + count
         if bytes.capacity < needed { bytes.reserveCapacity(max(needed, 2 * bytes.capacity)) }
     }
 
     @inline(never)
-    @inlinable package mutating func raw(_ string: StaticString) {
+    package mutating func raw(_ string: StaticString) {
         JSONTokens.append(literal: string, to: &bytes)
     }
 
     @inline(__always)
-    @inlinable package mutating func byte(_ byte: UInt8) {
+    package mutating func byte(_ byte: UInt8) {
         bytes.append(byte)
     }
 
     /// Appends a string that needs no escapes, without quotes.
-    @inlinable package mutating func raw(_ string: String) {
+    package mutating func raw(_ string: String) {
         let done: Void? = string.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
         if done == nil { bytes.append(contentsOf: string.utf8) }
     }
 
     // MARK: Strings
 
-    @inlinable package mutating func string(_ string: String) {
+    package mutating func string(_ string: String) {
         JSONTokens.append(string, to: &bytes)
     }
 
     /// Appends a string of valid UTF-8 bytes, in quotes and escaped.
-    @inlinable package mutating func string(_ utf8: UnsafeRawBufferPointer) {
+    package mutating func string(_ utf8: UnsafeRawBufferPointer) {
         JSONTokens.append(utf8: utf8, to: &bytes)
     }
 
     // MARK: Other tokens
 
-    @inlinable package mutating func bool(_ value: Bool) {
+    package mutating func bool(_ value: Bool) {
         JSONTokens.append(value, to: &bytes)
     }
 
-    @inlinable package mutating func integer(_ value: Int64) {
+    package mutating func integer(_ value: Int64) {
         JSONTokens.append(value, to: &bytes)
     }
 
-    @inlinable package mutating func unsigned(_ value: UInt64) {
+    package mutating func unsigned(_ value: UInt64) {
         JSONTokens.append(value, to: &bytes)
     }
 
     /// A 64-bit number in quotes, as proto3 JSON requires: JavaScript's numbers lose the low bits.
-    @inlinable package mutating func quotedInteger(_ value: Int64) {
+    package mutating func quotedInteger(_ value: Int64) {
         bytes.append(UInt8(ascii: "\""))
         integer(value)
         bytes.append(UInt8(ascii: "\""))
@@ -78,14 +78,14 @@ package struct JSONWriter {
     }
 
     /// Standard base64 with padding, in quotes.
-    @inlinable package mutating func base64(_ content: UnsafeRawBufferPointer) {
+    package mutating func base64(_ content: UnsafeRawBufferPointer) {
         bytes.append(UInt8(ascii: "\""))
         Base64.encode(content, into: &bytes)
         bytes.append(UInt8(ascii: "\""))
     }
 
     /// RFC 3339 in UTC, in quotes.
-    @inlinable package mutating func timestamp(seconds: Int64, nanoseconds: Int32) {
+    package mutating func timestamp(seconds: Int64, nanoseconds: Int32) {
         bytes.append(UInt8(ascii: "\""))
         RFC3339.append(seconds: seconds, nanoseconds: nanoseconds, to: &bytes)
         bytes.append(UInt8(ascii: "\""))

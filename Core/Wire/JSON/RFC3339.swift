@@ -6,7 +6,7 @@ package enum RFC3339 {
         package var seconds: Int64
         package var nanoseconds: Int32
 
-        @inlinable package init(seconds: Int64, nanoseconds: Int32) {
+        package init(seconds: Int64, nanoseconds: Int32) {
             self.seconds = seconds
             self.nanoseconds = nanoseconds
         }
@@ -37,7 +37,7 @@ package enum RFC3339 {
         return Instant(seconds: seconds, nanoseconds: nanoseconds)
     }
 
-    @inlinable package static func parse(_ string: String) -> Instant? {
+    package static func parse(_ string: String) -> Instant? {
         Array(string.utf8).withUnsafeBytes { parse($0) }
     }
 
@@ -136,7 +136,7 @@ package enum RFC3339 {
         result.append(UInt8(ascii: "Z"))
     }
 
-    @inlinable package static func format(seconds: Int64, nanoseconds: Int32) -> String {
+    package static func format(seconds: Int64, nanoseconds: Int32) -> String {
         var result: [UInt8] = []
         append(seconds: seconds, nanoseconds: nanoseconds, to: &result)
         return String(decoding: result, as: UTF8.self)

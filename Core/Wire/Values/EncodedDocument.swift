@@ -9,7 +9,7 @@ package struct EncodedDocument: Sendable {
     package var createTime: Timestamp?
     package var updateTime: Timestamp?
 
-    @inlinable package init(
+    package init(
         name: String, fields: [UInt8] = [], createTime: Timestamp? = nil, updateTime: Timestamp? = nil
     ) {
         self.name = name
@@ -18,7 +18,7 @@ package struct EncodedDocument: Sendable {
         self.updateTime = updateTime
     }
 
-    @inlinable package init(_ document: Document) {
+    package init(_ document: Document) {
         self.init(
             name: document.name, fields: FieldsCodec.encode(document.fields), createTime: document.createTime,
             updateTime: document.updateTime)
@@ -26,18 +26,18 @@ package struct EncodedDocument: Sendable {
 
     /// From a received message.
     /// - Throws: INVALID_ARGUMENT when a time is out of range.
-    @inlinable package init(_ message: DocumentMessage) throws(Status) {
+    package init(_ message: DocumentMessage) throws(Status) {
         self.init(try message.document())
     }
 
     /// The document as a value tree.
     /// - Throws: `DATA_LOSS` when the bytes are malformed.
-    @inlinable package func document() throws(Status) -> Document {
+    package func document() throws(Status) -> Document {
         Document(name: name, fields: try FieldsCodec.decode(fields), createTime: createTime, updateTime: updateTime)
     }
 
     /// google.firestore.v1.Document in the binary form.
-    @inlinable package func protobuf() -> [UInt8] {
+    package func protobuf() -> [UInt8] {
         var writer = ProtobufWriter()
         writer.reserve(writer.size(of: self))
         writer.document(self)
@@ -46,7 +46,7 @@ package struct EncodedDocument: Sendable {
 
     /// google.firestore.v1.Document as JSON.
     /// - Throws: `DATA_LOSS` when the bytes are malformed.
-    @inlinable package func json() throws(Status) -> [UInt8] {
+    package func json() throws(Status) -> [UInt8] {
         var writer = JSONWriter()
         try writer.document(self)
         return writer.bytes
@@ -54,7 +54,7 @@ package struct EncodedDocument: Sendable {
 }
 
 extension DocumentMessage {
-    @inlinable package init(_ document: Document) {
+    package init(_ document: Document) {
         self.init(
             name: document.name, fields: document.fields, createTime: document.createTime.map { TimestampMessage($0) },
             updateTime: document.updateTime.map { TimestampMessage($0) })
@@ -62,7 +62,7 @@ extension DocumentMessage {
 
     /// The document in the model's form; times are rounded down to microseconds.
     /// - Throws: INVALID_ARGUMENT when a time is out of range.
-    @inlinable package func document() throws(Status) -> Document {
+    package func document() throws(Status) -> Document {
         Document(
             name: name, fields: fields, createTime: try createTime?.timestamp(), updateTime: try updateTime?.timestamp()
         )

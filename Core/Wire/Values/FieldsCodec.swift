@@ -9,14 +9,14 @@ package enum FieldsCodec {
     /// The tag of an entry of Document.fields.
     static let entryTag: UInt8 = 2 << 3 | 2
 
-    @inlinable package static func encode(_ fields: MapValue) -> [UInt8] {
+    package static func encode(_ fields: MapValue) -> [UInt8] {
         var writer = ProtobufWriter()
         writer.fields(fields, tag: entryTag)
         return writer.bytes
     }
 
     /// - Throws: `DATA_LOSS` when the bytes are malformed.
-    @inlinable package static func decode(_ bytes: [UInt8]) throws(Status) -> MapValue {
+    package static func decode(_ bytes: [UInt8]) throws(Status) -> MapValue {
         try bytes.withBytes { buffer throws(Status) in try decode(buffer) }
     }
 

@@ -16,18 +16,18 @@ package struct FieldsReader {
     /// The entries of Document.fields: see `FieldsCodec`.
     package let bytes: [UInt8]
 
-    @inlinable package init(_ bytes: [UInt8]) {
+    package init(_ bytes: [UInt8]) {
         self.bytes = bytes
     }
 
-    @inlinable package init(_ document: EncodedDocument) {
+    package init(_ document: EncodedDocument) {
         bytes = document.fields
     }
 
     // MARK: Search
 
     /// Decodes the value at a path; nil when there is none. Paths only lead through maps, never into arrays or vectors.
-    @inlinable package func value(at path: FieldPath) throws(Status) -> Value? {
+    package func value(at path: FieldPath) throws(Status) -> Value? {
         try reading { buffer throws(Status) in
             guard let range = try Self.locate(path, in: buffer) else { return nil }
             var reader = ProtobufReader(buffer, range)
@@ -58,12 +58,12 @@ package struct FieldsReader {
     }
 
     /// The range of the value at a path: the content of a google.firestore.v1.Value.
-    @inlinable package func locate(_ path: FieldPath) throws(Status) -> Range<Int>? {
+    package func locate(_ path: FieldPath) throws(Status) -> Range<Int>? {
         try reading { buffer throws(Status) in try Self.locate(path, in: buffer) }
     }
 
     /// The type of the value at a path; nil when there is none.
-    @inlinable package func typeClass(at path: FieldPath) throws(Status) -> ValueOrder.TypeClass? {
+    package func typeClass(at path: FieldPath) throws(Status) -> ValueOrder.TypeClass? {
         try reading { buffer throws(Status) in
             guard let range = try Self.locate(path, in: buffer) else { return nil }
             return try Self.typeClass(buffer, range)
@@ -71,19 +71,19 @@ package struct FieldsReader {
     }
 
     /// The type of a value at a range from `locate` or `entries`.
-    @inlinable package func typeClass(of value: Range<Int>) throws(Status) -> ValueOrder.TypeClass {
+    package func typeClass(of value: Range<Int>) throws(Status) -> ValueOrder.TypeClass {
         try reading { buffer throws(Status) in try Self.typeClass(buffer, value) }
     }
 
     /// Decodes a value at a range from `locate` or `entries`.
-    @inlinable package func value(_ range: Range<Int>) throws(Status) -> Value {
+    package func value(_ range: Range<Int>) throws(Status) -> Value {
         try reading { buffer throws(Status) in
             var reader = ProtobufReader(buffer, range)
             return try reader.readValue(depth: 1)
         }
     }
 
-    @inlinable package func string(_ range: Range<Int>) throws(Status) -> String {
+    package func string(_ range: Range<Int>) throws(Status) -> String {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
         return try reading { buffer throws(Status) in try UTF8String.string(ProtobufReader.slice(buffer, range)) }
     }

@@ -14,7 +14,7 @@ package struct Projection: Sendable {
     private let members: [(name: [UInt8], node: Node)]
 
     /// - Parameter paths: an empty list selects no field.
-    @inlinable package init(_ paths: [FieldPath]) {
+    package init(_ paths: [FieldPath]) {
         members = Self.members(paths.sorted().map { $0.segments[...] })
     }
 
@@ -124,7 +124,7 @@ package struct Projection: Sendable {
 
 extension FieldsCodec {
     /// The fields that the paths name. For many documents, `Projection` is faster.
-    @inlinable package static func project(_ fields: [UInt8], paths: [FieldPath]) throws(Status) -> [UInt8] {
+    package static func project(_ fields: [UInt8], paths: [FieldPath]) throws(Status) -> [UInt8] {
         try Projection(paths).apply(to: fields)
     }
 }

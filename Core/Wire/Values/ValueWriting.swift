@@ -3,7 +3,7 @@ import HearthModel
 /// google.firestore.v1.Value and the maps that hold it, from the model to the binary form: see `ValueCursor`.
 extension ProtobufWriter {
     /// Appends a value's members, without a length.
-    @inlinable package mutating func value(_ value: Value) {
+    package mutating func value(_ value: Value) {
         append(bound: ValueCursor.bound(value)) { $0.value(value) }
     }
 

@@ -11,7 +11,7 @@ import HearthModel
 package final class GRPCCall: @unchecked Sendable {
     package let loop: EventLoop
     /// `/package.Service/Method`.
-    @inlinable package var path: String { stream.path }
+    package var path: String { stream.path }
     package let remoteAddress: String
     /// Identifies a connection in the process.
     package let connectionNumber: UInt64
@@ -70,16 +70,16 @@ package final class GRPCCall: @unchecked Sendable {
     // MARK: Request
 
     /// All fields of the call. Each use creates the array; for one or two fields `firstValue` is cheaper.
-    @inlinable package var metadata: [HTTPHeader] { stream.headers.headers }
+    package var metadata: [HTTPHeader] { stream.headers.headers }
 
     /// The first value of a field; binary fields (`-bin`) stay base64.
-    @inlinable package func firstValue(_ lowercaseName: String) -> String? { stream.headers.firstValue(lowercaseName) }
+    package func firstValue(_ lowercaseName: String) -> String? { stream.headers.firstValue(lowercaseName) }
 
     /// For methods with one request message: waits for exactly one message, then runs `body`.
-    @inlinable package func unary(_ body: @escaping ([UInt8]) -> Void) { unaryBody = body }
+    package func unary(_ body: @escaping ([UInt8]) -> Void) { unaryBody = body }
 
     /// Stops `onMessage` until `resumeReading`; the client is paused when its window is full.
-    @inlinable package func pauseReading() {
+    package func pauseReading() {
         checkThread()
         isReadingPaused = true
     }
@@ -361,7 +361,7 @@ package final class GRPCCall: @unchecked Sendable {
     }
 
     /// Sets the call's principal: administrators may send when clients have used up the memory for input.
-    @inlinable package func identified(_ requester: Requester) { stream.session?.input.identified(requester) }
+    package func identified(_ requester: Requester) { stream.session?.input.identified(requester) }
 
     private func checkThread() { assert(loop.isCurrent, "a call belongs to its loop's thread") }
 }

@@ -22,7 +22,7 @@ package struct GRPCDeframer {
     /// A peer that announces 16 MiB gets memory as it sends them, not before.
     private static let reservedBytesMax = 64 * 1024
 
-    @inlinable package init(messageBytesMax: Int) { self.messageBytesMax = messageBytesMax }
+    package init(messageBytesMax: Int) { self.messageBytesMax = messageBytesMax }
 
     /// Whether a message is incomplete.
     var isMidMessage: Bool { prefixCount > 0 }

@@ -26,7 +26,7 @@ package enum GRPCTimeout {
     }
 
     /// The shortest form that keeps the relevant precision.
-    @inlinable package static func string(milliseconds: Int) -> String {
+    package static func string(milliseconds: Int) -> String {
         milliseconds < 100_000_000 ? "\(max(0, milliseconds))m" : "\(min(99_999_999, milliseconds / 1_000))S"
     }
 }

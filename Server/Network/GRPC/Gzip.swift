@@ -4,7 +4,7 @@ import HearthModel
 /// The only supported compression of gRPC messages; `GzipInflation` decompresses.
 package enum Gzip {
     /// For callers on a thread of their own; on a loop `InflationQueue` does it in slices.
-    @inlinable package static func decompress(_ input: [UInt8], limitBytes: Int) throws(Status) -> [UInt8] {
+    package static func decompress(_ input: [UInt8], limitBytes: Int) throws(Status) -> [UInt8] {
         let inflation = try GzipInflation(input, limitBytes: limitBytes)
         while try !inflation.inflate() {}
         return inflation.output

@@ -52,7 +52,7 @@ package final class HTTPExchange: @unchecked Sendable {
     }
 
     /// Whether the exchange is answered or cancelled.
-    @inlinable package var isFinished: Bool { hasEnded || isCancelled }
+    package var isFinished: Bool { hasEnded || isCancelled }
 
     // MARK: Request
 
@@ -93,14 +93,14 @@ package final class HTTPExchange: @unchecked Sendable {
     }
 
     /// Stops `onBody` until `resumeReading`; the client is paused when the window is full.
-    @inlinable package func pauseReading() {
+    package func pauseReading() {
         checkThread()
         guard !isReadingPaused, !isFinished else { return }
         isReadingPaused = true
         transport?.setReadingPaused(true)
     }
 
-    @inlinable package func resumeReading() {
+    package func resumeReading() {
         checkThread()
         guard isReadingPaused, !isFinished else { return }
         isReadingPaused = false
@@ -111,14 +111,14 @@ package final class HTTPExchange: @unchecked Sendable {
     // MARK: Answer
 
     /// Sends a whole response, with its length.
-    @inlinable package func respond(status: Int, headers: [HTTPHeader], body: [UInt8]) {
+    package func respond(status: Int, headers: [HTTPHeader], body: [UInt8]) {
         checkThread()
         guard !isFinished, mayStart() else { return }
         finish { $0.respond(status: status, headers: headers, body: body) }
     }
 
     /// Begins a response of unknown length (unless the headers contain `content-length`).
-    @inlinable package func start(status: Int, headers: [HTTPHeader]) {
+    package func start(status: Int, headers: [HTTPHeader]) {
         checkThread()
         guard !isFinished, mayStart() else { return }
         transport?.start(status: status, headers: headers)
@@ -126,14 +126,14 @@ package final class HTTPExchange: @unchecked Sendable {
 
     /// False: the queue is above its limit; wait for `onWritable`. The bytes are accepted in any case.
     @discardableResult
-    @inlinable package func write(_ bytes: [UInt8]) -> Bool {
+    package func write(_ bytes: [UInt8]) -> Bool {
         checkThread()
         guard !isFinished, let transport else { return false }
         precondition(hasStarted, "an answer begins with start")
         return transport.write(bytes)
     }
 
-    @inlinable package func end(trailers: [HTTPHeader] = []) {
+    package func end(trailers: [HTTPHeader] = []) {
         checkThread()
         guard !isFinished else { return }
         precondition(hasStarted, "an answer begins with start")
@@ -141,7 +141,7 @@ package final class HTTPExchange: @unchecked Sendable {
     }
 
     /// Aborts the response visibly for the client: by RST_STREAM, or by closing the connection.
-    @inlinable package func abort() {
+    package func abort() {
         checkThread()
         guard !isFinished else { return }
         finish { $0.abort() }

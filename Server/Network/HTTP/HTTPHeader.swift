@@ -4,12 +4,12 @@ package struct HTTPHeader: Sendable, Hashable {
     package var value: String
 
     /// - Parameter name: lowercase.
-    @inlinable package init(_ name: String, _ value: String) {
+    package init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 
-    @inlinable package init(name: String, value: String) {
+    package init(name: String, value: String) {
         self.name = name
         self.value = value
     }

@@ -42,10 +42,10 @@ package struct HTTPRequestHead: Sendable {
     }
 
     /// The value of the first field with this name.
-    @inlinable package func firstValue(_ lowercaseName: String) -> String? { headers.firstValue(lowercaseName) }
+    package func firstValue(_ lowercaseName: String) -> String? { headers.firstValue(lowercaseName) }
 
     /// The values of all fields with this name, in order.
-    @inlinable package func values(_ lowercaseName: String) -> [String] {
+    package func values(_ lowercaseName: String) -> [String] {
         headers.filter { $0.name == lowercaseName }.map(\.value)
     }
 }

@@ -34,7 +34,7 @@ package struct HTTP1Parser {
     private var scanner = HeadScanner()
     private var trailerBytes = 0
 
-    @inlinable package init(limits: NetworkLimits) { self.limits = limits }
+    package init(limits: NetworkLimits) { self.limits = limits }
 
     /// No byte of the next request has arrived.
     var isBetweenRequests: Bool {

@@ -2,7 +2,7 @@
 ///
 /// A field is two 32-bit lengths, the name, the value.
 package final class FieldBuffer {
-    @inlinable package init() {}
+    package init() {}
 
     private var memory = UnsafeMutableRawPointer.allocate(byteCount: 2_048, alignment: 8)
     private var capacity = 2_048
@@ -13,7 +13,7 @@ package final class FieldBuffer {
 
     deinit { memory.deallocate() }
 
-    @inlinable package func reset() {
+    package func reset() {
         sizeBytes = 0
         count = 0
     }

@@ -5,12 +5,12 @@ package struct HTTP2Fields {
     private var bytes: [UInt8] = []
     private var spans: [(name: Int, value: Int, end: Int, isSecret: Bool)] = []
 
-    @inlinable package init() {}
+    package init() {}
 
     init(status: Int) { append(":status", String(status)) }
 
     /// - Parameter isSecret: the field must not enter a compression table.
-    @inlinable package mutating func append(_ name: String, _ value: String, isSecret: Bool = false) {
+    package mutating func append(_ name: String, _ value: String, isSecret: Bool = false) {
         let start = bytes.count
         bytes.append(contentsOf: name.utf8)
         let middle = bytes.count
@@ -26,7 +26,7 @@ package struct HTTP2Fields {
         spans.append((start, middle, bytes.count, false))
     }
 
-    @inlinable package mutating func append(_ headers: [HTTPHeader]) {
+    package mutating func append(_ headers: [HTTPHeader]) {
         for header in headers where !HTTP2Fields.isConnectionSpecific(header.name) {
             append(header.name, header.value)
         }

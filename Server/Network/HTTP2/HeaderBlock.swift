@@ -4,11 +4,11 @@ package struct HeaderBlock {
     /// In the format of `FieldBuffer`.
     private let bytes: [UInt8]
 
-    @inlinable package init() { bytes = [] }
+    package init() { bytes = [] }
 
-    @inlinable package var isEmpty: Bool { bytes.isEmpty }
+    package var isEmpty: Bool { bytes.isEmpty }
 
-    @inlinable package init(_ buffer: FieldBuffer) { bytes = [UInt8](buffer.bytes) }
+    package init(_ buffer: FieldBuffer) { bytes = [UInt8](buffer.bytes) }
 
     /// Calls `body` with each field's name and value until it returns false.
     static func forEach(

@@ -23,10 +23,10 @@ package protocol ChannelDriver: AnyObject {
 }
 
 extension ChannelDriver {
-    @inlinable package func secured(applicationProtocol: String?) {}
-    @inlinable package func outputFlushed() {}
-    @inlinable package func checkTimeouts(now: UInt64) {}
-    @inlinable package func beginShutdown() {}
-    @inlinable package func endShutdown() {}
-    @inlinable package var waitingAnswers: (bytes: Int, since: UInt64) { (0, 0) }
+    package func secured(applicationProtocol: String?) {}
+    package func outputFlushed() {}
+    package func checkTimeouts(now: UInt64) {}
+    package func beginShutdown() {}
+    package func endShutdown() {}
+    package var waitingAnswers: (bytes: Int, since: UInt64) { (0, 0) }
 }

@@ -61,25 +61,25 @@ package final class EventLoop: @unchecked Sendable {
     // MARK: Any thread
 
     /// True on the loop's own thread.
-    @inlinable package var isCurrent: Bool { threadIdentifier.load(ordering: .relaxed) == UInt(pthread_self()) }
+    package var isCurrent: Bool { threadIdentifier.load(ordering: .relaxed) == UInt(pthread_self()) }
 
     /// The loop whose thread this is.
-    @inlinable package static var current: EventLoop? {
+    package static var current: EventLoop? {
         guard let pointer = pthread_getspecific(currentLoopKey) else { return nil }
         return Unmanaged<EventLoop>.fromOpaque(pointer).takeUnretainedValue()
     }
 
     /// The clock of deadlines and timers, in nanoseconds since some fixed moment.
-    @inlinable package static func monotonicNanoseconds() -> UInt64 { linux_monotonic_nanoseconds() }
+    package static func monotonicNanoseconds() -> UInt64 { linux_monotonic_nanoseconds() }
 
     /// Runs a job on the loop, soon, after what was handed in before it. Dropped once the loop has stopped.
-    @inlinable package func execute(_ job: @escaping @Sendable () -> Void) {
+    package func execute(_ job: @escaping @Sendable () -> Void) {
         if inbox.put(job) == .wantsWake && !isCurrent { wake() }
     }
 
     /// Runs a job on the loop once the time has passed.
     @discardableResult
-    @inlinable package func schedule(afterMilliseconds milliseconds: Int, _ job: @escaping @Sendable () -> Void)
+    package func schedule(afterMilliseconds milliseconds: Int, _ job: @escaping @Sendable () -> Void)
         -> Timer
     {
         let deadline = EventLoop.monotonicNanoseconds() + UInt64(max(0, milliseconds)) * 1_000_000
@@ -115,7 +115,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// Ends the loop and waits for its thread. Not to be called on a loop's own thread.
-    @inlinable package func stopAndJoin() {
+    package func stopAndJoin() {
         precondition(!isCurrent, "an event loop cannot wait for itself")
         execute { self.isStopping = true }
         pthread_join(thread, nil)
@@ -128,7 +128,7 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: The loop's thread
 
-    @inlinable package func register(_ source: EventSource, events: UInt32) -> Bool {
+    package func register(_ source: EventSource, events: UInt32) -> Bool {
         linux_epoll_change(
             epollDescriptor, EPOLL_CTL_ADD, source.descriptor, events, Unmanaged.passUnretained(source).toOpaque()) == 0
     }
@@ -139,13 +139,13 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// Takes the source out and leaves its descriptor open, for another source.
-    @inlinable package func unregister(_ source: EventSource) {
+    package func unregister(_ source: EventSource) {
         _ = linux_epoll_change(epollDescriptor, EPOLL_CTL_DEL, source.descriptor, 0, nil)
         closedSources.append(source)
     }
 
     /// Takes the source out and closes its descriptor; the object lives to the end of the tick.
-    @inlinable package func unregisterAndClose(_ source: EventSource) {
+    package func unregisterAndClose(_ source: EventSource) {
         unregister(source)
         close(source.descriptor)
     }

@@ -4,7 +4,7 @@ package struct GRPCPrefix {
     /// As a little-endian integer: flag, then the length with its most significant byte first.
     private let packed: UInt64
 
-    @inlinable package init(isCompressed: Bool, messageBytes: Int) {
+    package init(isCompressed: Bool, messageBytes: Int) {
         packed = UInt64(isCompressed ? 1 : 0) | UInt64(UInt32(messageBytes).byteSwapped) << 8
     }
 

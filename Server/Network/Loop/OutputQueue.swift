@@ -1,6 +1,6 @@
 /// Response bytes that wait to be sent: the handler's pieces, never joined.
 package struct OutputQueue {
-    @inlinable package init() {}
+    package init() {}
 
     private struct Piece {
         /// The 5 bytes before a gRPC message, stored separately so that the message needs no copy.
@@ -18,9 +18,9 @@ package struct OutputQueue {
     private var offset = 0
     package private(set) var count = 0
 
-    @inlinable package var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
-    @inlinable package mutating func append(_ bytes: [UInt8], prefix: GRPCPrefix? = nil) {
+    package mutating func append(_ bytes: [UInt8], prefix: GRPCPrefix? = nil) {
         let piece = Piece(prefix: prefix, bytes: bytes)
         guard piece.count > 0 else { return }
         count += piece.count
@@ -59,7 +59,7 @@ package struct OutputQueue {
         count -= length
     }
 
-    @inlinable package mutating func removeAll() { self = OutputQueue() }
+    package mutating func removeAll() { self = OutputQueue() }
 
     private mutating func dropFirst() {
         offset = 0

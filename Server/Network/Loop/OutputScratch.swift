@@ -10,14 +10,14 @@ package final class OutputScratch {
 
     deinit { memory.deallocate() }
 
-    @inlinable package var space: Int { memory.count - count }
+    package var space: Int { memory.count - count }
     var isEmpty: Bool { count == 0 }
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
 
     func reset() { count = 0 }
 
     /// The caller has checked `space`.
-    @inlinable package func append(_ source: UnsafeRawPointer, _ length: Int) {
+    package func append(_ source: UnsafeRawPointer, _ length: Int) {
         append(length) { $0.copyMemory(from: source, byteCount: length) }
     }
 

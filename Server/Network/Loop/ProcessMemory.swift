@@ -20,15 +20,15 @@ package enum ProcessMemory {
     /// Call it once, at the start of the process: large blocks return to the system immediately.
     ///
     /// After eight responses of 64 MB the process used 194 MB without it and 55 MB with it.
-    @inlinable package static func giveBackLargeBlocks() { linux_malloc_own_pages(ownPagesBytes, keptBytes) }
+    package static func giveBackLargeBlocks() { linux_malloc_own_pages(ownPagesBytes, keptBytes) }
 
     /// Call it after much memory was freed.
-    @inlinable package static func giveBackSoon() {
+    package static func giveBackSoon() {
         wantedAt.store(EventLoop.monotonicNanoseconds(), ordering: .relaxed)
     }
 
     /// Call it rarely: allocating threads wait for some milliseconds.
-    @inlinable package static func giveBackNow() { linux_malloc_trim() }
+    package static func giveBackNow() { linux_malloc_trim() }
 
     /// Called by the loops at intervals.
     static func giveBackIfQuiet(now: UInt64) {

@@ -67,10 +67,10 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     }
 
     /// Begins to watch the socket. False when the kernel rejects it.
-    @inlinable package func start() -> Bool { loop.register(self, events: interest) }
+    package func start() -> Bool { loop.register(self, events: interest) }
 
     /// The client side: the handshake starts here.
-    @inlinable package func startTLS(_ session: TLSSession) {
+    package func startTLS(_ session: TLSSession) {
         tls = .session(session)
         continueHandshake(session)
     }
@@ -222,7 +222,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     // MARK: Output
 
     /// Schedules `produceOutput` for the end of this tick.
-    @inlinable package func flushLater() {
+    package func flushLater() {
         guard !isDirty, !isClosed else { return }
         isDirty = true
         loop.flushLater(self)
@@ -235,7 +235,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     }
 
     /// Sends the driver's remaining output, then closes. With `lingers` the peer gets time to read it.
-    @inlinable package func closeWhenFlushed(lingers: Bool) {
+    package func closeWhenFlushed(lingers: Bool) {
         guard case .no = closing else { return }
         closing = .whenFlushed(lingers: lingers)
         flushLater()

@@ -19,7 +19,7 @@ package final class Timer: HeapTimer, @unchecked Sendable {
     }
 
     /// Any thread. On the loop's thread the job is certain not to run afterwards.
-    @inlinable package func cancel() {
+    package func cancel() {
         isCancelled.store(true, ordering: .relaxed)
         loop.cancel(self)
     }

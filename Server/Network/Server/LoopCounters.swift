@@ -13,7 +13,7 @@ struct LoopCounter: ~Copyable {
 
 /// The counters of one loop. Sendable because only its loop writes each.
 package final class LoopCounters: Sendable {
-    @inlinable package init() {}
+    package init() {}
 
     let connectionsAccepted = LoopCounter()
     let connectionsOpen = LoopCounter()

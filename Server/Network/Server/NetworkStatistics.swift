@@ -20,5 +20,5 @@ package struct NetworkStatistics: Sendable, Equatable {
     package var webSocketMessagesReceived = 0
     package var webSocketMessagesSent = 0
 
-    @inlinable package init() {}
+    package init() {}
 }

@@ -23,7 +23,7 @@ package enum ProtocolDetector {
     /// For TLS on a plaintext port: the fatal alert handshake_failure.
     static let tlsRefusal: [UInt8] = [0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x28]
 
-    @inlinable package static func detect(_ bytes: UnsafeRawBufferPointer) -> Verdict {
+    package static func detect(_ bytes: UnsafeRawBufferPointer) -> Verdict {
         guard let first = bytes.first else { return .needsMore }
         if first == tlsHandshakeByte { return .tls }
         let compared = min(bytes.count, http2Preface.count)

@@ -83,19 +83,19 @@ package final class WebSocketChannel: @unchecked Sendable {
     }
 
     /// `address:port` of the client.
-    @inlinable package var remoteAddress: String { channel.remoteAddress }
+    package var remoteAddress: String { channel.remoteAddress }
     /// Identifies a connection in the process.
-    @inlinable package var connectionNumber: UInt64 { channel.number }
-    @inlinable package var isSecure: Bool { channel.isSecure }
+    package var connectionNumber: UInt64 { channel.number }
+    package var isSecure: Bool { channel.isSecure }
 
     /// Whether messages can be sent.
-    @inlinable package var isOpen: Bool {
+    package var isOpen: Bool {
         if case .open = state { return true }
         return false
     }
 
     /// Bytes that wait to be sent, without those that the system has accepted.
-    @inlinable package var queuedBytes: Int { output.count }
+    package var queuedBytes: Int { output.count }
 
     // MARK: Output
 
@@ -104,14 +104,14 @@ package final class WebSocketChannel: @unchecked Sendable {
     ///
     /// - Parameter string: valid UTF-8.
     @discardableResult
-    @inlinable package func send(string: [UInt8]) -> Bool {
+    package func send(string: [UInt8]) -> Bool {
         checkThread()
         guard isOpen else { return false }
         return sendMessage(connection.send(string: string))
     }
 
     @discardableResult
-    @inlinable package func send(binary: [UInt8]) -> Bool {
+    package func send(binary: [UInt8]) -> Bool {
         checkThread()
         guard isOpen else { return false }
         return sendMessage(connection.send(binary: binary))
@@ -119,7 +119,7 @@ package final class WebSocketChannel: @unchecked Sendable {
 
     /// A message for many recipients: framed, compressed and stored once.
     @discardableResult
-    @inlinable package func send(_ message: SharedWebSocketMessage) -> Bool {
+    package func send(_ message: SharedWebSocketMessage) -> Bool {
         checkThread()
         guard isOpen else { return false }
         return sendMessage(connection.send(message))
@@ -153,7 +153,7 @@ package final class WebSocketChannel: @unchecked Sendable {
     }
 
     /// Aborts the connection: queued output is dropped.
-    @inlinable package func abort() {
+    package func abort() {
         checkThread()
         channel.close()
     }
@@ -161,13 +161,13 @@ package final class WebSocketChannel: @unchecked Sendable {
     // MARK: Input
 
     /// Stops messages until `resumeReading`; the client is paused when the buffers are full.
-    @inlinable package func pauseReading() {
+    package func pauseReading() {
         checkThread()
         isReadingPaused = true
         updateReading()
     }
 
-    @inlinable package func resumeReading() {
+    package func resumeReading() {
         checkThread()
         guard isReadingPaused else { return }
         isReadingPaused = false
@@ -318,7 +318,7 @@ package final class WebSocketChannel: @unchecked Sendable {
 }
 
 extension WebSocketChannel: ChannelDriver {
-    @inlinable package func received(_ bytes: UnsafeRawBufferPointer) {
+    package func received(_ bytes: UnsafeRawBufferPointer) {
         if case .over = state { return }
         progress.received(bytes.count, now: loop.now, limits: context.limits)
         if leftover.isEmpty { read(bytes) } else { leftover.append(contentsOf: bytes) }
@@ -337,12 +337,12 @@ extension WebSocketChannel: ChannelDriver {
         channel.close()
     }
 
-    @inlinable package func produceOutput(into scratch: OutputScratch) {
+    package func produceOutput(into scratch: OutputScratch) {
         output.move(min(output.count, scratch.space), into: scratch)
         countAnswers()
     }
 
-    @inlinable package var waitingAnswers: (bytes: Int, since: UInt64) { (countedBytes, lastAnswerAt) }
+    package var waitingAnswers: (bytes: Int, since: UInt64) { (countedBytes, lastAnswerAt) }
 
     package func outputFlushed() {
         guard isOpen, output.count <= context.limits.answerLowWaterBytes else { return }
@@ -353,7 +353,7 @@ extension WebSocketChannel: ChannelDriver {
         if !leftover.isEmpty { continueLater() } else { updateReading() }
     }
 
-    @inlinable package func channelClosed() {
+    package func channelClosed() {
         stop()
         output.removeAll()
         countAnswers()
@@ -395,7 +395,7 @@ extension WebSocketChannel: ChannelDriver {
         }
     }
 
-    @inlinable package func beginShutdown() { close(.goingAway, reason: "the server is going down") }
+    package func beginShutdown() { close(.goingAway, reason: "the server is going down") }
 
-    @inlinable package func endShutdown() { channel.close() }
+    package func endShutdown() { channel.close() }
 }
