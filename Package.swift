@@ -5,7 +5,11 @@ import PackageDescription
 let isFuzzing = Context.environment["HEARTH_FUZZ"] != nil
 let fuzzing: [Target] = [
     .executableTarget(
-        name: "HearthFuzz", dependencies: ["HearthFuzzing"], path: "Tools/Fuzz/Program",
+        name: "HearthFuzz",
+        dependencies: [
+            "HearthFuzzing", "HearthBundle", "HearthDocuments", "HearthFirestoreServer", "HearthNetwork",
+            "HearthRealtimeServer", "HearthRules", "HearthTree", "HearthWebSocket", "HearthWire",
+        ], path: "Tools/Fuzz/Program",
         swiftSettings: [.unsafeFlags(["-parse-as-library"])])
 ]
 
@@ -41,7 +45,7 @@ let package = Package(
         .target(
             name: "HearthTreeStorage",
             dependencies: ["HearthModel", "HearthConcurrency", "HearthEngine", "HearthTree"], path: "Core/TreeStorage"),
-        .target(name: "HearthWebSocket", dependencies: ["HearthModel", "COpenSSL", "CZlib"], path: "Core/WebSocket"),
+        .target(name: "HearthWebSocket", dependencies: ["COpenSSL", "CZlib"], path: "Core/WebSocket"),
         .target(name: "HearthTLS", dependencies: ["HearthModel", "COpenSSL"], path: "Core/TLS"),
 
         // C libraries of Debian, and a few functions of the system that Swift cannot call.
@@ -79,7 +83,7 @@ let package = Package(
             dependencies: [
                 "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite",
                 "HearthDocuments",
-                "HearthTree", "HearthTreeStorage", "HearthBundle", "HearthNetwork", "COpenSSL", "CCurl",
+                "HearthTreeStorage", "HearthBundle", "HearthNetwork", "COpenSSL", "CCurl",
             ],
             path: "Server/Host"),
         .target(
@@ -119,20 +123,20 @@ let package = Package(
         .target(
             name: "HearthSync",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthEngine", "HearthCache",
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthCache",
                 "HearthBundle",
             ], path: "Client/Sync"),
         .target(
             name: "HearthFirestore",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthBundle",
+                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments",
                 "HearthSync", "HearthTransport", "HearthTLS",
             ], path: "Client/Firestore"),
         .target(
             name: "HearthDatabase",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthTree", "HearthConcurrency", "HearthTransport", "HearthWebSocket",
-                "HearthCache", "HearthTLS",
+                "HearthModel", "HearthApp", "HearthTree", "HearthConcurrency", "HearthTransport",
+                "HearthCache",
             ],
             path: "Client/Database",
             // The inner modules' names never appear in public signatures.
@@ -145,23 +149,22 @@ let package = Package(
         .target(
             name: "HearthLoadClient",
             dependencies: [
-                "HearthModel", "HearthConcurrency", "HearthTLS", "HearthNetwork", "CLinux", "CNghttp2", "CZlib",
+                "HearthModel", "HearthTLS", "HearthNetwork", "CNghttp2",
             ],
             path: "Tools/LoadClient"),
         .executableTarget(
             name: "hearth",
             dependencies: [
-                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthRules",
+                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRules",
                 "HearthNetwork", "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine",
-                "HearthSQLite",
                 "HearthDocuments", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthLoadClient",
-                "HearthToolSupport", "CSQLite",
+                "HearthToolSupport",
             ], path: "Tools/hearth"),
         .executableTarget(
             name: "hearth-bench",
             dependencies: [
                 "HearthHost", "HearthRules", "HearthNetwork", "HearthModel", "HearthWire", "HearthEngine",
-                "HearthDocuments", "HearthSQLite", "HearthTree", "HearthTreeStorage", "HearthWebSocket",
+                "HearthSQLite", "HearthTree",
                 "HearthLoadClient", "HearthToolSupport", "CSQLite",
             ], path: "Tools/Bench"),
         .executableTarget(name: "hearth-client-bench", dependencies: ["HearthFirestore"], path: "Tools/ClientBench"),
@@ -182,7 +185,7 @@ let package = Package(
             path: "Tests/Certificates"),
         // Stores that fail when a test wants it.
         .target(
-            name: "HearthTestDoubles", dependencies: ["HearthModel", "HearthEngine", "HearthDocuments"],
+            name: "HearthTestDoubles", dependencies: ["HearthModel", "HearthEngine"],
             path: "Tests/Doubles"),
         // A store of each engine, and the folders, seeds and threads that their tests need.
         .target(
@@ -211,7 +214,7 @@ let package = Package(
             ],
             path: "Tests/HearthTreeStorageTests"),
         .testTarget(
-            name: "HearthWebSocketTests", dependencies: ["HearthModel", "HearthWebSocket"],
+            name: "HearthWebSocketTests", dependencies: ["HearthWebSocket"],
             path: "Tests/HearthWebSocketTests"),
         .testTarget(
             name: "HearthEngineTests",
@@ -272,7 +275,7 @@ let package = Package(
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
                 "HearthTreeStorage", "HearthRules", "HearthNetwork",
-                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthTestDoubles",
+                "HearthServer", "HearthHost", "HearthRealtimeServer", "HearthTestDoubles",
                 "HearthTestSupport",
             ],
             path: "Tests/HearthRealtimeTests"),
@@ -289,7 +292,7 @@ let package = Package(
         .testTarget(
             name: "HearthSyncTests",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthEngine", "HearthDocuments", "HearthCache", "HearthBundle",
+                "HearthModel", "HearthWire", "HearthCache",
                 "HearthSync",
             ],
             path: "Tests/HearthSyncTests"),
@@ -302,13 +305,13 @@ let package = Package(
             path: "Tests/HearthFirestoreTests"),
         .testTarget(
             name: "HearthDatabaseTests",
-            dependencies: ["HearthModel", "HearthApp", "HearthTree", "HearthWebSocket", "HearthDatabase"],
+            dependencies: ["HearthModel", "HearthApp", "HearthTree", "HearthDatabase"],
             path: "Tests/HearthDatabaseTests"),
         // The guide's samples, compiled and run against a server in the test's process.
         .testTarget(
             name: "HearthGuideTests",
             dependencies: [
-                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthNetwork",
+                "HearthServer", "HearthHost", "HearthNetwork",
                 "HearthFirestore", "HearthDatabase",
             ],
             path: "Tests/HearthGuideTests", exclude: ["guarded.rules", "locked.rules.json"]),
@@ -317,7 +320,7 @@ let package = Package(
             name: "HearthEndToEndTests",
             dependencies: [
                 "HearthModel", "HearthNetwork", "HearthServer", "HearthHost", "HearthFirestoreServer",
-                "HearthRealtimeServer", "HearthFirestore", "HearthDatabase",
+                "HearthFirestore", "HearthDatabase",
                 "HearthTestCertificates", "CSQLite",
             ],
             path: "Tests/EndToEnd"),

@@ -1,3 +1,4 @@
+import HearthJSON
 import HearthModel
 
 /// Counts the results of a ruleset's expressions: it shows expressions that were never evaluated, or that always had
@@ -115,26 +116,11 @@ package final class RulesCoverage: RulesObserver {
     }
 }
 
-/// Escaping for JSON.
+/// A string as JSON.
 enum JSONString {
     static func quoted(_ string: String) -> String {
-        var quoted = "\""
-        for scalar in string.unicodeScalars {
-            switch scalar {
-            case "\"": quoted += "\\\""
-            case "\\": quoted += "\\\\"
-            case "\n": quoted += "\\n"
-            case "\r": quoted += "\\r"
-            case "\t": quoted += "\\t"
-            default:
-                if scalar.value < 0x20 || scalar.value == 0x2028 || scalar.value == 0x2029 {
-                    let digits = String(scalar.value, radix: 16)
-                    quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-                } else {
-                    quoted.unicodeScalars.append(scalar)
-                }
-            }
-        }
-        return quoted + "\""
+        var bytes: [UInt8] = []
+        JSONTokens.append(string, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -40,7 +40,7 @@ extension MethodCall {
             return { [evaluation] in Operators.list(list, contains: $0, evaluation) }
         }
         guard evaluation.work(list.count + lookups) else { return { _ in false } }
-        let set = RuleSet(list.elements, evaluation, isStrict: true)
+        let set = RuleValueSet(list.elements, evaluation, isStrict: true)
         return { [evaluation] in set.contains($0, evaluation) }
     }
 
@@ -59,7 +59,7 @@ extension MethodCall {
 
     // MARK: Sets
 
-    func set(_ set: RuleSet) -> RuleValue? {
+    func set(_ set: RuleValueSet) -> RuleValue? {
         switch method {
         case .size: return .int(Int64(set.count))
         case .difference, .intersection, .union:
@@ -82,7 +82,7 @@ extension MethodCall {
             case .hasAll: return .bool(elements.allSatisfy { set.contains($0, evaluation) })
             case .hasAny: return .bool(elements.contains { set.contains($0, evaluation) })
             default:
-                let others = RuleSet(elements, evaluation)
+                let others = RuleValueSet(elements, evaluation)
                 return .bool(set.elements.allSatisfy { others.contains($0, evaluation) })
             }
         default: return nil
@@ -166,6 +166,6 @@ extension MethodCall {
         case .affectedKeys: names = diff.added + diff.removed + diff.changed
         default: return nil
         }
-        return .set(RuleSet(strings: names, evaluation))
+        return .set(RuleValueSet(strings: names, evaluation))
     }
 }

@@ -90,7 +90,7 @@ final class Evaluation {
     }
 
     func set(_ elements: some Sequence<RuleValue>) -> RuleValue {
-        let set = RuleSet(elements, self)
+        let set = RuleValueSet(elements, self)
         return isAborted ? .failure(.exhausted) : .set(set)
     }
 

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTree
 
 /// A query's constraint on a field: every document in the result has a value in this range, none of the exclusions,
 /// and, if it is a list, these elements.
@@ -109,23 +110,4 @@ enum RuleOrder {
     }
 
     private static func sign<T: Comparable>(_ lhs: T, _ rhs: T) -> Int { lhs < rhs ? -1 : lhs == rhs ? 0 : 1 }
-}
-
-/// Strings by UTF-16 code units, the order of rules: U+1F600 sorts before U+FF5E, unlike in UTF-8.
-enum UTF16Order {
-    static func compare(_ lhs: String, _ rhs: String) -> Int {
-        var left = lhs
-        var right = rhs
-        return left.withUTF8 { first in
-            right.withUTF8 { second in
-                guard let index = zip(first, second).enumerated().first(where: { $1.0 != $1.1 })?.offset else {
-                    return first.count - second.count
-                }
-                let (x, y) = (first[index], second[index])
-                // The orders differ between surrogates (lead byte F0 and up) and the characters above them (EE and EF).
-                if x >= 0xEE, y >= 0xEE, (x >= 0xF0) != (y >= 0xF0) { return x >= 0xF0 ? -1 : 1 }
-                return Int(x) - Int(y)
-            }
-        }
-    }
 }

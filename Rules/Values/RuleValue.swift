@@ -11,7 +11,7 @@ enum RuleValue {
     case bytes([UInt8])
     case list(RuleList)
     case map(RuleMap)
-    case set(RuleSet)
+    case set(RuleValueSet)
     case timestamp(RuleTime)
     case duration(RuleTime)
     case latlng(RuleGeoPoint)

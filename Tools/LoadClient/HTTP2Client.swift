@@ -173,9 +173,6 @@ package final class HTTP2Client: @unchecked Sendable {
         stream.collect(done)
     }
 
-    /// Open requests.
-    package var openStreams: Int { streams.count }
-
     package func ping() {
         nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)
         channel?.flushLater()

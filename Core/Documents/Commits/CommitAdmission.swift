@@ -21,7 +21,7 @@ final class CommitAdmission: Sendable {
         /// The commit that returns.
         let first: UInt64
         /// The commits that wait for it.
-        var requests: [CommitRequest] = []
+        var requests: [QueuedCommit] = []
     }
 
     private struct Sender: Hashable {
@@ -54,8 +54,8 @@ final class CommitAdmission: Sendable {
     /// the slow path, so that the commits of a connection keep their order.
     /// - Returns: whether it may be queued now; otherwise it is held for `nextHeld`.
     /// - Throws: RESOURCE_EXHAUSTED, and counts nothing.
-    func enter(_ request: inout CommitRequest) throws(Status) -> Bool {
-        let (refusal, entered, isHeld) = state.withLock { [request] state -> (Status?, CommitRequest, Bool) in
+    func enter(_ request: inout QueuedCommit) throws(Status) -> Bool {
+        let (refusal, entered, isHeld) = state.withLock { [request] state -> (Status?, QueuedCommit, Bool) in
             var request = request
             if let refusal = Self.refusal(of: request, state) { return (refusal, request, false) }
             state.nextSequence += 1
@@ -71,7 +71,7 @@ final class CommitAdmission: Sendable {
         return !isHeld
     }
 
-    private static func refusal(of request: CommitRequest, _ state: State) -> Status? {
+    private static func refusal(of request: QueuedCommit, _ state: State) -> Status? {
         let requester = request.requester
         switch state.shares.refusal(of: requester, bytes: request.heldBytes) {
         case .full: return isFull
@@ -102,7 +102,7 @@ final class CommitAdmission: Sendable {
 
     /// Makes everything of its connection wait for a commit that returns to the preparer, both queued and later
     /// commits, so that nothing overtakes it. Must be called by the writer.
-    func holdOthers(behind request: CommitRequest) {
+    func holdOthers(behind request: QueuedCommit) {
         state.withLock { state in
             let sender = Sender(request.requester)
             if state.held[sender] != nil { return }
@@ -112,7 +112,7 @@ final class CommitAdmission: Sendable {
     }
 
     /// Whether a commit that the writer takes must wait for another one of its connection; then it is held here.
-    func keeps(_ request: CommitRequest) -> Bool {
+    func keeps(_ request: QueuedCommit) -> Bool {
         // Only the writer raises it above zero.
         if heldCount.load(ordering: .acquiring) == 0 { return false }
         return state.withLock { state in
@@ -125,7 +125,7 @@ final class CommitAdmission: Sendable {
 
     /// The commits that waited for a commit, in order of arrival. Must be called until none is left: commits that
     /// arrive in the meantime are still held back.
-    func nextHeld(behind request: CommitRequest) -> [CommitRequest] {
+    func nextHeld(behind request: QueuedCommit) -> [QueuedCommit] {
         state.withLock { state in
             let sender = Sender(request.requester)
             guard let held = state.held[sender], held.first == request.sequence else { return [] }
@@ -140,7 +140,7 @@ final class CommitAdmission: Sendable {
     }
 
     /// A commit rests on large documents: it and the later commits of its connection take the preparer's path.
-    func grown(_ request: CommitRequest) -> CommitRequest {
+    func grown(_ request: QueuedCommit) -> QueuedCommit {
         var grown = request
         grown.restsOnLargeDocuments = true
         grown.isSlow = true
@@ -149,12 +149,12 @@ final class CommitAdmission: Sendable {
         return grown
     }
 
-    func leave(_ request: CommitRequest) {
+    func leave(_ request: QueuedCommit) {
         state.withLock { $0.shares.remove(request.load, for: request.requester) }
     }
 
     /// Notes the measured cost of a commit to the writer.
-    func measured(_ request: CommitRequest, nanoseconds: UInt64) {
+    func measured(_ request: QueuedCommit, nanoseconds: UInt64) {
         let rate = Double(nanoseconds) / Double(max(1, request.cost))
         // The store's fixed cost of a small commit does not measure units.
         if request.cost < Self.measuredUnitsMin, nanoseconds < Self.measuredNanosecondsMin { return }
@@ -170,7 +170,7 @@ final class CommitAdmission: Sendable {
     private static let weight = 0.25
 }
 
-extension CommitRequest {
+extension QueuedCommit {
     /// What the request is counted as while it waits.
     fileprivate var load: WriteLoad { WriteLoad(count: 1, bytes: heldBytes, cost: cost, slow: isSlow ? 1 : 0) }
 }

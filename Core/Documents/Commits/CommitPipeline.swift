@@ -14,7 +14,7 @@ import Synchronization
 /// anything that this rests on was changed since; if so, it is worked out again. So the writer's time for one commit is
 /// that of storing it, which `Limits.commitRecordsMax` bounds.
 final class CommitPipeline: Sendable {
-    package typealias Request = CommitRequest
+    package typealias Request = QueuedCommit
 
     @usableFromInline enum Job: Sendable {
         case commit(Request)

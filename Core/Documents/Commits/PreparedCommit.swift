@@ -25,7 +25,7 @@ struct PreparedCommit: Sendable {
     ///   - clock: measures the time that the guard takes.
     /// - Throws: the reason why the commit can't be made; `StagedCommit.isTooMuch`.
     init(
-        _ request: CommitRequest, on snapshot: any Snapshot, version: Int64, catalog: IndexCatalog,
+        _ request: QueuedCommit, on snapshot: any Snapshot, version: Int64, catalog: IndexCatalog,
         catalogEpoch: UInt64, latest: Int64, clock: any Clock, storedBytesMax: Int = .max,
         isWanted: () -> Bool = { true }
     ) throws(Status) {
@@ -43,7 +43,7 @@ struct PreparedCommit: Sendable {
     /// Makes the guard judge the computed states.
     /// - Returns: the other documents that it read.
     private static func judge(
-        _ request: CommitRequest, _ staged: StagedCommit, on snapshot: any Snapshot, storedBytesMax: Int,
+        _ request: QueuedCommit, _ staged: StagedCommit, on snapshot: any Snapshot, storedBytesMax: Int,
         isOver: @escaping () -> Bool = { false }
     ) throws(Status) -> Set<[UInt8]> {
         guard let commitGuard = request.guard else { return [] }
@@ -68,7 +68,7 @@ struct PreparedCommit: Sendable {
     /// - Parameter isOver: called whenever the guard reads a document: whether it has taken too long.
     /// - Throws: the reason why the commit can't be made; `StagedCommit.isTooMuch`.
     func judgeAgain(
-        _ request: CommitRequest, on snapshot: any Snapshot, isOver: @escaping () -> Bool
+        _ request: QueuedCommit, on snapshot: any Snapshot, isOver: @escaping () -> Bool
     ) throws(Status) {
         _ = try Self.judge(request, staged, on: snapshot, storedBytesMax: .max, isOver: isOver)
     }
@@ -92,7 +92,7 @@ struct PreparedCommit: Sendable {
     /// no further work, however many writes it has.
     /// - Throws: the denial, when the other writes can't change it.
     static func judgeFirstWrite(
-        of request: CommitRequest, on snapshot: any Snapshot, catalog: IndexCatalog, latest: Int64
+        of request: QueuedCommit, on snapshot: any Snapshot, catalog: IndexCatalog, latest: Int64
     ) throws(Status) {
         guard let commitGuard = request.guard, let first = request.writes.first, request.writes.count > 1 else {
             return

@@ -1,4 +1,3 @@
-import HearthJSON
 import HearthModel
 import HearthWire
 
@@ -83,58 +82,5 @@ package struct JSONWebToken: Sendable {
     var subject: String? {
         let subject = string("sub") ?? string("user_id")
         return subject?.isEmpty == true ? nil : subject
-    }
-}
-
-/// JSON as values: whole numbers become integers, as in the claims of a token that rules see.
-package enum PlainJSON {
-    private static let depthMax = 32
-
-    /// - Throws: INVALID_ARGUMENT when the bytes are not a JSON object.
-    package static func object(_ bytes: [UInt8]) throws(Status) -> MapValue {
-        guard case .map(let map) = try any(bytes) else { throw .invalidArgument("Expected a JSON object.") }
-        return map
-    }
-
-    /// - Throws: INVALID_ARGUMENT when the bytes are not JSON.
-    package static func any(_ bytes: [UInt8]) throws(Status) -> Value {
-        let result = bytes.withUnsafeBytes { bytes in
-            Result { () throws(Status) in
-                var reader = try JSONReader(bytes)
-                let value = try value(&reader, depth: 0)
-                try reader.endDocument()
-                return value
-            }
-        }
-        return try result.get()
-    }
-
-    private static func value(_ reader: inout JSONReader, depth: Int) throws(Status) -> Value {
-        if depth > depthMax { throw .invalidArgument("The JSON is nested too deeply.") }
-        switch reader.peek() {
-        case UInt8(ascii: "{"):
-            var fields: [MapValue.Field] = []
-            var isFirst = true
-            try reader.openContainer(UInt8(ascii: "{"))
-            while let name = try reader.nextMember(&isFirst) {
-                fields.append(.init(name: try reader.string(name), value: try value(&reader, depth: depth + 1)))
-            }
-            return .map(MapValue(fields))
-        case UInt8(ascii: "["):
-            var elements: [Value] = []
-            var isFirst = true
-            try reader.openContainer(UInt8(ascii: "["))
-            while try reader.nextElement(&isFirst) { elements.append(try value(&reader, depth: depth + 1)) }
-            return .array(elements)
-        case UInt8(ascii: "\""): return .string(try reader.readString())
-        case UInt8(ascii: "t"), UInt8(ascii: "f"): return .boolean(try reader.takeBool() ?? false)
-        case UInt8(ascii: "n"):
-            _ = try reader.takeNull()
-            return .null
-        default:
-            let number = try reader.readNumber()
-            if let integer = number.plainInt64 { return .integer(integer) }
-            return .double(number.double)
-        }
     }
 }

@@ -46,38 +46,3 @@ extension TokenMint {
         }
     }
 }
-
-extension PlainJSON {
-    /// Writes a value of a token: strings, numbers, Booleans, null, lists and maps.
-    static func string(_ value: Value) -> [UInt8] {
-        var writer = JSONWriter()
-        write(value, to: &writer)
-        return writer.bytes
-    }
-
-    private static func write(_ value: Value, to writer: inout JSONWriter) {
-        switch value {
-        case .boolean(let flag): writer.raw(flag ? "true" : "false")
-        case .integer(let number): writer.integer(number)
-        case .double(let number) where number.isFinite: writer.double(number)
-        case .string(let string): writer.string(string)
-        case .array(let elements):
-            writer.raw("[")
-            for (index, element) in elements.enumerated() {
-                if index > 0 { writer.raw(",") }
-                write(element, to: &writer)
-            }
-            writer.raw("]")
-        case .map(let map):
-            writer.raw("{")
-            for (index, field) in map.fields.enumerated() {
-                if index > 0 { writer.raw(",") }
-                writer.string(field.name)
-                writer.raw(":")
-                write(field.value, to: &writer)
-            }
-            writer.raw("}")
-        case .null, .double, .timestamp, .bytes, .reference, .geoPoint, .vector: writer.raw("null")
-        }
-    }
-}

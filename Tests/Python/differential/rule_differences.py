@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .rule_sets import Asked, RuleSet
+from .rule_sets import Asked, RuleValueSet
 
 
 @dataclass(frozen=True)
 class Case:
     """A difference between verdicts; without a request it concerns whether the rules compile."""
 
-    rules: RuleSet
+    rules: RuleValueSet
     asked: Asked | None
     ours: str
     theirs: str

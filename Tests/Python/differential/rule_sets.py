@@ -92,7 +92,7 @@ class Asked:
 
 
 @dataclass
-class RuleSet:
+class RuleValueSet:
     kind: str
     text: str
     asked: list[Asked] = field(default_factory=list)
@@ -108,15 +108,15 @@ class RuleSets:
     def __init__(self, seed: int, number: int) -> None:
         self.dice = Random(f"{seed}/{number}")
 
-    def draw(self) -> RuleSet:
+    def draw(self) -> RuleValueSet:
         kind = self.dice.choices(["expressions", "matches", "lists", "batches"], [60, 12, 16, 12])[0]
-        made = RuleSet(kind, "")
+        made = RuleValueSet(kind, "")
         getattr(self, f"_{kind}")(made)
         return made
 
     # Expressions
 
-    def _expressions(self, made: RuleSet) -> None:
+    def _expressions(self, made: RuleValueSet) -> None:
         dice = self.dice
         functions: list[Function] = []
         head: list[str] = []
@@ -216,7 +216,7 @@ class RuleSets:
 
     # Matches
 
-    def _matches(self, made: RuleSet) -> None:
+    def _matches(self, made: RuleValueSet) -> None:
         dice = self.dice
         version = dice.choice([1, 2, 2])
         body: list[str] = []
@@ -299,7 +299,7 @@ class RuleSets:
 
     # Lists
 
-    def _lists(self, made: RuleSet) -> None:
+    def _lists(self, made: RuleValueSet) -> None:
         dice = self.dice
         body: list[str] = []
         for collection in COLLECTIONS:
@@ -415,7 +415,7 @@ class RuleSets:
 
     # Batches
 
-    def _batches(self, made: RuleSet) -> None:
+    def _batches(self, made: RuleValueSet) -> None:
         dice = self.dice
         body: list[str] = []
         for collection in COLLECTIONS:

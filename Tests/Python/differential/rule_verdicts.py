@@ -22,7 +22,7 @@ from typing import Any, TextIO
 from support.servers import Unavailable, emulator, hearth
 
 from .rule_differences import DIFFERENCES, FAULTS, Case
-from .rule_sets import TOKENS, Asked, RuleSet, RuleSets, stored
+from .rule_sets import TOKENS, Asked, RuleValueSet, RuleSets, stored
 from .transports import Server
 
 DENIED = "PERMISSION_DENIED"
@@ -200,7 +200,7 @@ class Judge:
     def _start(self, asked: Asked) -> list[Any]:
         return [side.start(asked) for side in (self.hearth, self.emulator)]
 
-    def _finish(self, rules: RuleSet, number: int, place: int, asked: Asked, pending: list[Any]) -> None:
+    def _finish(self, rules: RuleValueSet, number: int, place: int, asked: Asked, pending: list[Any]) -> None:
         ours, theirs = (transport.finish(one) for transport, one in pending)
         report = self.report
         report.verdicts += 1
@@ -239,7 +239,7 @@ class Judge:
                 return True
         return False
 
-    def _compare_texts(self, rules: RuleSet, number: int, place: int, asked: Asked, ours: str, theirs: str) -> None:
+    def _compare_texts(self, rules: RuleValueSet, number: int, place: int, asked: Asked, ours: str, theirs: str) -> None:
         report = self.report
         if len(asked.body.get("writes", asked.body.get("documents", []))) > 1:
             # One server reports the first denied write only, the other one all.
@@ -254,7 +254,7 @@ class Judge:
                 where = f"set {number} request {place} ({asked.method})"
                 report.examples.setdefault(pair, f"{where}: {rules.line(line)[:300]}")
 
-    def _compare_issues(self, rules: RuleSet, number: int, ours: list[str], theirs: list[str]) -> None:
+    def _compare_issues(self, rules: RuleValueSet, number: int, ours: list[str], theirs: list[str]) -> None:
         for who, said, others in (("Hearth", ours, theirs), ("emulator", theirs, ours)):
             rest = Counter(others)
             for one in said:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from differential.rule_differences import DIFFERENCES, FAULTS, Case
-from differential.rule_sets import RuleSet, RuleSets
+from differential.rule_sets import RuleValueSet, RuleSets
 from differential.rule_verdicts import compare, last_outcomes
 from support.servers import Unavailable, emulator, hearth
 
@@ -58,7 +58,7 @@ def test_an_unlisted_difference_is_one() -> None:
 
 def test_the_seed_says_all() -> None:
     first, second = (RuleSets(3, 5).draw() for _ in range(2))
-    assert first == second and isinstance(first, RuleSet)
+    assert first == second and isinstance(first, RuleValueSet)
     assert first.text != RuleSets(3, 6).draw().text != RuleSets(4, 6).draw().text
 
 

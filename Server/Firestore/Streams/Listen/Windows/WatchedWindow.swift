@@ -33,7 +33,6 @@ struct WatchedWindow {
 
     init(_ live: LiveQuery) { self.live = live }
 
-    var isCached: Bool { cached != nil }
     /// For tests that count work.
     var steps: Int { cached?.steps ?? 0 }
 

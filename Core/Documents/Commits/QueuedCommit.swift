@@ -2,7 +2,7 @@ import HearthConcurrency
 import HearthModel
 
 /// A commit on its way through the pipeline.
-struct CommitRequest: Sendable {
+struct QueuedCommit: Sendable {
     var writes: [Write]
     /// The transaction's id and the state that it read.
     var transaction: (id: [UInt8], version: Int64?, readSet: ReadSet)?
