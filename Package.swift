@@ -187,63 +187,67 @@ let package = Package(
         .target(
             name: "HearthTestDoubles", dependencies: ["HearthModel", "HearthEngine"],
             path: "Tests/Doubles"),
-        // A store of each engine, and the folders, seeds and threads that their tests need.
+        // A store of each engine.
         .target(
-            name: "HearthTestStores", dependencies: ["HearthModel", "HearthEngine", "HearthSQLite"],
+            name: "HearthTestStores",
+            dependencies: ["HearthModel", "HearthEngine", "HearthSQLite", "HearthTestSupport"],
             path: "Tests/Stores"),
-        // Waiting for a condition, gates between threads, temporary folders.
-        .target(name: "HearthTestSupport", dependencies: ["HearthConcurrency"], path: "Tests/Support"),
+        // Seeds, temporary folders, clocks that stand still, threads and waiting for them. Needs no engine.
+        .target(
+            name: "HearthTestSupport", dependencies: ["HearthModel", "HearthConcurrency"], path: "Tests/Support"),
         .testTarget(
             name: "HearthConcurrencyTests", dependencies: ["HearthModel", "HearthConcurrency", "HearthTestSupport"],
             path: "Tests/HearthConcurrencyTests"),
         .testTarget(name: "HearthJSONTests", dependencies: ["HearthJSON"], path: "Tests/HearthJSONTests"),
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
-            name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire", "HearthFuzzing"],
+            name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire", "HearthFuzzing", "HearthTestSupport"],
             path: "Tests/HearthWireTests",
             exclude: ["Golden"]),
         .testTarget(
-            name: "HearthTreeTests", dependencies: ["HearthModel", "HearthTree", "HearthFuzzing"],
+            name: "HearthTreeTests", dependencies: ["HearthModel", "HearthTree", "HearthFuzzing", "HearthTestSupport"],
             path: "Tests/HearthTreeTests"),
         .testTarget(
             name: "HearthTreeStorageTests",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthSQLite", "HearthTree",
-                "HearthTreeStorage",
-                "HearthTestDoubles",
+                "HearthTreeStorage", "HearthTestDoubles", "HearthTestSupport",
             ],
             path: "Tests/HearthTreeStorageTests"),
         .testTarget(
-            name: "HearthWebSocketTests", dependencies: ["HearthWebSocket"],
+            name: "HearthWebSocketTests", dependencies: ["HearthWebSocket", "HearthTestSupport"],
             path: "Tests/HearthWebSocketTests"),
         .testTarget(
             name: "HearthEngineTests",
-            dependencies: ["HearthModel", "HearthEngine", "HearthTestStores"],
+            dependencies: ["HearthModel", "HearthEngine", "HearthTestStores", "HearthTestSupport"],
             path: "Tests/HearthEngineTests"),
         .testTarget(
             name: "HearthDocumentsTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments",
-                "HearthTestDoubles",
+                "HearthTestDoubles", "HearthTestSupport",
             ],
             path: "Tests/HearthDocumentsTests"),
         .testTarget(
-            name: "HearthRulesTests", dependencies: ["HearthModel", "HearthTree", "HearthRules", "HearthFuzzing"],
+            name: "HearthRulesTests",
+            dependencies: ["HearthModel", "HearthTree", "HearthRules", "HearthFuzzing", "HearthTestSupport"],
             path: "Tests/HearthRulesTests",
             exclude: ["cases"]),
         .testTarget(
             name: "HearthSQLiteTests",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthSQLite", "CSQLite",
-                "HearthTestStores",
+                "HearthTestStores", "HearthTestSupport",
             ],
             path: "Tests/HearthSQLiteTests"),
         .testTarget(
-            name: "HearthCacheTests", dependencies: ["HearthModel", "HearthCache"], path: "Tests/HearthCacheTests"),
+            name: "HearthCacheTests", dependencies: ["HearthModel", "HearthCache", "HearthTestSupport"],
+            path: "Tests/HearthCacheTests"),
         .testTarget(
             name: "HearthNetworkTests",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthNetwork", "HearthLoadClient", "HearthWebSocket", "CLinux",
+                "HearthTestSupport",
             ],
             path: "Tests/HearthNetworkTests"),
         .testTarget(
@@ -280,32 +284,35 @@ let package = Package(
             ],
             path: "Tests/HearthRealtimeTests"),
         .testTarget(
-            name: "HearthBundleTests", dependencies: ["HearthModel", "HearthWire", "HearthBundle", "HearthFuzzing"],
+            name: "HearthBundleTests",
+            dependencies: ["HearthModel", "HearthWire", "HearthBundle", "HearthFuzzing", "HearthTestSupport"],
             path: "Tests/HearthBundleTests"),
         .testTarget(
             name: "HearthTransportTests",
             dependencies: [
                 "HearthModel", "HearthTLS", "HearthNetwork", "HearthTransport", "HearthWebSocket",
-                "HearthTestCertificates", "COpenSSL",
+                "HearthTestCertificates", "COpenSSL", "HearthTestSupport",
             ],
             path: "Tests/HearthTransportTests"),
         .testTarget(
             name: "HearthSyncTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthCache",
-                "HearthSync",
+                "HearthSync", "HearthTestSupport",
             ],
             path: "Tests/HearthSyncTests"),
         .testTarget(
             name: "HearthFirestoreTests",
             dependencies: [
                 "HearthModel", "HearthApp", "HearthWire", "HearthSync", "HearthTransport", "HearthTLS",
-                "HearthFirestore",
+                "HearthFirestore", "HearthTestSupport",
             ],
             path: "Tests/HearthFirestoreTests"),
         .testTarget(
             name: "HearthDatabaseTests",
-            dependencies: ["HearthModel", "HearthApp", "HearthTree", "HearthDatabase"],
+            dependencies: [
+                "HearthModel", "HearthApp", "HearthTree", "HearthDatabase", "HearthTestSupport",
+            ],
             path: "Tests/HearthDatabaseTests"),
         // The guide's samples, compiled and run against a server in the test's process.
         .testTarget(
@@ -320,8 +327,8 @@ let package = Package(
             name: "HearthEndToEndTests",
             dependencies: [
                 "HearthModel", "HearthNetwork", "HearthServer", "HearthHost", "HearthFirestoreServer",
-                "HearthFirestore", "HearthDatabase",
-                "HearthTestCertificates", "CSQLite",
+                "HearthFirestore", "HearthDatabase", "HearthTestCertificates", "CSQLite",
+                "HearthTestSupport",
             ],
             path: "Tests/EndToEnd"),
         .testTarget(

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
 /// Clients load bundles from the server's own address.
@@ -45,8 +46,8 @@ import Testing
         #expect(try await query.getDocuments(source: .cache).documents.map(\.documentID) == ["298", "299"])
 
         let other = try Device(backend)
-        let folder = try TemporaryFolder()
-        let file = try folder.write("bundle.txt", String(decoding: try await fetch(backend), as: UTF8.self))
+        let folder = TemporaryFolder()
+        let file = folder.write("bundle.txt", String(decoding: try await fetch(backend), as: UTF8.self))
         let ends = Recorder<Bool>()
         other.db.loadBundle(from: URL(fileURLWithPath: file)) { progress, error in
             ends.append(progress?.state == .success && error == nil)

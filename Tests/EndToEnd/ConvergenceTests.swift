@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import HearthFirestore
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -103,7 +104,7 @@ private final class ConvergenceRun {
     }
 
     private let seed: UInt64
-    private var random: SeededRandom
+    private var random: SeededGenerator
     private let backend: Backend
     private let participants: [Participant]
     /// A copy of the server's data.
@@ -113,7 +114,7 @@ private final class ConvergenceRun {
 
     init(seed: UInt64) throws {
         self.seed = seed
-        random = SeededRandom(seed)
+        random = SeededGenerator(seed: seed)
         let backend = try Backend(rules: Self.rules(refusing: -1))
         self.backend = backend
         participants = try [false, true, true].map { try Participant(backend, isPersistent: $0) }

@@ -1,5 +1,6 @@
 import Foundation
 import HearthDatabase
+import HearthTestSupport
 import Testing
 
 /// Three clients of the Realtime Database make random changes offline and over broken connections. When all are online
@@ -48,7 +49,7 @@ private final class DatabaseConvergenceRun {
         init(_ backend: Backend, isPersistent: Bool, observed: [@Sendable (DatabaseReference) -> DatabaseQuery]) throws
         {
             self.backend = backend
-            folder = isPersistent ? try TemporaryFolder() : nil
+            folder = isPersistent ? TemporaryFolder() : nil
             device = try DatabaseDevice(backend, name: name, folder: folder)
             self.observed = observed
         }
@@ -67,7 +68,7 @@ private final class DatabaseConvergenceRun {
     }
 
     private let seed: UInt64
-    private var random: SeededRandom
+    private var random: SeededGenerator
     private let backend: Backend
     private let participants: [Participant]
     private var ended: [EventWitness] = []
@@ -75,7 +76,7 @@ private final class DatabaseConvergenceRun {
 
     init(seed: UInt64) throws {
         self.seed = seed
-        random = SeededRandom(seed)
+        random = SeededGenerator(seed: seed)
         let backend = try Backend(databaseRules: Self.rules)
         self.backend = backend
         participants = [

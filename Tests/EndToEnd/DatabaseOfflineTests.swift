@@ -2,6 +2,7 @@ import CSQLite
 import Foundation
 import Glibc
 import HearthDatabase
+import HearthTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct DatabaseOfflineTests {
@@ -99,7 +100,7 @@ import Testing
 
     @Test func theCacheSurvivesTheProgram() async throws {
         let backend = try Backend()
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let name = "device-\(UUID().uuidString)"
         let first = try DatabaseDevice(backend, name: name, folder: folder)
         try await first.ref("x").setValue(["a": 1, "b": 2])
@@ -130,7 +131,7 @@ import Testing
 
     @Test func keepSynced() async throws {
         let backend = try Backend()
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let (one, two) = (try DatabaseDevice(backend, folder: folder), try DatabaseDevice(backend))
         try await two.ref("x").setValue(1)
         one.ref("x").keepSynced(true)
@@ -166,7 +167,7 @@ import Testing
     /// The server closes a connection on which one request exceeds 16 MiB.
     @Test(arguments: [false, true]) func writesThatAreTooLargeFailAndBlockNothing(isPersistent: Bool) async throws {
         let backend = try Backend()
-        let device = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
+        let device = try DatabaseDevice(backend, folder: isPersistent ? TemporaryFolder() : nil)
         let half = String(repeating: "x", count: 9 << 20)
         let answers = Recorder<String>()
         func note(_ name: String) -> (((any Error)?, DatabaseReference) -> Void) {
@@ -213,7 +214,7 @@ import Testing
     /// The disk is full while a write is answered: the next run does not send the write again.
     @Test func anAnswerThatTheDiskRejectsIsNotLost() async throws {
         let backend = try Backend()
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let device = try DatabaseDevice(backend, name: "full", folder: folder)
         let other = try DatabaseDevice(backend)
         try await device.ref("n").setValue(0)
@@ -241,7 +242,7 @@ import Testing
     /// A row of the queue that cannot be read loses only its own write.
     @Test func aWriteThatCannotBeReadLosesOnlyItself() async throws {
         let backend = try Backend()
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         let device = try DatabaseDevice(backend, name: "damaged", folder: folder)
         device.db.goOffline()
         plainly { for name in ["a", "b", "c"] { device.ref(name).setValue(1) } }

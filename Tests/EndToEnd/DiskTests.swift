@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import HearthFirestore
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -169,7 +170,7 @@ import Testing
     /// Whichever calls fail: a write that was reported as committed is applied once, a write that was reported as
     /// failed is not applied, and all devices agree.
     @Test(arguments: TestRun.seeds(runsDefault)) func anyCallMayFail(seed: UInt64) async throws {
-        var random = SeededRandom(seed)
+        var random = SeededGenerator(seed: seed)
         let backend = try Backend()
         let (device, other) = (try Device(backend, isPersistent: true), try Device(backend))
         let folder = try #require(device.folder).path

@@ -1,6 +1,7 @@
 import Foundation
 import HearthDatabase
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
 /// Every asynchronous function returns or throws, whatever happens to the app, the task, or the connection.
@@ -175,7 +176,7 @@ import Testing
         let backend = try Backend()
         backend.network.freeze()
         let device = try Device(backend, isPersistent: isPersistent)
-        let database = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
+        let database = try DatabaseDevice(backend, folder: isPersistent ? TemporaryFolder() : nil)
         let calls = Calls(Self.calls.filter { !Self.sequences.contains($0.name) }, on: device)
         // There is no child that could be added.
         let databaseCalls = Calls(Self.databaseCalls.filter { !$0.name.hasSuffix("SiblingKey") }, on: database)
@@ -224,7 +225,7 @@ import Testing
     @Test(arguments: [false, true]) func ofADatabaseWithItsTask(isPersistent: Bool) async throws {
         let backend = try Backend()
         backend.network.freeze()
-        let device = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
+        let device = try DatabaseDevice(backend, folder: isPersistent ? TemporaryFolder() : nil)
         let calls = Calls(Self.databaseCalls, on: device)
         calls.cancel()
         for (name, end) in try await calls.wait() { #expect(end == "cancelled", "\(name)") }
@@ -235,7 +236,7 @@ import Testing
     @Test(arguments: [false, true]) func ofADatabaseWithItsApp(isPersistent: Bool) async throws {
         let backend = try Backend()
         backend.network.freeze()
-        let device = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
+        let device = try DatabaseDevice(backend, folder: isPersistent ? TemporaryFolder() : nil)
         let calls = Calls(Self.databaseCalls, on: device)
         await device.end()
         for (name, end) in try await calls.wait() where name != "getData" { #expect(end == "threw", "\(name)") }
@@ -287,7 +288,7 @@ import Testing
         weak var observing: Held?
         func round(isLast: Bool) async throws {
             let device = try Device(backend, isPersistent: isPersistent)
-            let other = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
+            let other = try DatabaseDevice(backend, folder: isPersistent ? TemporaryFolder() : nil)
             let (first, second) = (Held(), Held())
             // Neither listener is removed.
             let received = Recorder<Int>()

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import HearthFirestore
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -162,7 +163,7 @@ import Testing
         let backend = try Backend()
         let device = try Device(backend, isPersistent: true)
         let folder = try #require(device.folder)
-        let copy = try TemporaryFolder()
+        let copy = TemporaryFolder()
         try await device.db.document("c/d").setData(["n": 0])
         try await device.db.terminate()
         try FileManager.default.copyItem(atPath: folder.path, toPath: "\(copy.path)/cache")

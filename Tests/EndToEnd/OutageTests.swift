@@ -1,5 +1,6 @@
 import Foundation
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
 /// Servers that stop and connections that break while programs run.

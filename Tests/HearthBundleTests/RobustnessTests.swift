@@ -1,6 +1,7 @@
 import HearthFuzzing
 import Foundation
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 

@@ -1,12 +1,11 @@
+import HearthTestSupport
 import Testing
 
 @testable import HearthCache
 
 @Suite("The connections to a cache")
 struct CacheDatabaseTests {
-    private let folder: CacheFolder
-
-    init() throws { folder = try CacheFolder() }
+    private let folder = TemporaryFolder()
 
     @Test func aCacheIsNotCopiedTwiceBesideItsWriter() throws {
         let writer = try CacheDatabase(path: folder.path + "/cache.sqlite")

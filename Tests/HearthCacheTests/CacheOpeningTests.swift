@@ -1,20 +1,11 @@
 import Foundation
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthCache
 
-/// A folder that is removed when the test ends.
-final class CacheFolder: Sendable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appending(path: "hearth-cache-\(UUID().uuidString)").path()
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
+extension TemporaryFolder {
     var file: CacheFile { CacheFile(folder: path, name: "cache.sqlite", lockName: "cache.lock") }
     var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: path) } }
 }
@@ -37,9 +28,7 @@ private struct Numbers: CacheContents {
 
 @Suite("Opening a cache's file")
 struct CacheOpeningTests {
-    private let folder: CacheFolder
-
-    init() throws { folder = try CacheFolder() }
+    private let folder = TemporaryFolder()
 
     private func open(
         _ contents: Numbers = Numbers(), putAside: (Status, String) -> String = { "\($0.message) \($1)" }

@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @Suite("A fair queue")
@@ -243,11 +244,11 @@ struct PeerAddressTests {
 struct WorkerThreadTests {
     @Test("processes all pushed elements in order before it stops")
     func stops() {
-        let seen = Gathering()
-        let thread = WorkerThread<Int>(name: "test") { seen.add($0) }
+        let seen = Gathered<Int>()
+        let thread = WorkerThread<Int>(name: "test") { seen.append(contentsOf: $0) }
         for number in 0..<1000 { thread.push(number) }
         thread.stop()
-        #expect(seen.all == Array(0..<1000))
+        #expect(seen.values == Array(0..<1000))
         #expect(!thread.push(1))
     }
 
@@ -283,11 +284,4 @@ struct WorkerThreadTests {
         }
         #expect(expected > 1_000_000 && queue.isEmpty)
     }
-}
-
-private final class Gathering: @unchecked Sendable {
-    // Guards `all`.
-    private let monitor = Monitor()
-    private(set) var all: [Int] = []
-    func add(_ more: [Int]) { monitor.withLock { all += more } }
 }

@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthTestSupport
 import Testing
 
 /// Budgets that share one pool: each has its own part in any case, and all together never exceed the bound.
@@ -39,7 +40,7 @@ struct MemoryPoolTests {
         "keeps memory for small holders, whatever other budgets hold, in any order",
         arguments: 0..<60 as Range<UInt64>)
     func kept(seed: UInt64) {
-        var random = Random(seed)
+        var random = SeededGenerator(seed: seed)
         let budgets = (0..<10).map { _ in budget() }
         var held: [MemoryReservation] = []
         for _ in 0..<400 {
@@ -151,7 +152,7 @@ struct MemoryPoolTests {
         let pool = pool
         let threads = (0..<4).map { number in
             NamedThread.start("pool-\(number)") {
-                var random = Random(seed * 100 + UInt64(number))
+                var random = SeededGenerator(seed: seed * 100 + UInt64(number))
                 var held: [MemoryReservation] = []
                 for _ in 0..<2_000 {
                     let requester =
@@ -170,19 +171,5 @@ struct MemoryPoolTests {
         }
         for thread in threads { thread?.join() }
         #expect(pool.usedBytes == 0 && budgets.allSatisfy { $0.usedBytes == 0 }, "seed \(seed)")
-    }
-}
-
-/// A generator with a seed.
-private struct Random: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
-
-    mutating func next() -> UInt64 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return state
     }
 }

@@ -19,10 +19,10 @@ struct WorkerGroupTests {
     }
 
     /// A group of one thread, which is busy until the gate opens.
-    private func busyGroup(jobsMax: Int = 1000) -> (group: WorkerGroup, gate: Gate) {
+    private func busyGroup(jobsMax: Int = 1000) -> (group: WorkerGroup, gate: Latch) {
         let group = WorkerGroup(name: "test", threadsMax: 1, jobsMax: jobsMax)
-        let gate = Gate()
-        let begun = Gate()
+        let gate = Latch()
+        let begun = Latch()
         group.run(for: .server, refused: { _ in }) {
             begun.open()
             gate.wait()
@@ -32,7 +32,7 @@ struct WorkerGroupTests {
     }
 
     private func finish(_ group: WorkerGroup) {
-        let last = Gate()
+        let last = Latch()
         group.run(for: client(999_999, account: 999_999), cost: 1 << 40, refused: { _ in last.open() }) { last.open() }
         last.wait()
     }
@@ -63,7 +63,7 @@ struct WorkerGroupTests {
             let group = WorkerGroup(name: "test", threadsMax: 2)
             finish(group)
             // The first ends only after the second has begun.
-            let (second, done) = (Gate(), Gate())
+            let (second, done) = (Latch(), Latch())
             group.run(for: client(1), refused: { _ in }) {
                 second.wait()
                 done.open()
@@ -113,7 +113,7 @@ struct WorkerGroupTests {
         let (group, gate) = busyGroup()
         let record = Record()
         group.run(for: client(1), refused: { record.add("\($0.code)") }) { record.add("run") }
-        let stopping = Gate()
+        let stopping = Latch()
         let thread = NamedThread.start("stopper") {
             group.stop()
             stopping.open()
@@ -132,7 +132,7 @@ struct WorkerGroupTests {
     func givesWay() {
         let group = WorkerGroup(name: "test", threadsMax: 1, sliceNanoseconds: 0)
         let record = Record()
-        let (begun, queued, end) = (Gate(), Gate(), Gate())
+        let (begun, queued, end) = (Latch(), Latch(), Latch())
         group.runInSlices(for: client(1), refused: { _ in }) { slice in
             begun.open()
             queued.wait()
@@ -185,7 +185,7 @@ struct WorkerGroupTests {
     @Test("finish jobs that have given way when they stop", .timeLimit(.minutes(1)))
     func stoppedWhileParked() {
         let group = WorkerGroup(name: "test", threadsMax: 1, sliceNanoseconds: 0)
-        let (first, second) = (Gate(), Gate())
+        let (first, second) = (Latch(), Latch())
         let record = Record()
         group.runInSlices(for: client(1), refused: { _ in record.add("refused") }) { slice in
             first.open()
@@ -207,7 +207,7 @@ struct WorkerGroupTests {
     @Test("do not reject a job that has begun", .timeLimit(.minutes(1)))
     func parkedIsNotRefused() {
         let group = WorkerGroup(name: "test", threadsMax: 1, jobsMax: 3, sliceNanoseconds: 0)
-        let (begun, queued, gate) = (Gate(), Gate(), Gate())
+        let (begun, queued, gate) = (Latch(), Latch(), Latch())
         let record = Record()
         group.runInSlices(for: client(1), refused: { _ in record.add("wrong") }) { slice in
             begun.open()

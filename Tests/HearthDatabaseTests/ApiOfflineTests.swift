@@ -1,6 +1,7 @@
 import Foundation
 import HearthApp
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthDatabase
@@ -325,12 +326,11 @@ struct ApiOfflineTests {
     }
 
     @Test func persistence() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hearth-\(UUID())")
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let folder = TemporaryFolder()
         func make() throws -> ApiBench {
             try ApiBench {
                 $0.isPersistenceEnabled = true
-                $0.persistenceDirectory = folder
+                $0.persistenceDirectory = URL(filePath: folder.path)
                 $0.persistenceCacheSizeBytes = 2 << 20
             }
         }

@@ -1,5 +1,6 @@
 import HearthModel
 import HearthTestDoubles
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -21,7 +22,7 @@ import Testing
     /// the catalog itself is written whole, in a bounded number of bytes per definition.
     @Test func oneMoreIndexTakesTheSameSteps() throws {
         let store = FaultyStore()
-        let database = try Database(name: testDatabaseName, store: store, clock: ManualClock())
+        let database = try Database(name: testDatabaseName, store: store, clock: StoppedClock())
         var operations: [Int] = []
         for count in [9, 90, 900] {
             let epoch = database.currentCatalog.epoch
@@ -43,7 +44,7 @@ import Testing
         let epoch = database.currentCatalog.epoch
         try database.setCatalog([])
         #expect((database.currentCatalog.epoch - epoch) / 2 <= 4)
-        let again = try Database(name: testDatabaseName, store: store, clock: ManualClock(microseconds: 1 << 40))
+        let again = try Database(name: testDatabaseName, store: store, clock: StoppedClock(microseconds: 1 << 40))
         try again.setCatalog([Self.definition(1)])
         #expect(again.catalog.definitions.map(\.id) == [next])
         #expect(again.catalog.nextID == next + 1)

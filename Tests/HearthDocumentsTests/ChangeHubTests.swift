@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -37,7 +38,7 @@ struct ChangeHubTests {
     }
 
     @Test func commitsAreDeliveredToTheReceiversThatTheyConcern() throws {
-        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
+        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: StoppedClock())
         let receivers = (0..<5).map { _ in Receiver() }
         let scopes: [[WatchScope]] = [
             [try scope("c")], [try scope("c/a/d")], [try scope("d", group: true)],

@@ -1,5 +1,6 @@
 @testable import HearthConcurrency
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -8,7 +9,7 @@ import Testing
 
 /// The effects of a wrong clock.
 @Suite struct ClockTests {
-    let source = ManualClock()
+    let source = StoppedClock()
     let steady: SteadyClock
 
     init() {

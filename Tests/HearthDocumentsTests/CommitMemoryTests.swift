@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -38,7 +39,7 @@ import Testing
         try (0..<count).map { number in
             let name = DatabaseName(project: "p", database: "d\(number)")
             return try Database(
-                name: name, store: MemoryStore(), clock: ManualClock(), memory: memory
+                name: name, store: MemoryStore(), clock: StoppedClock(), memory: memory
             ) { _, _, body in
                 HeldDriver(body)
             }

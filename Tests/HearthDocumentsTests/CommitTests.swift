@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 
 /// Preconditions, update times and transforms of commits, as google.firestore.v1.Write documents them.
 @Suite struct CommitTests {
-    let clock = ManualClock()
+    let clock = StoppedClock()
     let database: Database
 
     init() throws {

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -8,14 +9,14 @@ import Testing
 /// Documents are found whether or not they are stored in the order of the requests.
 struct DocumentFetcherTests {
     @Test(arguments: [false, true]) func findsEveryDocumentInAnyOrder(reverse: Bool) throws {
-        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
+        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: StoppedClock())
         defer { database.close() }
         let paths = (0..<200).map { "c/\(1000 + $0)" }
         try database.commit(paths.map { .set($0, map(("p", .string($0)))) })
         let snapshot = try database.store.snapshot()
         defer { snapshot.close() }
         let seed = TestRun.seed()
-        var random = SeededRandom(seed)
+        var random = SeededGenerator(seed: seed)
         for order in [paths, paths.reversed(), paths.shuffled(using: &random), paths + paths] {
             let fetcher = DocumentFetcher(snapshot, reverse: reverse)
             for (index, path) in order.enumerated() {

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthEngine
@@ -12,14 +13,14 @@ import Testing
         String(repeating: "x", count: 1500),
     ]
 
-    private func randomPath(_ random: inout SeededRandom) -> ResourcePath {
+    private func randomPath(_ random: inout SeededGenerator) -> ResourcePath {
         ResourcePath(
             (0..<(2 * (1 + random.below(3)))).map { _ in random.pick(random.chance(70) ? Self.ids[..<6] : Self.ids[...])
             })
     }
 
     @Test func roundTrips() {
-        var random = SeededRandom(TestRun.seed())
+        var random = SeededGenerator(seed: TestRun.seed())
         for _ in 0..<(5000 * TestRun.effort) {
             let path = randomPath(&random)
             let key = DocumentKey.encode(path)
@@ -33,7 +34,7 @@ import Testing
     }
 
     @Test func pathKeysHaveTheOrderOfNames() {
-        var random = SeededRandom(TestRun.seed())
+        var random = SeededGenerator(seed: TestRun.seed())
         for _ in 0..<(20_000 * TestRun.effort) {
             let left = randomPath(&random)
             let right = random.chance(20) ? ResourcePath(left.segments + ["a", "b"]) : randomPath(&random)

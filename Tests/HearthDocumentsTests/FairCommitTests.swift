@@ -2,6 +2,7 @@ import Foundation
 import HearthConcurrency
 import HearthModel
 import HearthTestDoubles
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
 
 /// The order of clients at the writer, and the admission of commits.
 @Suite struct FairCommitTests {
-    let clock = ManualClock()
+    let clock = StoppedClock()
     let store = FaultyStore()
     let database: Database
 
@@ -26,10 +27,10 @@ import Testing
     private final class Order: CommitGuard {
         let name: String
         let log: Gathered<String>
-        let clock: ManualClock
+        let clock: StoppedClock
         let seconds: Double
 
-        init(_ name: String, _ log: Gathered<String>, _ clock: ManualClock, seconds: Double) {
+        init(_ name: String, _ log: Gathered<String>, _ clock: StoppedClock, seconds: Double) {
             self.name = name
             self.log = log
             self.clock = clock

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -34,7 +35,7 @@ import Testing
 
     /// Against the list of all commits: an answer is exact, whatever was forgotten.
     @Test func answersAreExact() throws {
-        var random = SeededRandom(TestRun.seed())
+        var random = SeededGenerator(seed: TestRun.seed())
         var answers = 0
         var refusals = 0
         for _ in 0..<(20 * TestRun.effort) {
@@ -106,9 +107,9 @@ import Testing
 
     /// The same with a warm index, with a cold one, and without one; states before and after are right.
     @Test func changesOfAScopeAreFound() throws {
-        var random = SeededRandom(TestRun.seed())
+        var random = SeededGenerator(seed: TestRun.seed())
         for _ in 0..<(10 * TestRun.effort) {
-            var twin = try RandomDatabase(SeededRandom(random.next()))
+            var twin = try RandomDatabase(SeededGenerator(seed: random.next()))
             for _ in 0..<25 { try twin.commit(documents: 1 + twin.random.below(4)) }
             let again = try Database(name: testDatabaseName, store: twin.store, clock: twin.clock)
             for _ in 0..<15 { try again.commit([.set("c/\(random.below(6))", map(("n", .integer(1))))]) }
@@ -150,7 +151,7 @@ import Testing
     /// Resuming a quiet target costs the same after n, 10n and 100n changes elsewhere; the cost of its own changes is
     /// proportional to them.
     @Test func changesElsewhereCostNothing() throws {
-        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
+        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: StoppedClock())
         try database.commit([.set("quiet/a", map())])
         let since = try database.commit([.set("quiet/a/below/x", map())]).commitTime.microseconds
         var done = 0
@@ -177,13 +178,13 @@ import Testing
         let store = MemoryStore()
         var since: Int64 = 0
         do {
-            let database = try Database(name: testDatabaseName, store: store, clock: ManualClock())
+            let database = try Database(name: testDatabaseName, store: store, clock: StoppedClock())
             since = try database.commit([.set("quiet/a", map())]).commitTime.microseconds
             for number in 0..<1000 {
                 try database.commit([.set("loud/\(number % 50)", map(("n", .integer(Int64(number)))))])
             }
         }
-        let database = try Database(name: testDatabaseName, store: store, clock: ManualClock(microseconds: since + 1))
+        let database = try Database(name: testDatabaseName, store: store, clock: StoppedClock(microseconds: since + 1))
         let first = try found(try Self.query("quiet"), try database.view(), since: since)
         #expect(first.keys.isEmpty && first.read >= 1000 && first.read < 1010)
         for collection in ["quiet", "other", "other/x/quiet"] {
@@ -253,7 +254,7 @@ import Testing
 
     /// A query in the past costs the changes in its own collection, and reads no document of others.
     @Test func aQueryInThePastCostsItsOwnChanges() throws {
-        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
+        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: StoppedClock())
         for number in 0..<20 { try database.commit([.set("own/\(number)", map(("n", .integer(Int64(number)))))]) }
         let then = try database.view().version
         try database.commit([.set("own/3", map(("n", .integer(33))))])
@@ -283,7 +284,7 @@ import Testing
 
     /// More changes than may be held fail with a message, and a resume starts from the beginning.
     @Test func heldChangesAreBounded() throws {
-        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
+        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: StoppedClock())
         let since = try database.commit([.set("c/first", map())]).commitTime.microseconds
         for number in 0..<100 { try database.commit([.set("c/\(number)", map())]) }
         let view = try database.view()

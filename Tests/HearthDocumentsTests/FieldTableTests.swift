@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -8,9 +9,9 @@ import Testing
 /// Fields of one document that many queries read.
 @Suite struct FieldTableTests {
     @Test func findsWhatAReaderFinds() throws {
-        var random = SeededRandom(TestRun.seed())
+        var random = SeededGenerator(seed: TestRun.seed())
         for _ in 0..<(200 * TestRun.effort) {
-            var values = ValueMaker(SeededRandom(random.next()))
+            var values = ValueMaker(SeededGenerator(seed: random.next()))
             let fields = values.map(depth: 3)
             let document = StoredDocument(createVersion: 1, updateVersion: 1, fields: FieldsCodec.encode(fields))
             let table = FieldTable(document)

@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
 /// Small commits that rest on large documents: the writer moves them to the preparer, because others wait for it.
 @Suite struct HeavyDocumentTests {
     let store = MemoryStore()
-    let clock = ManualClock()
+    let clock = StoppedClock()
     let database: Database
 
     init() throws {
@@ -152,7 +153,7 @@ import Testing
     /// that it reads on a snapshot several times.
     private final class Slow: CommitGuard {
         private let database: Database
-        private let clock: ManualClock
+        private let clock: StoppedClock
         private let isSlowBesideWriter: Bool
         private let changesLeft: Atomic<Int>
         /// It was called on a snapshot, and has changed the document that it read.
@@ -160,7 +161,7 @@ import Testing
         /// For all writes.
         let asked = Atomic(0)
 
-        init(_ database: Database, _ clock: ManualClock, changes: Int, isSlowBesideWriter: Bool = false) {
+        init(_ database: Database, _ clock: StoppedClock, changes: Int, isSlowBesideWriter: Bool = false) {
             (self.database, self.clock, self.isSlowBesideWriter) = (database, clock, isSlowBesideWriter)
             changesLeft = Atomic(changes)
         }

@@ -1,5 +1,6 @@
 import Glibc
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -72,7 +73,7 @@ import Testing
     }
 
     @Test func followsTheOrderOfRandomValues() {
-        var maker = ValueMaker(SeededRandom(TestRun.seed()))
+        var maker = ValueMaker(SeededGenerator(seed: TestRun.seed()))
         let seed = maker.random.seed
         for _ in 0..<(30_000 * TestRun.effort) {
             let x = maker.value(depth: 3)
@@ -129,7 +130,7 @@ import Testing
     // MARK: Limits of the encoding
 
     @Test func findsTheEndsOfValuesInKeys() {
-        var maker = ValueMaker(SeededRandom(TestRun.seed()))
+        var maker = ValueMaker(SeededGenerator(seed: TestRun.seed()))
         let seed = maker.random.seed
         for _ in 0..<(5000 * TestRun.effort) {
             let value = maker.value(depth: 3)
@@ -148,7 +149,7 @@ import Testing
     }
 
     @Test func readsGarbageWithoutCrashing() {
-        var random = SeededRandom(TestRun.seed())
+        var random = SeededGenerator(seed: TestRun.seed())
         let tags: [UInt8] = [
             0x05, 0x0A, 0x0D, 0x0F, 0x14, 0x19, 0x1E, 0x25, 0x2D, 0x32, 0x35, 0x37, 0x02, 0x10, 0x20, 0, 1, 0xFF,
         ]

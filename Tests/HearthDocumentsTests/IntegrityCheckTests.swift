@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
     let database: Database
 
     init() throws {
-        database = try Database(name: testDatabaseName, store: store, clock: ManualClock())
+        database = try Database(name: testDatabaseName, store: store, clock: StoppedClock())
         try database.setCatalog(
             [
                 IndexDefinition(
@@ -284,7 +285,7 @@ import Testing
 
     /// Records that the retention has deleted are not reported as missing.
     @Test func aTruncatedHistoryIsSound() throws {
-        let clock = ManualClock()
+        let clock = StoppedClock()
         let store = MemoryStore()
         let database = try Database(name: testDatabaseName, store: store, clock: clock)
         for number in 0..<10 {
@@ -305,7 +306,7 @@ import Testing
 
     /// No content of a damaged store ends the process.
     @Test func noiseIsReported() throws {
-        var random = SeededRandom(3)
+        var random = SeededGenerator(seed: 3)
         for keyspace in [Keyspace.entries, .documents, .feed] {
             for number in 0..<400 {
                 let count = Int.random(in: 0...40, using: &random)

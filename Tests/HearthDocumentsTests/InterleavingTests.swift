@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -13,8 +14,8 @@ import Testing
 /// `HEARTH_TEST_INTERLEAVINGS` is the number of seeds; `HEARTH_TEST_SEED` runs one.
 @Suite struct InterleavingTests {
     @Test func everyInterleavingIsSerial() throws {
-        var random = SeededRandom(TestRun.seed())
-        let count = TestRun.givenSeed == nil ? TestRun.interleavings : 1
+        var random = SeededGenerator(seed: TestRun.seed())
+        let count = TestRun.givenSeed == nil ? TestRun.interleavings(300) : 1
         var committed = 0
         var observed = 0
         for _ in 0..<count {
@@ -129,8 +130,8 @@ private final class InterleavedWorld: @unchecked Sendable {
     }
 
     private let seed: UInt64
-    private var random: SeededRandom
-    private let clock = ManualClock()
+    private var random: SeededGenerator
+    private let clock = StoppedClock()
     private let store = YieldingStore()
     private var drivers: [VirtualDriver] = []
     private var database: Database!
@@ -150,7 +151,7 @@ private final class InterleavedWorld: @unchecked Sendable {
 
     init(_ seed: UInt64) throws {
         self.seed = seed
-        random = SeededRandom(seed)
+        random = SeededGenerator(seed: seed)
         database = try Database(name: testDatabaseName, store: store, clock: clock) { [unowned self] _, _, body in
             let driver = VirtualDriver(body)
             drivers.append(driver)

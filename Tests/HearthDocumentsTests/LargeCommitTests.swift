@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Synchronization
 import Testing
@@ -9,7 +10,7 @@ import Testing
 
 /// Commits of many writes: their cost grows with their size, and others don't wait for them.
 @Suite struct LargeCommitTests {
-    let clock = ManualClock()
+    let clock = StoppedClock()
     let store = MemoryStore()
     let database: Database
 
@@ -116,7 +117,7 @@ import Testing
 
     /// Any order of operations, on one field or on those above and below it.
     @Test func operationsTogetherEqualOperationsInSequence() throws {
-        var maker = ValueMaker(SeededRandom(TestRun.seed()))
+        var maker = ValueMaker(SeededGenerator(seed: TestRun.seed()))
         let paths = [["a"], ["b"], ["m"], ["m", "a"], ["m", "a", "x"]].map { FieldPath(segments: $0) }
         for round in 0..<(300 * TestRun.effort) {
             func elements() -> [Value] {

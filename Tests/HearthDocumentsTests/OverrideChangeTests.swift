@@ -1,5 +1,6 @@
 import HearthModel
 import HearthTestDoubles
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -8,7 +9,7 @@ import Testing
 
 /// Overrides change a few documents at a time, beside other operations.
 @Suite struct OverrideChangeTests {
-    let clock = ManualClock()
+    let clock = StoppedClock()
     let store = FaultyStore()
     let database: Database
 
@@ -121,7 +122,7 @@ import Testing
     @Test func changesMeetWritesAndEachOther() throws {
         try fill(1100)
         let seed = TestRun.seed()
-        var random = SeededRandom(seed)
+        var random = SeededGenerator(seed: seed)
         var changes: [Promise<Result<Void, Status>>] = []
         let choices = [[Self.exempt], [Self.ascending], []]
         for round in 0..<40 {

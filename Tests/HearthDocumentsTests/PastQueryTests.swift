@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 
 /// The cost of a query of a past state, and when it arises.
 @Suite struct PastQueryTests: TransactionBench {
-    let clock = ManualClock()
+    let clock = StoppedClock()
     let database: Database
 
     init() throws {

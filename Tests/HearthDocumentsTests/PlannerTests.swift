@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
     static let queriesPerDatabase = 60
 
     @Test func answersLikeALookAtEveryDocument() throws {
-        var random = SeededRandom(TestRun.seed())
+        var random = SeededGenerator(seed: TestRun.seed())
         var tally = QueryTally()
         for _ in 0..<Self.databases where tally.failures < 3 {
             try run(seed: TestRun.givenSeed ?? random.next(), &tally)
@@ -30,7 +31,7 @@ import Testing
 
     /// One database, its queries, and its queries at past versions.
     private func run(seed: UInt64, _ tally: inout QueryTally) throws {
-        var twin = try RandomDatabase(SeededRandom(seed))
+        var twin = try RandomDatabase(SeededGenerator(seed: seed))
         defer { twin.database.close() }
         for _ in 0..<(1 + twin.random.below(6)) { try twin.commit(documents: 1 + twin.random.below(30)) }
         let queries = (0..<Self.queriesPerDatabase).map { _ in twin.randomQuery() }

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthEngine
@@ -8,7 +9,7 @@ import Testing
 @Suite struct QueryGrowthTests {
     /// IN with an order for which there is no composite index: the order's index is scanned once for all alternatives.
     @Test func alternativesShareAScan() throws {
-        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
+        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: StoppedClock())
         defer { database.close() }
         var number = 0
         for count in [1000, 3000] {

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Synchronization
 import Testing
@@ -19,12 +20,12 @@ import Testing
 
     /// Every query that matches before or after a change is among the candidates, while queries are added and removed.
     @Test func nothingIsMissed() throws {
-        var random = SeededRandom(TestRun.seed())
+        var random = SeededGenerator(seed: TestRun.seed())
         var matches = 0
         var visited = 0
         var present = 0
         for _ in 0..<(30 * TestRun.effort) {
-            var twin = try RandomDatabase(SeededRandom(random.next()))
+            var twin = try RandomDatabase(SeededGenerator(seed: random.next()))
             defer { twin.database.close() }
             let sets = Sets()
             twin.database.observe { set in sets.all.withLock { $0.append(set) } }
@@ -197,7 +198,7 @@ import Testing
             let range: KeyRange
             init(_ range: KeyRange) { self.range = range }
         }
-        var random = SeededRandom(TestRun.seed())
+        var random = SeededGenerator(seed: TestRun.seed())
         for _ in 0..<50 {
             var index = IntervalIndex<Item>()
             var present: [Item] = []

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -67,7 +68,7 @@ private struct LockRun {
         var footprint: QueryFootprint
     }
 
-    private var random: SeededRandom
+    private var random: SeededGenerator
     private let footprints: [QueryFootprint]
     private var locks = QueryLocks()
     private var naive = NaiveQueryLocks()
@@ -80,7 +81,7 @@ private struct LockRun {
     private(set) var grants = 0
     private(set) var touched = 0
 
-    init(_ random: SeededRandom, _ footprints: [QueryFootprint]) {
+    init(_ random: SeededGenerator, _ footprints: [QueryFootprint]) {
         self.random = random
         self.footprints = footprints
     }
@@ -171,12 +172,12 @@ private struct LockRun {
 @Suite struct QueryLockTests {
     /// Random queries are added and removed: each owner waits for exactly those that a list of all predicts.
     @Test func everyOwnerWaitsForTheRightOwners() throws {
-        var random = SeededRandom(TestRun.seed())
+        var random = SeededGenerator(seed: TestRun.seed())
         var waits = 0
         var grants = 0
         var touched = 0
         for _ in 0..<(20 * TestRun.effort) {
-            var twin = try RandomDatabase(SeededRandom(random.next()))
+            var twin = try RandomDatabase(SeededGenerator(seed: random.next()))
             defer { twin.database.close() }
             let sets = Gathered<ChangeSet>()
             twin.database.observe { sets.append($0) }

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -8,7 +9,7 @@ import Testing
 /// Random commits of all kinds, with random catalogs, against a naive evaluation; after each the store is consistent.
 @Suite struct RandomCommitTests {
     @Test func commitsFollowTheDocumentedRules() throws {
-        var random = SeededRandom(TestRun.seed())
+        var random = SeededGenerator(seed: TestRun.seed())
         for _ in 0..<(25 * TestRun.effort) {
             try run(seed: TestRun.givenSeed ?? random.next())
             if TestRun.givenSeed != nil { break }
@@ -17,7 +18,7 @@ import Testing
 
     private func run(seed: UInt64) throws {
         var writer = RandomWriter(seed)
-        let clock = ManualClock()
+        let clock = StoppedClock()
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: clock)
         defer { database.close() }
         var state: NaiveState = [:]
@@ -90,7 +91,7 @@ import Testing
 
 /// Makes writes of every kind to a few documents.
 struct RandomWriter {
-    var random: SeededRandom
+    var random: SeededGenerator
     private var values: ValueMaker
 
     static let paths = ["c/1", "c/2", "c/3", "c/1/c/1", "c/1/d/1", "d/1", "e\u{301}/1", "\u{E9}/1"]
@@ -99,7 +100,7 @@ struct RandomWriter {
         .map { FieldPath(segments: $0) }
 
     init(_ seed: UInt64) {
-        random = SeededRandom(seed)
+        random = SeededGenerator(seed: seed)
         values = ValueMaker(random.fork())
     }
 

@@ -1,6 +1,7 @@
 import Glibc
 import HearthConcurrency
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
 
 /// The memory of transactions' read sets is counted, for all of them together.
 @Suite struct ReadSetMemoryTests: TransactionBench {
-    let clock = ManualClock()
+    let clock = StoppedClock()
     let budget = MemoryBudget(bytesMax: 16 << 20, shareBytesMax: 8 << 20, smallBytesMax: 64 << 10)
     let database: Database
 

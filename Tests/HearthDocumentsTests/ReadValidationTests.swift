@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -6,7 +7,7 @@ import Testing
 
 /// The reads of a transaction are validated against the history when it is older than the commits in memory.
 @Suite struct ReadValidationTests: TransactionBench {
-    let clock = ManualClock()
+    let clock = StoppedClock()
     let database: Database
 
     init() throws {
@@ -27,11 +28,11 @@ import Testing
 
     /// Every difference of a random read set between two states is found, and unwritten documents are not reported.
     @Test func changedReadsAreFound() throws {
-        var random = SeededRandom(TestRun.seed())
+        var random = SeededGenerator(seed: TestRun.seed())
         var changed = 0
         var unchanged = 0
         for _ in 0..<(20 * TestRun.effort) {
-            var twin = try RandomDatabase(SeededRandom(random.next()))
+            var twin = try RandomDatabase(SeededGenerator(seed: random.next()))
             defer { twin.database.close() }
             for _ in 0..<30 { try twin.commit(documents: 1 + random.below(3)) }
             try forgetRecent(twin.database)

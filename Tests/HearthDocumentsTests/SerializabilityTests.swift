@@ -1,5 +1,6 @@
 import Glibc
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Synchronization
 import Testing
@@ -25,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: [false, true]) func committedHistoriesAreSerial(_ withOverrunLeases: Bool) throws {
-        let clock = ManualClock()
+        let clock = StoppedClock()
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: clock)
         defer { database.close() }
         let seed = TestRun.seed()
@@ -34,7 +35,8 @@ import Testing
         let steps = 200 * TestRun.effort
         inThreads(6) { index in
             var client = SerialClient(
-                database, SeededRandom(seed &+ UInt64(index)), index, withOverrunLeases ? clock : nil, events, failures)
+                database, SeededGenerator(seed: seed &+ UInt64(index)), index, withOverrunLeases ? clock : nil, events,
+                failures)
             for _ in 0..<steps { client.step() }
         }
         let committed = events.values.sorted { $0.commitTime < $1.commitTime }
@@ -81,16 +83,16 @@ import Testing
 /// One thread's transactions.
 struct SerialClient {
     private let database: Database
-    private var random: SeededRandom
+    private var random: SeededGenerator
     private let index: Int
     /// Moved now and then, so that leases expire; nil where they shouldn't.
-    private let clock: ManualClock?
+    private let clock: StoppedClock?
     private var written: Int64 = 0
     private let events: Gathered<SerializabilityTests.Event>
     private let failures: Gathered<Status>
 
     init(
-        _ database: Database, _ random: SeededRandom, _ index: Int, _ clock: ManualClock?,
+        _ database: Database, _ random: SeededGenerator, _ index: Int, _ clock: StoppedClock?,
         _ events: Gathered<SerializabilityTests.Event>, _ failures: Gathered<Status>
     ) {
         self.clock = clock
@@ -203,7 +205,7 @@ struct SerialClient {
 /// Clients without patience need this: each of many succeeds.
 @Suite struct FairnessTests {
     @Test func thirtyTwoClientsIncrementOneDocumentInFiveAttempts() throws {
-        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
+        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: StoppedClock())
         defer { database.close() }
         try database.commit([.set("c/counter", map(("n", .integer(0))))])
         let attempts = Gathered<Int>()
@@ -240,12 +242,12 @@ struct SerialClient {
 
     /// The same with several documents read in different orders: cycles form all the time.
     @Test func cyclesStarveNoTransaction() throws {
-        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
+        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: StoppedClock())
         defer { database.close() }
         let seed = TestRun.seed()
         let results = Gathered<Int>()
         inThreads(8) { index in
-            var random = SeededRandom(seed &+ UInt64(index))
+            var random = SeededGenerator(seed: seed &+ UInt64(index))
             for _ in 0..<20 { results.append(Self.incrementAll(database, &random)) }
         }
         // The oldest of eight wins, so about one round for each of the others; twice that where the machine is busy.
@@ -256,7 +258,7 @@ struct SerialClient {
         #expect(database.locks.isIdle)
     }
 
-    private static func incrementAll(_ database: Database, _ random: inout SeededRandom) -> Int {
+    private static func incrementAll(_ database: Database, _ random: inout SeededGenerator) -> Int {
         let paths = ["c/0", "c/1", "c/2"].shuffled(using: &random)
         var first: [UInt8]?
         for attempt in 1...100 {

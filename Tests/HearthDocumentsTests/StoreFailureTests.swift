@@ -1,5 +1,6 @@
 import HearthModel
 import HearthTestDoubles
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -8,7 +9,7 @@ import Testing
 
 /// The store fails at every single operation of a group of commits, and of everything else that writes.
 @Suite struct StoreFailureTests {
-    let clock = ManualClock()
+    let clock = StoppedClock()
     let store = FaultyStore()
     let database: Database
 

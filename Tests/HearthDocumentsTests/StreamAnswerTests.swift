@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthEngine
@@ -7,7 +8,7 @@ import Testing
 /// Resumable Write streams: which commits are made, which of their answers are stored, and for how long.
 @Suite struct StreamAnswerTests {
     private static let owner: [UInt8] = [1]
-    private let clock = ManualClock()
+    private let clock = StoppedClock()
     private let store = MemoryStore()
 
     private static func stream(_ number: UInt8) -> [UInt8] {

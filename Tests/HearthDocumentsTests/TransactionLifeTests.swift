@@ -2,6 +2,7 @@ import Glibc
 import HearthConcurrency
 import HearthModel
 import HearthTestDoubles
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
 
 /// The beginning, the end and the bounds of transactions.
 @Suite struct TransactionLifeTests: TransactionBench {
-    let clock = ManualClock()
+    let clock = StoppedClock()
     let database: Database
 
     init() throws {

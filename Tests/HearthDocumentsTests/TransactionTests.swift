@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -6,7 +7,7 @@ import Testing
 
 /// Transactions with a clock that the tests move.
 @Suite struct TransactionTests: TransactionBench {
-    let clock = ManualClock()
+    let clock = StoppedClock()
     let database: Database
 
     init() throws {

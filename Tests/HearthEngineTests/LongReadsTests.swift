@@ -1,5 +1,6 @@
 import HearthModel
 import HearthTestStores
+import HearthTestSupport
 import Synchronization
 import Testing
 

@@ -1,12 +1,13 @@
 import HearthModel
 import HearthEngine
 import HearthTestStores
+import HearthTestSupport
 import Synchronization
 import Testing
 
 /// The guarantees of `Store`, on each engine.
 struct StoreContractTests {
-    @Test(arguments: Engine.allCases, Seeds.all)
+    @Test(arguments: Engine.allCases, TestRun.fixedSeedsAndNewOne)
     func agreesWithAPlainModel(engine: Engine, seed: UInt64) throws {
         print("seed \(seed) (\(engine.rawValue)); HEARTH_TEST_SEED=\(seed) repeats it")
         let folder = TemporaryFolder()
@@ -17,7 +18,7 @@ struct StoreContractTests {
         var open: [(snapshot: any Snapshot, model: StoreModel)] = []
         for _ in 0..<150 {
             var draft = model
-            let refuses = exercise.random.chance(4)
+            let refuses = exercise.random.isOne(in: 4)
             do throws(Status) {
                 try store.write { transaction throws(Status) in
                     try exercise.change(transaction, &draft)
@@ -30,8 +31,8 @@ struct StoreContractTests {
             }
             if open.count < 10 { open.append((try store.snapshot(), model)) }
             for entry in open { try exercise.compare(entry.snapshot, entry.model) }
-            if exercise.random.chance(3) {
-                let entry = open.remove(at: exercise.random.number(0..<open.count))
+            if exercise.random.isOne(in: 3) {
+                let entry = open.remove(at: exercise.random.below(open.count))
                 try exercise.compareAll(entry.snapshot, entry.model)
                 entry.snapshot.close()
                 entry.snapshot.close()
@@ -234,7 +235,7 @@ struct StoreContractTests {
                 failures.withLock { $0.append("\(error)") }
             }
         }
-        let threads = (0..<4).map { _ in TestThread(read) }
+        let threads = (0..<4).map { _ in testThread(read) }
         for round in 0..<300 {
             try store.write { transaction throws(Status) in
                 for keyspace in Keyspace.allCases {
@@ -264,7 +265,7 @@ struct StoreContractTests {
                 }
             }
         }
-        let threads = (0..<4).map { _ in TestThread(increment) }
+        let threads = (0..<4).map { _ in testThread(increment) }
         for thread in threads { thread.join() }
         #expect(try store.snapshot().get(.meta, [1])?.count == 200)
     }

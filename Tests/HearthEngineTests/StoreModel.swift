@@ -1,6 +1,7 @@
 import HearthModel
 import HearthEngine
 import HearthTestStores
+import HearthTestSupport
 import Testing
 
 /// The expected contents of a store, as simply as possible: a dictionary per keyspace, sorted on demand.
@@ -34,22 +35,22 @@ struct StoreExercise {
 
     init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
-    mutating func keyspace() -> Keyspace { Keyspace(rawValue: random.number(0..<4)) ?? .meta }
+    mutating func keyspace() -> Keyspace { Keyspace(rawValue: random.below(4)) ?? .meta }
 
     /// Short keys of few bytes, so that they are equal often and are prefixes of each other.
     mutating func key() -> [UInt8] {
         let alphabet: [UInt8] = [0, 1, 0x41, 0xFE, 0xFF]
-        if random.chance(20) { return random.bytes(random.number(0..<2000)) }
-        return (0..<random.number(0..<6)).map { _ in alphabet[random.number(0..<alphabet.count)] }
+        if random.isOne(in: 20) { return random.bytes(random.below(2000)) }
+        return (0..<random.below(6)).map { _ in alphabet[random.below(alphabet.count)] }
     }
 
     mutating func value() -> [UInt8] {
-        if random.chance(50) { return random.bytes(random.number(0..<20_000)) }
-        return random.bytes(random.number(0..<40))
+        if random.isOne(in: 50) { return random.bytes(random.below(20_000)) }
+        return random.bytes(random.below(40))
     }
 
     mutating func range() -> KeyRange {
-        switch random.number(0..<5) {
+        switch random.below(5) {
         case 0: .all
         case 1: KeyRange(prefix: key())
         case 2: KeyRange(lower: key(), upper: nil)
@@ -61,7 +62,7 @@ struct StoreExercise {
     mutating func change(_ transaction: any StoreTransaction, _ model: inout StoreModel) throws(Status) {
         for _ in 0..<random.number(1..<40) {
             let keyspace = keyspace()
-            switch random.number(0..<12) {
+            switch random.below(12) {
             case 0..<7:
                 let (key, value) = (key(), value())
                 try transaction.put(keyspace, key, value)
@@ -72,7 +73,7 @@ struct StoreExercise {
                 model[keyspace, key] = nil
             case 9:
                 let range = range()
-                let limit = random.chance(8) ? Int.max : random.number(0..<4)
+                let limit = random.isOne(in: 8) ? Int.max : random.below(4)
                 #expect(
                     try transaction.delete(keyspace, range, limit: limit)
                         == model.delete(keyspace, range, limit: limit))
@@ -85,13 +86,13 @@ struct StoreExercise {
     /// Compares one read of a random kind.
     mutating func compare(_ snapshot: any Snapshot, _ model: StoreModel) throws(Status) {
         let keyspace = keyspace()
-        switch random.number(0..<4) {
+        switch random.below(4) {
         case 0:
             let key = key()
             #expect(try snapshot.get(keyspace, key) == model[keyspace, key])
         case 1:
             let range = range()
-            let limit = random.chance(2) ? Int.max : random.number(0..<8)
+            let limit = random.isOne(in: 2) ? Int.max : random.below(8)
             #expect(
                 try snapshot.count(keyspace, range, limit: limit) == min(limit, model.rows(keyspace, range).count))
         default:
@@ -104,13 +105,13 @@ struct StoreExercise {
         _ snapshot: any Snapshot, _ model: StoreModel, _ keyspace: Keyspace
     ) throws(Status) {
         let range = range()
-        let reverse = random.chance(2)
-        let values = random.chance(2)
-        let seekChance = [2, 5, 1_000_000][random.number(0..<3)]
+        let reverse = random.isOne(in: 2)
+        let values = random.isOne(in: 2)
+        let seekChance = [2, 5, 1_000_000][random.below(3)]
         var expected = model.rows(keyspace, range, reverse: reverse)[...]
         let cursor = try snapshot.scan(keyspace, range, reverse: reverse, values: values)
         while true {
-            while random.chance(seekChance) {
+            while random.isOne(in: seekChance) {
                 let target = key()
                 try cursor.seek(target)
                 expected = expected.drop {
@@ -127,7 +128,7 @@ struct StoreExercise {
         }
         #expect(expected.isEmpty)
         #expect(try !cursor.next())
-        if random.chance(2) { cursor.close() }
+        if random.isOne(in: 2) { cursor.close() }
     }
 
     func compareAll(_ snapshot: any Snapshot, _ model: StoreModel) throws(Status) {

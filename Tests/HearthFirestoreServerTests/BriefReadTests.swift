@@ -16,13 +16,13 @@ struct BriefReadTests {
     /// A service whose only thread for long work is busy until the gate opens, and whose only long read is taken.
     private final class Busy {
         let bench: StreamBench
-        let gate = Gate()
+        let gate = Latch()
         private let reads = LongReads(max: 1)
         private var read: LongRead?
 
         init() throws {
             bench = try StreamBench(longReads: reads)
-            let begun = Gate()
+            let begun = Latch()
             bench.service.pool.run(.long, for: .server, refused: { _ in }) { [gate] in
                 begun.open()
                 gate.wait()

@@ -3,6 +3,7 @@
 import HearthBundle
 import HearthModel
 import HearthEngine
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -11,16 +12,8 @@ import Testing
 
 /// When a bundle is built again, and when the cached one is sent.
 @Suite struct BundleCacheTests {
-    private final class MovedClock: Clock {
-        private let nanoseconds = Atomic<UInt64>(1_000_000_000_000)
-
-        func now() -> Timestamp { Timestamp(microseconds: Int64(monotonicNanoseconds() / 1000)) }
-        func monotonicNanoseconds() -> UInt64 { nanoseconds.load(ordering: .relaxed) }
-        func pass(seconds: UInt64) { nanoseconds.add(seconds * 1_000_000_000, ordering: .relaxed) }
-    }
-
     private final class Bench: Sendable {
-        let clock = MovedClock()
+        let clock = StoppedClock()
         let registry = DatabaseRegistry(provider: MemoryStoreProvider())
         let cache: BundleCache
 
@@ -57,7 +50,7 @@ import Testing
         try await bench.database.put("c/a", ["n": .integer(1)])
         let first = try await bench.bundle(definition)
         #expect(first.made.metadata.totalDocuments == 1)
-        bench.clock.pass(seconds: 1000)
+        bench.clock.advance(seconds: 1000)
         let again = try await bench.bundle(definition)
         #expect(again.made.plain === first.made.plain)
         #expect(again.ageSeconds == 0)
@@ -72,15 +65,15 @@ import Testing
         let definition = try bench.definition(#","maxAge":60"#)
         try await bench.database.put("c/a", ["n": .integer(1)])
         let first = try await bench.bundle(definition)
-        bench.clock.pass(seconds: 20)
+        bench.clock.advance(seconds: 20)
         _ = try await bench.bundle(definition)
         try await bench.database.put("c/b", ["n": .integer(1)])
-        bench.clock.pass(seconds: 30)
+        bench.clock.advance(seconds: 30)
         let cached = try await bench.bundle(definition)
         #expect(cached.made.plain === first.made.plain)
         // It was found to be up to date thirty seconds ago.
         #expect(cached.ageSeconds == 30)
-        bench.clock.pass(seconds: 10)
+        bench.clock.advance(seconds: 10)
         #expect(try await bench.bundle(definition).made.metadata.totalDocuments == 2)
     }
 
@@ -88,9 +81,9 @@ import Testing
         let bench = Bench()
         let definition = try bench.definition()
         let first = try await bench.bundle(definition)
-        bench.clock.pass(seconds: UInt64(Limits.bundleCacheSecondsMax) - 1)
+        bench.clock.advance(seconds: Double(Limits.bundleCacheSecondsMax) - 1)
         #expect(try await bench.bundle(definition).made.plain === first.made.plain)
-        bench.clock.pass(seconds: 1)
+        bench.clock.advance(seconds: 1)
         #expect(try await bench.bundle(definition).made.plain !== first.made.plain)
     }
 
@@ -107,7 +100,7 @@ import Testing
     @Test func theCacheIsBounded() async throws {
         let bench = Bench()
         let first = try await bench.bundle(try bench.definition(id: "0"))
-        bench.clock.pass(seconds: 1)
+        bench.clock.advance(seconds: 1)
         for number in 1...Limits.bundlesCachedMax { _ = try await bench.bundle(try bench.definition(id: "\(number)")) }
         // The first one was not requested again.
         #expect(try await bench.bundle(try bench.definition(id: "0")).made.plain !== first.made.plain)

@@ -1,27 +1,12 @@
 import HearthConcurrency
 import HearthModel
 import HearthDocuments
+import HearthTestSupport
 import HearthWire
 import Synchronization
 import Testing
 
 @testable import HearthFirestoreServer
-
-/// Numbers that a seed determines (SplitMix64).
-struct WindowRandom: RandomNumberGenerator {
-    private var state: UInt64
-    init(_ seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
-    mutating func next(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
-}
 
 /// Compares a cached window with an array that is sorted again for each comparison.
 @Suite("A cached window")
@@ -65,27 +50,27 @@ struct CachedWindowTests {
         "equals the sorted results after any change, or reports that it is exhausted",
         arguments: 1...40 as ClosedRange<UInt64>)
     func property(seed: UInt64) throws {
-        var random = WindowRandom(seed)
+        var random = SeededGenerator(seed: seed)
         // Few order values, so that many are equal.
-        let ids = [12, 60, 1000][random.next(3)]
-        let limit = [nil, 1, 2, 5, 40, 400][random.next(6)]
-        let offset = [0, 0, 1, 3, 100][random.next(5)]
+        let ids = [12, 60, 1000][random.below(3)]
+        let limit = [nil, 1, 2, 5, 40, 400][random.below(6)]
+        let offset = [0, 0, 1, 3, 100][random.below(5)]
         var rows: [Int: Row] = [:]
         var version: Int64 = 0
-        for id in 0..<ids where random.next(2) == 0 {
+        for id in 0..<ids where random.below(2) == 0 {
             version += 1
-            rows[id] = Row(order: UInt8(random.next(8)), version: version)
+            rows[id] = Row(order: UInt8(random.below(8)), version: version)
         }
         var window = try Self.found(rows, limit: limit, offset: offset)
         var before = Self.window(rows, window.ranks)
         var refills = 0
         for step in 0..<(ids == 1000 ? 200 : 800) {
             version += 1
-            let id = random.next(ids)
+            let id = random.below(ids)
             // First more documents enter than leave, then more leave than enter.
-            if random.next(4) < (step / 80 % 2 == 0 ? 3 : 1) {
+            if random.below(4) < (step / 80 % 2 == 0 ? 3 : 1) {
                 rows[id] = Row(
-                    order: random.next(3) == 0 ? rows[id]?.order ?? 1 : UInt8(random.next(8)), version: version)
+                    order: random.below(3) == 0 ? rows[id]?.order ?? 1 : UInt8(random.below(8)), version: version)
             } else {
                 rows[id] = nil
             }
@@ -124,14 +109,14 @@ struct CachedWindowTests {
     func growth() throws {
         var counts: [Int] = []
         for limit in [100, 1000, 10_000] {
-            var random = WindowRandom(UInt64(limit))
+            var random = SeededGenerator(seed: UInt64(limit))
             var rows: [Int: Row] = [:]
-            for id in 0..<3 * limit { rows[id] = Row(order: UInt8(random.next(250)), version: 1) }
+            for id in 0..<3 * limit { rows[id] = Row(order: UInt8(random.below(250)), version: 1) }
             var window = try Self.found(rows, limit: limit, offset: 0)
             let before = window.steps
             for _ in 0..<200 {
-                let id = random.next(3 * limit)
-                _ = window.change(Self.key(id), to: Self.position(id, UInt8(random.next(250))), 2)
+                let id = random.below(3 * limit)
+                _ = window.change(Self.key(id), to: Self.position(id, UInt8(random.below(250))), 2)
             }
             counts.append(window.steps - before)
         }
@@ -150,21 +135,21 @@ struct CachedWindowTests {
 struct WindowChangesTests {
     @Test("are known back to some version, each document once", arguments: 1...20 as ClosedRange<UInt64>)
     func property(seed: UInt64) {
-        var random = WindowRandom(seed)
+        var random = SeededGenerator(seed: seed)
         var seen = WindowChanges(from: 100)
         var all: [(key: [UInt8], version: Int64)] = []
         var version: Int64 = 100
-        let length = [4, 3000][random.next(2)]
+        let length = [4, 3000][random.below(2)]
         for _ in 0..<3000 {
-            version += Int64(random.next(3))
-            let keys = (0..<random.next(5)).map { _ in
-                Array("\(random.next(40))".utf8) + [UInt8](repeating: 1, count: length)
+            version += Int64(random.below(3))
+            let keys = (0..<random.below(5)).map { _ in
+                Array("\(random.below(40))".utf8) + [UInt8](repeating: 1, count: length)
             }
             seen.note(keys, version)
             for key in keys { all.append((key, version)) }
             #expect(seen.sizeBytes <= (64 << 10) + 64 * 512)
-            guard random.next(30) == 0 else { continue }
-            let since = version - Int64(random.next(400))
+            guard random.below(30) == 0 else { continue }
+            let since = version - Int64(random.below(400))
             guard let found = seen.keys(after: since) else {
                 #expect(since < seen.from)
                 continue

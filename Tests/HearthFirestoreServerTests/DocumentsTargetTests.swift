@@ -45,25 +45,6 @@ struct DocumentsTargetTests {
         await call.leave()
     }
 
-    /// Rules read the time once for each judgement.
-    private final class LoopClock: Clock {
-        private let system = SystemClock()
-        private let loop = Mutex<EventLoop?>(nil)
-        let onLoop = Atomic(0)
-        let elsewhere = Atomic(0)
-
-        func watch(_ loop: EventLoop) { self.loop.withLock { $0 = loop } }
-
-        func now() -> Timestamp {
-            if let loop = loop.withLock({ $0 }) {
-                if loop.isCurrent { onLoop.add(1, ordering: .relaxed) } else { elsewhere.add(1, ordering: .relaxed) }
-            }
-            return system.now()
-        }
-
-        func monotonicNanoseconds() -> UInt64 { system.monotonicNanoseconds() }
-    }
-
     private static func rules(_ condition: String) -> String {
         """
         rules_version = '2';
@@ -77,7 +58,7 @@ struct DocumentsTargetTests {
         "are judged by a worker when that takes more than a loop may do",
         arguments: ["resource.data.size() > 0", "resource.data.n > 0"])
     func judgedByWorkers(condition: String) async throws {
-        let clock = LoopClock()
+        let clock = CountingClock()
         let bench = try StreamBench(rules: Self.rules(condition), clock: clock)
         try await Self.fill(bench, sizeBytes: 300_000)
         let call = await bench.listen(identity: Self.user)
@@ -85,8 +66,8 @@ struct DocumentsTargetTests {
         await call.ask(StreamBench.add(1, documents: Self.names))
         await until { call.current == [1] }
         #expect(call.documents(of: 1).count == Self.count)
-        #expect(clock.onLoop.load(ordering: .relaxed) < Self.count / 2)
-        #expect(clock.elsewhere.load(ordering: .relaxed) >= Self.count)
+        #expect(clock.askedOnLoop.load(ordering: .relaxed) < Self.count / 2)
+        #expect(clock.askedElsewhere.load(ordering: .relaxed) >= Self.count)
         await call.leave()
     }
 

@@ -25,8 +25,8 @@ struct GivingWayTests {
     private static func jobsBegun(
         _ kind: WorkerPool.Kind, in pool: WorkerPool, before: Int = 0, _ begin: () async throws -> Void
     ) async rethrows -> Int {
-        func block() -> (begun: Gate, end: Gate) {
-            let (begun, end) = (Gate(), Gate())
+        func block() -> (begun: Latch, end: Latch) {
+            let (begun, end) = (Latch(), Latch())
             pool.run(kind, for: .server, refused: { _ in }) {
                 begun.open()
                 end.wait()

@@ -12,19 +12,6 @@ import Testing
 
 @Suite("Judgements about listeners")
 struct JudgementTests {
-    /// Rules read the time once for each judgement.
-    private final class CountingClock: Clock {
-        private let system = SystemClock()
-        let asked = Atomic(0)
-
-        func now() -> Timestamp {
-            asked.add(1, ordering: .relaxed)
-            return system.now()
-        }
-
-        func monotonicNanoseconds() -> UInt64 { system.monotonicNanoseconds() }
-    }
-
     private static let rules = """
         rules_version = '2';
         service cloud.firestore {

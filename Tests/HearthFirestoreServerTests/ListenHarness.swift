@@ -4,6 +4,7 @@ import HearthModel
 import HearthNetwork
 import HearthRules
 import HearthEngine
+import HearthTestSupport
 import HearthWire
 import Synchronization
 
@@ -177,7 +178,7 @@ final class ListenClient: StreamCall, @unchecked Sendable {
 
     /// The stream has no more work.
     func rest() async {
-        while !(await harness.onLoop { [self] in isFinished || stream?.isIdle ?? true }) { await Task.yield() }
+        await until { await harness.onLoop { [self] in isFinished || stream?.isIdle ?? true } }
     }
 
     func leave() async {

@@ -22,7 +22,7 @@ struct ListenBoundaryTests {
         #expect(client.currentCount == 1)
         await harness.onLoop { client.stream?.judgementsPending += 1 }
         try await harness.database.put("c/a", [:])
-        while await harness.onLoop({ client.stream?.pending.isEmpty ?? false }) { await Task.yield() }
+        await until { await harness.onLoop { !(client.stream?.pending.isEmpty ?? false) } }
         return client
     }
 

@@ -172,25 +172,9 @@ struct LoopTickTests {
 
     // MARK: BatchGetDocuments
 
-    /// Rules read the time once for each document.
-    private final class LoopClock: Clock {
-        private let system = SystemClock()
-        let loop = Mutex<EventLoop?>(nil)
-        let askedOnLoop = Atomic(0)
-        let asked = Atomic(0)
-
-        func now() -> Timestamp {
-            asked.add(1, ordering: .relaxed)
-            if loop.withLock({ $0 })?.isCurrent ?? false { askedOnLoop.add(1, ordering: .relaxed) }
-            return system.now()
-        }
-
-        func monotonicNanoseconds() -> UInt64 { system.monotonicNanoseconds() }
-    }
-
     @Test("judges and reads some names; more are for a worker", arguments: [10, 256, 257, 3000])
     func batchGet(count: Int) async throws {
-        let clock = LoopClock()
+        let clock = CountingClock()
         let bench = try StreamBench(
             rules: """
                 rules_version = '2';
@@ -198,7 +182,7 @@ struct LoopTickTests {
                   match /databases/{database}/documents { match /c/{id} { allow get: if id != 'shut'; } }
                 }
                 """, clock: clock)
-        clock.loop.withLock { $0 = bench.loop }
+        clock.watch(bench.loop)
         for number in [3, 7, 5] { try await bench.database.put("c/\(number)", ["n": .integer(Int64(number))]) }
         for (names, code) in [([], Status.Code.ok), (["shut"], .permissionDenied)] as [([String], Status.Code)] {
             let call = TestCall(bench.loop, identity: .nobody)

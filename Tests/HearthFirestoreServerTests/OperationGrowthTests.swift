@@ -12,19 +12,6 @@ import Testing
 /// The cost of operations at n, 10n and 100n, counted in steps.
 @Suite("Operations of n, 10n and 100n parts")
 struct OperationGrowthTests {
-    /// Rules read the time once for each judgement.
-    private final class CountingClock: Clock {
-        private let system = SystemClock()
-        let asked = Atomic(0)
-
-        func now() -> Timestamp {
-            asked.add(1, ordering: .relaxed)
-            return system.now()
-        }
-
-        func monotonicNanoseconds() -> UInt64 { system.monotonicNanoseconds() }
-    }
-
     @Test("a commit judged by rules judges each write once, and reads each document a few times")
     func judgedCommits() async throws {
         let clock = CountingClock()

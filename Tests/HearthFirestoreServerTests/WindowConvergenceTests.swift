@@ -126,19 +126,19 @@ struct WindowConvergenceTests {
         ]
     }
 
-    private static func write(_ random: inout WindowRandom, _ ids: Int) -> Write {
-        let name = ResourceName(database: StreamBench.name, path: ResourcePath(["c", "d\(random.next(ids))"]))
-        if random.next(3) == 0 { return Write(document: name, operation: .delete) }
-        var fields = [MapValue.Field(name: "g", value: .boolean(random.next(2) == 0))]
+    private static func write(_ random: inout SeededGenerator, _ ids: Int) -> Write {
+        let name = ResourceName(database: StreamBench.name, path: ResourcePath(["c", "d\(random.below(ids))"]))
+        if random.below(3) == 0 { return Write(document: name, operation: .delete) }
+        var fields = [MapValue.Field(name: "g", value: .boolean(random.below(2) == 0))]
         // Some have no position in an order by `n`.
-        if random.next(6) > 0 { fields.append(.init(name: "n", value: .integer(Int64(random.next(6))))) }
-        if random.next(2) == 0 { fields.append(.init(name: "x", value: .integer(Int64(random.next(1000))))) }
+        if random.below(6) > 0 { fields.append(.init(name: "n", value: .integer(Int64(random.below(6))))) }
+        if random.below(2) == 0 { fields.append(.init(name: "x", value: .integer(Int64(random.below(1000))))) }
         return Write(document: name, operation: .update(fields: MapValue(fields), mask: nil))
     }
 
     /// Each document at most once.
-    private static func commit(_ random: inout WindowRandom, _ ids: Int) -> [Write] {
-        let writes = (0..<1 + random.next(random.next(8) == 0 ? 30 : 3)).map { _ in write(&random, ids) }
+    private static func commit(_ random: inout SeededGenerator, _ ids: Int) -> [Write] {
+        let writes = (0..<1 + random.below(random.below(8) == 0 ? 30 : 3)).map { _ in write(&random, ids) }
         var known: Set<String> = []
         return writes.filter { known.insert("\($0.document)").inserted }
     }
@@ -155,7 +155,7 @@ struct WindowConvergenceTests {
         let seed: UInt64
         let harness: ListenHarness
         let cached: MemoryBudget
-        private var random: WindowRandom
+        private var random: SeededGenerator
         private let identity: Identity
         private let targets: [Target]
         private let ids: Int
@@ -167,22 +167,22 @@ struct WindowConvergenceTests {
 
         init(seed: UInt64) throws {
             self.seed = seed
-            random = WindowRandom(seed)
+            random = SeededGenerator(seed: seed)
             // Sometimes there is no memory to cache windows, or memory for some of them.
-            let capacity = [1 << 20, 1 << 20, 6 << 10, 0][random.next(4)]
+            let capacity = [1 << 20, 1 << 20, 6 << 10, 0][random.below(4)]
             cached = MemoryBudget(bytesMax: capacity, shareBytesMax: capacity)
-            let isJudged = random.next(2) == 0
+            let isJudged = random.below(2) == 0
             harness = try ListenHarness(
                 ServerMemory(cachedWindows: cached), rules: isJudged ? WindowConvergenceTests.rules : nil)
             identity = isJudged ? .nobody : .owner
             targets = try WindowConvergenceTests.targets()
-            ids = [8, 30, 80][random.next(3)]
+            ids = [8, 30, 80][random.below(3)]
         }
 
         func step(_ number: Int) async throws {
             let writes = WindowConvergenceTests.commit(&random, ids)
             try await database.commit(writes)
-            let index = random.next(2)
+            let index = random.below(2)
             if let client = clients[index] {
                 try await move(client, index)
             } else {
@@ -192,7 +192,7 @@ struct WindowConvergenceTests {
 
         /// Lets a client leave, or take, or not, what the server has for it.
         private func move(_ client: ListenClient, _ index: Int) async throws {
-            switch random.next(12) {
+            switch random.below(12) {
             case 0:
                 await client.leave()
                 try check(index)
@@ -216,7 +216,7 @@ struct WindowConvergenceTests {
             await client.ask(targets.map { ListenHarness.target($0.id, "c", $0.string, token: token) })
             // Until all targets are current, a boundary covers those that were added.
             await client.rest()
-            while !client.hasCurrent(targets.count) { await Task.yield() }
+            await until { client.hasCurrent(targets.count) }
         }
 
         func clear() async throws {

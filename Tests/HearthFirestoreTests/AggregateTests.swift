@@ -1,6 +1,7 @@
 import Foundation
 import HearthModel
 import HearthSync
+import HearthTestSupport
 import Testing
 
 @testable import HearthFirestore

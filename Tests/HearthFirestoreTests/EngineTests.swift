@@ -1,6 +1,7 @@
 import Foundation
 import HearthModel
 import HearthSync
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -154,10 +155,9 @@ struct EngineTests {
     }
 
     @Test(.timeLimit(.minutes(1))) func writesSurviveOnDisk() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("firestore-\(UUID())")
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let folder = TemporaryFolder()
         let app = try app()
-        let cache = PersistentCacheSettings(sizeBytes: 2_000_000, directory: folder)
+        let cache = PersistentCacheSettings(sizeBytes: 2_000_000, directory: URL(filePath: folder.path))
         let first = firestore(app, cache: cache)
         first.document("c/d").setData(["a": 1], completion: nil)
         #expect(try await first.document("c/d").getDocument(source: .cache).data()?["a"] as? Int == 1)
@@ -287,9 +287,9 @@ struct EngineTests {
     }
 
     @Test(.timeLimit(.minutes(1))) func indexConfigurations() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("firestore-\(UUID())")
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let db = firestore(try app(), cache: PersistentCacheSettings(sizeBytes: 2_000_000, directory: folder))
+        let folder = TemporaryFolder()
+        let db = firestore(
+            try app(), cache: PersistentCacheSettings(sizeBytes: 2_000_000, directory: URL(filePath: folder.path)))
         let good = #"{"indexes": [{"collectionGroup": "c", "fields": [{"fieldPath": "a", "order": "ASCENDING"}]}]}"#
         #expect(await code { db.setIndexConfiguration(good, completion: $0) } == 0)
         #expect(await code { db.setIndexConfiguration(InputStream(data: Data(good.utf8)), completion: $0) } == 0)

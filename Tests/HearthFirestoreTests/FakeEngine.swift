@@ -234,12 +234,3 @@ struct Bench {
             hasCachedResults: false)
     }
 }
-
-/// Waits for a condition instead of sleeping.
-func eventually(_ condition: @escaping @Sendable () -> Bool) async -> Bool {
-    for _ in 0..<2000 {
-        if condition() { return true }
-        try? await Task.sleep(nanoseconds: 1_000_000)
-    }
-    return condition()
-}

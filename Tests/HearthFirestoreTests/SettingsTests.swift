@@ -2,6 +2,7 @@ import Foundation
 import HearthModel
 import HearthSync
 import HearthTLS
+import HearthTestSupport
 import HearthTransport
 import Testing
 
@@ -242,12 +243,10 @@ struct SettingsTests {
         #expect(project(["GOOGLE_CLOUD_PROJECT": "c", "GCLOUD_PROJECT": "b"]) == "c")
         #expect(project(["GCLOUD_PROJECT": "b"]) == "b")
         #expect(project([:]) == nil)
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("options-\(UUID())")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try Data(#"{"projects": {"default": "rc"}}"#.utf8).write(to: folder.appendingPathComponent(".firebaserc"))
+        let folder = TemporaryFolder()
+        folder.write(".firebaserc", #"{"projects": {"default": "rc"}}"#)
         #expect(project([:], [folder.path]) == "rc")
-        try Data(#"{"projectId": "file"}"#.utf8).write(to: folder.appendingPathComponent("google-services.json"))
+        folder.write("google-services.json", #"{"projectId": "file"}"#)
         #expect(project([:], [folder.path]) == "file")
     }
 }

@@ -1,6 +1,7 @@
 @testable import HearthConcurrency
 import HearthModel
 import HearthEngine
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -335,19 +336,5 @@ private final class RegistryRun: @unchecked Sendable {
         }
         registry.close()
         return failure
-    }
-}
-
-/// xorshift64*
-private struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 | 1 }
-
-    mutating func next() -> UInt64 {
-        state ^= state >> 12
-        state ^= state << 25
-        state ^= state >> 27
-        return state &* 0x2545_F491_4F6C_DD1D
     }
 }

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthHost
@@ -84,7 +85,7 @@ import Testing
 
     /// A model that scans all sessions agrees with the tallies; the seed is printed with a failure.
     @Test(arguments: 0..<20 as Range<UInt64>) func talliesCount(seed: UInt64) {
-        var random = SplitMix(state: seed)
+        var random = SeededGenerator(seed: seed)
         var tally = Tally()
         var model: [UInt64: Int] = [:]
         for _ in 0..<2000 {
@@ -99,17 +100,5 @@ import Testing
             #expect(tally.count(of: key) == model[key] ?? 0)
             #expect(tally.largest.map { tally.count(of: $0) } == model.values.max())
         }
-    }
-}
-
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

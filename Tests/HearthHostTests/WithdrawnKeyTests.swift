@@ -11,14 +11,6 @@ import Testing
 
 /// Tokens whose issuer withdraws their key, and tokens with extreme times.
 @Suite struct WithdrawnKeyTests {
-    private final class MovedClock: Clock {
-        private let nanoseconds = Atomic<UInt64>(1_000_000_000_000)
-
-        func now() -> Timestamp { Timestamp(microseconds: 1_700_000_000_000_000) }
-        func monotonicNanoseconds() -> UInt64 { nanoseconds.load(ordering: .relaxed) }
-        func pass(seconds: UInt64) { nanoseconds.add(seconds * 1_000_000_000, ordering: .relaxed) }
-    }
-
     private static let now: Int64 = 1_700_000_000
     private static let first = (
         pem: """
@@ -37,7 +29,7 @@ import Testing
 
     /// An authenticator that reads the keys of an issuer from a file.
     private final class Bench {
-        let clock = MovedClock()
+        let clock = StoppedClock()
         let folder = TemporaryFolder()
         let loop: EventLoop
         let authenticator: Authenticator
@@ -85,7 +77,7 @@ import Testing
         bench.withdraw()
         // It is cached: requests do not check whether the key still exists.
         #expect(await bench.code() == nil)
-        bench.clock.pass(seconds: KeySet.staleSeconds)
+        bench.clock.advance(seconds: Double(KeySet.staleSeconds))
         #expect(await bench.code() == .unauthenticated)
     }
 
@@ -93,15 +85,15 @@ import Testing
         let bench = try Bench()
         #expect(await bench.code() == nil)
         bench.withdraw()
-        bench.clock.pass(seconds: KeySet.refreshSeconds)
+        bench.clock.advance(seconds: Double(KeySet.refreshSeconds))
         // The first request does not wait; one after the fetch fails.
-        while await bench.code() != .unauthenticated { await Task.yield() }
+        await until { await bench.code() == .unauthenticated }
     }
 
     @Test func unchangedKeysKeepTokensCached() async throws {
         let bench = try Bench()
         guard case .client(let before?) = try await bench.identity() else { throw Status.internalError("nobody") }
-        bench.clock.pass(seconds: KeySet.staleSeconds)
+        bench.clock.advance(seconds: Double(KeySet.staleSeconds))
         guard case .client(let after?) = try await bench.identity() else { throw Status.internalError("nobody") }
         #expect(before.end?.proof?.key === after.end?.proof?.key)
         #expect(before.end?.proof?.validity == .accepted)
@@ -111,11 +103,11 @@ import Testing
         let bench = try Bench()
         #expect(await bench.code() == nil)
         bench.folder.write("keys.json", "nothing of use")
-        bench.clock.pass(seconds: KeySet.staleSeconds)
+        bench.clock.advance(seconds: Double(KeySet.staleSeconds))
         #expect(await bench.code() == nil)
-        bench.clock.pass(seconds: KeySet.staleSecondsMax - KeySet.staleSeconds - 1)
+        bench.clock.advance(seconds: Double(KeySet.staleSecondsMax - KeySet.staleSeconds - 1))
         #expect(await bench.code() == nil)
-        bench.clock.pass(seconds: 1)
+        bench.clock.advance(seconds: 1)
         #expect(await bench.code() == .unavailable)
     }
 
@@ -128,7 +120,7 @@ import Testing
         await onLoop(bench.loop) { expiry.check() }
         #expect(ended.value == nil)
         bench.withdraw()
-        bench.clock.pass(seconds: KeySet.staleSeconds)
+        bench.clock.advance(seconds: Double(KeySet.staleSeconds))
         while ended.value == nil { await onLoop(bench.loop) { expiry.check() } }
         #expect(ended.value == KeySet.withdrawn)
     }

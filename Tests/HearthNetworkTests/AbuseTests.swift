@@ -1,6 +1,7 @@
 @testable import HearthLoadClient
 import HearthModel
 import HearthNetwork
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -69,7 +70,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
                     call.onFinish = { status, _ in finished.set(status) }
                     return call
                 }
-                #expect(await finished.value() == .ok)
+                #expect(try await finished.value() == .ok)
                 clientLoop.execute { call.cancel() }
             }
             #expect(server.statistics.abuses == 0)
@@ -102,7 +103,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
                     client.onPong = { pong.set(true) }
                     client.ping()
                 }
-                #expect(await pong.value())
+                #expect(try await pong.value())
             }
         }
     }
@@ -174,7 +175,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
             let connection = try RawConnection(port: server.port)
             connection.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n012")
             #expect(try await connection.readStringToEnd().hasPrefix("HTTP/1.1 408 "))
-            #expect(await cancelled.value())
+            #expect(try await cancelled.value())
             let client = try await connect(server)
             let failed = Box<Status>()
             clientLoop.execute {
@@ -182,7 +183,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
                 stream.onFailure = { failed.set($0) }
                 stream.write([1, 2])
             }
-            #expect(await failed.value().code == .cancelled)
+            #expect(try await failed.value().code == .cancelled)
         }
     }
 
@@ -199,7 +200,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
             let client = try await connect(server)
             let idle = Box<Status>()
             await onClientLoop { GRPCClient(client).open(path: "/a/idle").onFinish = { status, _ in idle.set(status) } }
-            #expect(await calls.value())
+            #expect(try await calls.value())
             for (path, bytes) in [("/a/stream", [0, 0, 0, 0, 9, 1]), ("/a/unary", [])] as [(String, [UInt8])] {
                 let answer = try await withCheckedThrowingContinuation { continuation in
                     clientLoop.execute {
@@ -232,8 +233,8 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
                 stream.pauseReading()
                 stream.onFailure = { failed.set($0) }
             }
-            #expect(await failed.value().code == .cancelled)
-            #expect(await cancelled.value())
+            #expect(try await failed.value().code == .cancelled)
+            #expect(try await cancelled.value())
         }
     }
 
@@ -250,7 +251,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
         ) { server in
             let connection = try RawConnection(port: server.port)
             connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-            #expect(await cancelled.value())
+            #expect(try await cancelled.value())
             _ = connection
         }
     }
@@ -272,7 +273,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
             clientLoop.execute {
                 if client.isClosed { closed.set(true) } else { client.onClose = { closed.set(true) } }
             }
-            #expect(await closed.value())
+            #expect(try await closed.value())
             #expect(await onClientLoop { client.hasReceivedGoAway })
         }
     }
@@ -288,7 +289,7 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
             connection.send(RawHTTP2.preface + RawHTTP2.request(stream: 1))
             let frames = RawHTTP2.frames(try await connection.readToEnd())
             #expect(frames.contains { $0.type == 6 && $0.flags == 0 })
-            #expect(await cancelled.value())
+            #expect(try await cancelled.value())
         }
     }
 
@@ -359,8 +360,8 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
             let messages = (0..<1_000).flatMap { _ in [0, 0, 0, 0, 1, 7] as [UInt8] }
             let frames = (0..<8).flatMap { _ in RawHTTP2.frame(type: 0, stream: 1, payload: messages) }
             connection.send(RawHTTP2.preface + RawHTTP2.request(stream: 1) + frames)
-            #expect(await isDone.value())
-            #expect(await inFirstTick.value() <= 1_000)
+            #expect(try await isDone.value())
+            #expect(try await inFirstTick.value() <= 1_000)
         }
     }
 

@@ -1,6 +1,7 @@
 @testable import HearthLoadClient
 import HearthModel
 import HearthNetwork
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -241,7 +242,7 @@ import Testing
             let client = try await connect(server)
             let result = await call(client, "/a/b", messages: [[1]], timeoutMilliseconds: 20)
             #expect(result.status.code == .deadlineExceeded)
-            #expect(await cancelled.value())
+            #expect(try await cancelled.value())
         }
     }
 
@@ -260,9 +261,9 @@ import Testing
         try await withServer(grpc: handler) { server in
             let client = try await connect(server)
             let call = await onClientLoop { GRPCClient(client).open(path: "/a/b") }
-            #expect(await began.value())
+            #expect(try await began.value())
             clientLoop.execute { call.cancel() }
-            #expect(await cancelled.value() == 1)
+            #expect(try await cancelled.value() == 1)
         }
     }
 
@@ -276,9 +277,9 @@ import Testing
         try await withServer(grpc: handler) { server in
             let client = try await connect(server)
             _ = await onClientLoop { GRPCClient(client).open(path: "/a/b") }
-            #expect(await began.value())
+            #expect(try await began.value())
             clientLoop.execute { client.close() }
-            #expect(await cancelled.value())
+            #expect(try await cancelled.value())
         }
     }
 
@@ -291,7 +292,7 @@ import Testing
                 call.onFinish = { status, _ in finished.set(status) }
                 return call
             }
-            #expect(await finished.value() == .ok)
+            #expect(try await finished.value() == .ok)
             clientLoop.execute { call.send([1]) }
             // The connection stays open.
             let again = await HearthNetworkTests.call(client, "/a/b", messages: [[1]])
@@ -331,9 +332,9 @@ import Testing
                 call.halfClose()
                 return call
             }
-            #expect(await firstPause.value() < 20)
+            #expect(try await firstPause.value() < 20)
             clientLoop.execute { call.resumeReading() }
-            let (status, received) = await finished.value()
+            let (status, received) = try await finished.value()
             #expect(status == .ok)
             #expect(received == 1_000)
         }

@@ -1,5 +1,6 @@
 import HearthModel
 import HearthNetwork
+import HearthTestSupport
 import Testing
 
 /// Answers with method, target and body.
@@ -166,9 +167,9 @@ import Testing
         try await withServer(http: handler) { server in
             let connection = try RawConnection(port: server.port)
             connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-            #expect(await began.value())
+            #expect(try await began.value())
             connection.finishSending()
-            #expect(await cancelled.value())
+            #expect(try await cancelled.value())
         }
     }
 
@@ -191,7 +192,7 @@ import Testing
             let connection = try RawConnection(port: server.port)
             connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             // The producer must wait long before it has produced everything: the rest is in no buffer.
-            let written = await producer.firstPause.value()
+            let written = try await producer.firstPause.value()
             #expect(written < 1_500)
             let answer = try await connection.readAnswer()
             #expect(answer.body.count == 2_000 * 10_000)
@@ -223,11 +224,11 @@ import Testing
             let connection = try RawConnection(port: server.port)
             connection.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: \(count)\r\n\r\n")
             async let sent: Void = blocking { connection.send([UInt8](repeating: 1, count: count)) }
-            let exchange = await paused.value()
+            let exchange = try await paused.value()
             // Kernel buffers hold some megabytes, the server at most one read.
             #expect(server.statistics.bytesReceived < count / 2)
             exchange.loop.execute { exchange.resumeReading() }
-            #expect(await total.value() == count)
+            #expect(try await total.value() == count)
             try await sent
             #expect(try await connection.readAnswer().status == 200)
         }

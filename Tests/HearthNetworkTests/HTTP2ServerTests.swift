@@ -1,6 +1,7 @@
 @testable import HearthLoadClient
 import HearthModel
 import HearthNetwork
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -184,9 +185,9 @@ import Testing
         try await withServer(http: handler) { server in
             let client = try await connect(server)
             let stream = await onClientLoop { client.open(method: "GET", path: "/", headers: [], hasBody: false) }
-            #expect(await began.value())
+            #expect(try await began.value())
             clientLoop.execute { stream.cancel() }
-            #expect(await cancelled.value() == 1)
+            #expect(try await cancelled.value() == 1)
             #expect(server.statistics.streamsOpen == 0)
         }
     }
@@ -206,12 +207,12 @@ import Testing
                 stream.onEnd = { _ in received.set(count) }
                 return stream
             }
-            #expect(await head.value())
-            let written = await producer.firstPause.value()
+            #expect(try await head.value())
+            let written = try await producer.firstPause.value()
             #expect(written <= 2 + (100_000 + NetworkLimits().answerHighWaterBytes) / 50_000)
             // It does not block another stream of the same connection.
             clientLoop.execute { stream.resumeReading() }
-            #expect(await received.value() == 400 * 50_000)
+            #expect(try await received.value() == 400 * 50_000)
         }
     }
 
@@ -238,19 +239,19 @@ import Testing
                 client.onPong = { pong.set(true) }
                 client.ping()
             }
-            #expect(await pong.value())
+            #expect(try await pong.value())
             let body = [UInt8](repeating: 5, count: 3_000_000)
             async let answer = request(client, "POST", "/", body: body)
-            let exchange = await waiting.value()
+            let exchange = try await waiting.value()
             let another = Box<Bool>()
             await onClientLoop {
                 client.onPong = { another.set(true) }
                 client.ping()
             }
-            #expect(await another.value())
+            #expect(try await another.value())
             #expect(server.statistics.bytesReceived < 200_000)
             exchange.loop.execute { exchange.resumeReading() }
-            #expect(await total.value() == body.count)
+            #expect(try await total.value() == body.count)
             #expect(try await answer.status == 200)
         }
     }
@@ -280,7 +281,7 @@ import Testing
             // The block stops in the middle of its frame, then before its CONTINUATION.
             let begin = RawHTTP2.request(stream: 1, path: "/first", contentType: "text/plain", flags: 1)
             first.send(RawHTTP2.preface + begin.dropLast(5))
-            while server.statistics.bytesReceived < RawHTTP2.preface.count + begin.count - 5 { await Task.yield() }
+            await until { server.statistics.bytesReceived >= RawHTTP2.preface.count + begin.count - 5 }
             #expect(try await request(other, "GET", "/second").status == 200)
             first.send(Array(begin.suffix(5)))
             #expect(try await request(other, "GET", "/third").status == 200)

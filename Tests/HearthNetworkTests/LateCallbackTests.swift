@@ -1,5 +1,6 @@
 import HearthModel
 import HearthNetwork
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -33,7 +34,7 @@ import Testing
                 connection.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
                 _ = try await connection.readSome()
             }
-            _ = await isOver.value()
+            _ = try await isOver.value()
             #expect(watched.held == nil)
         }
     }
@@ -54,7 +55,7 @@ import Testing
         }) { server in
             let client = try await connect(server)
             _ = await call(client, "/a/b", messages: [])
-            _ = await isOver.value()
+            _ = try await isOver.value()
             #expect(watched.held == nil)
         }
     }

@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -177,7 +178,7 @@ import Testing
         #expect(EventLoop.current == nil)
     }
 
-    @Test func timersRunInTheOrderOfTheirTimes() async {
+    @Test func timersRunInTheOrderOfTheirTimes() async throws {
         let order = Mutex([Int]())
         let done = Box<Bool>()
         // Set within one job, so that the clock cannot overtake them.
@@ -190,7 +191,7 @@ import Testing
             }
             clientLoop.schedule(afterMilliseconds: 15) { order.withLock { $0.append(-1) } }.cancel()
         }
-        _ = await done.value()
+        _ = try await done.value()
         #expect(order.withLock { $0 } == [0, 10, 20, 30, 40])
     }
 

@@ -1,13 +1,7 @@
 import CLinux
 import Dispatch
 import Glibc
-
-/// Runs blocking code outside of Swift's cooperative thread pool, which has one thread per core.
-func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-    try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global().async { continuation.resume(with: Swift.Result { try body() }) }
-    }
-}
+import HearthTestSupport
 
 /// A blocking socket that sends exactly a test's bytes. One task at a time uses it.
 final class RawConnection: @unchecked Sendable {

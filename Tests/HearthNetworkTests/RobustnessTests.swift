@@ -1,21 +1,8 @@
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthNetwork
-
-/// xorshift64*: small, and a printed seed reproduces the run.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed | 1 }
-
-    mutating func next() -> UInt64 {
-        state ^= state >> 12
-        state ^= state << 25
-        state ^= state >> 27
-        return state &* 2_685_821_657_736_338_717
-    }
-}
 
 /// Changes, drops, repeats and inserts random bytes.
 private func mutated(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
@@ -77,7 +64,7 @@ private func mutated(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt
                 if round % 50 == 0 { #expect(await call(client, "/p.S/Unary", messages: [[1]]).status == .ok) }
             }
             // The last ones linger until their peers have closed, too.
-            while server.statistics.connectionsOpen > 1 { await Task.yield() }
+            await until { server.statistics.connectionsOpen <= 1 }
             #expect(server.statistics.streamsOpen == 0)
         }
     }

@@ -1,5 +1,6 @@
 import HearthModel
 import HearthNetwork
+import HearthTestSupport
 import Testing
 
 @Suite struct ShutdownTests {
@@ -25,9 +26,9 @@ import Testing
             client.onClose = { closed.set(true) }
         }
         async let result = call(client, "/a/b", messages: [[1]])
-        let call = await open.value()
+        let call = try await open.value()
         async let down: Void = stop(server, graceSeconds: 10)
-        #expect(await goAway.value() == 0)
+        #expect(try await goAway.value() == 0)
         // No new connection gets in.
         await #expect(throws: Status.self) { try await connect(server) }
         call.loop.execute {
@@ -35,7 +36,7 @@ import Testing
             call.finish(.ok)
         }
         #expect(await result.messages == [[7]])
-        #expect(await closed.value())
+        #expect(try await closed.value())
         try await down
         server.shutdown(graceSeconds: 10)
         open.forget()
@@ -75,12 +76,12 @@ import Testing
         async let result = call(client, "/a/b", messages: [[1]])
         let connection = try RawConnection(port: server.port)
         connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-        #expect(await began.value())
-        while server.statistics.grpcCalls == 0 { await Task.yield() }
+        #expect(try await began.value())
+        await until { server.statistics.grpcCalls > 0 }
         try await stop(server, graceSeconds: 0.02)
         let status = await result.status
         #expect(status == .unavailable("the server is shutting down"))
-        #expect(await cancelled.value())
+        #expect(try await cancelled.value())
         #expect(try await connection.readStringToEnd().hasPrefix("HTTP/1.1 200"))
     }
 

@@ -1,6 +1,7 @@
 @testable import HearthLoadClient
 import HearthModel
 import HearthNetwork
+import HearthTestSupport
 import Synchronization
 
 /// A server whose handlers are closures; it is stopped after the body.
@@ -38,40 +39,6 @@ struct ClosureHTTPHandler: HTTPHandler {
 struct ClosureGRPCHandler: GRPCHandler {
     let closure: @Sendable (GRPCCall) -> Void
     func begin(_ call: GRPCCall) { closure(call) }
-}
-
-/// A value that a handler sets on its loop and a test waits for.
-final class Box<Value: Sendable>: Sendable {
-    private struct State {
-        var value: Value?
-        var waiters: [CheckedContinuation<Value, Never>] = []
-    }
-
-    private let state = Mutex(State())
-
-    func set(_ value: Value) {
-        let waiters = state.withLock { state in
-            state.value = value
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.resume(returning: value) }
-    }
-
-    var current: Value? { state.withLock { $0.value } }
-
-    /// Releases the value: a call that the handler's own box retains would retain the server.
-    func forget() { state.withLock { $0.value = nil } }
-
-    func value() async -> Value {
-        await withCheckedContinuation { continuation in
-            let value = state.withLock { state -> Value? in
-                if state.value == nil { state.waiters.append(continuation) }
-                return state.value
-            }
-            if let value { continuation.resume(returning: value) }
-        }
-    }
 }
 
 /// The loop that the tests' clients share.

@@ -1,6 +1,7 @@
 @testable import HearthLoadClient
 import HearthModel
 import HearthNetwork
+import HearthTestSupport
 import HearthWebSocket
 import Synchronization
 import Testing
@@ -40,7 +41,8 @@ import Testing
                 }
                 client.send(Array((WebSocketPeer.request.joined(separator: "\r\n") + "\r\n\r\n").utf8))
             }
-            #expect(await ended.value() == .timedOut)
+            let end = try await ended.value()
+            #expect(end == .timedOut)
             #expect(pings.withLock { $0 } > 15)
             #expect(server.statistics.timeouts == 1)
         }
@@ -132,7 +134,7 @@ import Testing
         try await withServer(http: handler) { server in
             let peer = try await WebSocketPeer(server)
             peer.send(string: "go")
-            let queued = await refused.value()
+            let queued = try await refused.value()
             #expect(queued >= 256 * 1024 && queued < 256 * 1024 + 51_000)
             for _ in 0..<400 { #expect(try await peer.next() == .string(message)) }
             #expect(try await peer.next() == .close(.normal, reason: ""))

@@ -1,5 +1,6 @@
 import HearthModel
 import HearthNetwork
+import HearthTestSupport
 import HearthWebSocket
 import Synchronization
 import Testing
@@ -29,7 +30,7 @@ func echo(
             #expect(server.statistics.webSocketsOpen == 1)
             peer.send(peer.codec.close(.goingAway, reason: "bye"))
             #expect(try await peer.closeCode() == .goingAway)
-            #expect(await ended.value() == .closedByPeer(.goingAway, reason: "bye"))
+            #expect(try await ended.value() == .closedByPeer(.goingAway, reason: "bye"))
             #expect(server.statistics.webSocketsOpen == 0 && server.statistics.webSocketsOpened == 1)
             #expect(server.statistics.webSocketMessagesReceived == 4)
             #expect(server.statistics.webSocketMessagesSent == 4)
@@ -129,7 +130,7 @@ func echo(
             peer.send(input)
             #expect(try await peer.nextText() == "before")
             #expect(try await peer.closeCode() == code)
-            guard case .violation(let failure) = await ended.value() else {
+            guard case .violation(let failure) = try await ended.value() else {
                 Issue.record("ended with \(String(describing: ended.current))")
                 return
             }
@@ -141,7 +142,7 @@ func echo(
         let ended = Box<WebSocketEnd>()
         try await withServer(http: echo(ended: ended)) { server in
             do { _ = try await WebSocketPeer(server) }
-            #expect(await ended.value() == .connectionLost)
+            #expect(try await ended.value() == .connectionLost)
         }
     }
 
@@ -167,7 +168,7 @@ func echo(
             peer.send(string: "b")
             #expect(try await peer.nextText() == "a")
             #expect(try await peer.next() == .close(.policyViolation, reason: "enough"))
-            #expect(await ended.value() == .closed)
+            #expect(try await ended.value() == .closed)
             // The client's answer ends the connection.
             peer.send(peer.codec.close(.policyViolation))
             #expect(try await peer.connection.readToEnd().isEmpty)
@@ -199,7 +200,7 @@ func echo(
             }
             peer.send(peer.codec.close(.goingAway))
             try await stopped
-            #expect(await ended.value() == .closed)
+            #expect(try await ended.value() == .closed)
         }
     }
 }

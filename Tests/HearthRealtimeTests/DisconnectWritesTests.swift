@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthTree
 import HearthTreeStorage
 import Testing
@@ -54,13 +55,13 @@ import Testing
     /// On an empty tree the stored writes have the same result as the requested writes one after the other.
     @Test func storedWritesEqualTheRequestedWrites() {
         for seed in 1...300 as ClosedRange<UInt64> {
-            var random = Seeded(seed)
+            var random = SeededGenerator(seed: seed)
             var writes = DisconnectWrites()
             var model = Node.empty
             for _ in 0..<8 {
                 let path = random.path(upTo: 3)
                 if path.isRoot { continue }
-                let node = random.next(4) == 0 ? Node.empty : random.node(depth: 2)
+                let node = random.below(4) == 0 ? Node.empty : random.node(depth: 2)
                 writes.put(path, node)
                 model = model.setting(path, to: node)
             }
@@ -111,12 +112,12 @@ import Testing
     /// A receiver that applies each set of changes has all disconnect writes.
     @Test func changesLeadFromOneStateToTheNext() throws {
         for seed in 1...300 as ClosedRange<UInt64> {
-            var random = Seeded(seed)
+            var random = SeededGenerator(seed: seed)
             var writes = DisconnectWrites()
             var kept: [TreePath: Node] = [:]
             for _ in 0..<30 {
                 change(&writes, &random)
-                if random.next(3) > 0 { continue }
+                if random.below(3) > 0 { continue }
                 for (path, node) in writes.takeChanges() { kept[path] = node }
                 let parts = writes.parts
                 #expect(kept.count == parts.count && parts.allSatisfy { kept[$0.path] == $0.node }, "seed \(seed)")
@@ -125,9 +126,9 @@ import Testing
         }
     }
 
-    private func change(_ writes: inout DisconnectWrites, _ random: inout Seeded) {
+    private func change(_ writes: inout DisconnectWrites, _ random: inout SeededGenerator) {
         let path = random.path(upTo: 3)
-        switch random.next(5) {
+        switch random.below(5) {
         case 0: writes.cancel(path)
         case 1: writes.merge((0..<3).map { _ in TreeChange(path: random.path(upTo: 3), node: random.node(depth: 1)) })
         default: writes.put(path, random.node(depth: 2))
@@ -136,7 +137,7 @@ import Testing
 
     @Test func writesAboveTheLimitChangeNothing() {
         for seed in 1...100 as ClosedRange<UInt64> {
-            var random = Seeded(seed)
+            var random = SeededGenerator(seed: seed)
             var writes = DisconnectWrites()
             for _ in 0..<20 {
                 change(&writes, &random)

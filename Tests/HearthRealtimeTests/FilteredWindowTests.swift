@@ -1,3 +1,4 @@
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -21,20 +22,20 @@ import Testing
     @Test func followsRandomChanges() {
         var refills = 0
         for seed in 1...400 as ClosedRange<UInt64> {
-            var random = Seeded(seed)
+            var random = SeededGenerator(seed: seed)
             let query = random.query()
-            let reserve = random.next(3) == 0 ? nil : random.next(3)
+            let reserve = random.below(3) == 0 ? nil : random.below(3)
             let names = (0..<30).map { TreeKey("k\($0)") }
-            var node = Node(children: names.prefix(random.next(30)).map { ($0, random.node(depth: 2)) })
+            var node = Node(children: names.prefix(random.below(30)).map { ($0, random.node(depth: 2)) })
             var window = read(query, node, reserve: reserve)
             for step in 0..<40 {
                 let before = query.orderedChildren(of: node).map(\.key)
                 #expect(window.keys.sorted() == before.sorted(), "seed \(seed), step \(step)")
                 var touched: [FilteredWindow.Touched] = []
-                for _ in 0...random.next(3) {
-                    let key = names[random.next(names.count)]
+                for _ in 0...random.below(3) {
+                    let key = names[random.below(names.count)]
                     if touched.contains(where: { $0.key == key }) { continue }
-                    let child = random.next(3) == 0 ? Node.empty : random.node(depth: 2)
+                    let child = random.below(3) == 0 ? Node.empty : random.node(depth: 2)
                     func value(_ child: Node) -> TreeIndexValue? {
                         !child.isEmpty && query.contains(key, child) ? query.indexValue(of: child) : nil
                     }

@@ -2,6 +2,7 @@
 import HearthModel
 import HearthNetwork
 import HearthEngine
+import HearthTestSupport
 import HearthTree
 import HearthTreeStorage
 import Synchronization
@@ -132,7 +133,7 @@ final class Bench {
     func settle() {
         while true {
             for _ in 0..<3 {
-                let latch = Latch(loops.count)
+                let latch = Countdown(loops.count)
                 database.perform { [hub, loops] _ in
                     for loop in loops { hub.execute(on: loop) { latch.signal() } }
                 }
@@ -161,12 +162,12 @@ final class Bench {
     }
 
     func on<Value: Sendable>(_ loop: EventLoop, _ body: @escaping @Sendable () -> Value) -> Value {
-        let latch = Latch(1)
+        let latch = Latch()
         let result = Mutex<Value?>(nil)
         loop.execute {
             let value = body()
             result.withLock { $0 = value }
-            latch.signal()
+            latch.open()
         }
         latch.wait()
         return result.withLock { $0! }
@@ -174,11 +175,11 @@ final class Bench {
 
     @discardableResult
     func write(_ changes: [TreeChange], base: TreePath? = nil) -> TreeOutcome {
-        let latch = Latch(1)
+        let latch = Latch()
         let outcome = Mutex<TreeOutcome?>(nil)
         database.submit(TreeWrite(changes: changes, nowMilliseconds: 5, base: base)) { result in
             outcome.withLock { $0 = result }
-            latch.signal()
+            latch.open()
         }
         latch.wait()
         return outcome.withLock { $0! }
@@ -192,14 +193,6 @@ final class Bench {
         pool.stop()
         database.close()
     }
-}
-
-/// Counts down to 0.
-final class Latch: Sendable {
-    private let count: Mutex<Int>
-    init(_ count: Int) { self.count = Mutex(count) }
-    func signal() { count.withLock { $0 -= 1 } }
-    func wait() { while count.withLock({ $0 > 0 }) { sched_yield() } }
 }
 
 extension Bench {

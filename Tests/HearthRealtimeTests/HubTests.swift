@@ -2,6 +2,7 @@
 import HearthModel
 import HearthNetwork
 import HearthDocuments
+import HearthTestSupport
 import HearthTree
 import HearthTreeStorage
 import Synchronization
@@ -11,18 +12,18 @@ import Testing
 
 @Suite struct HubTests {
     /// One random write: at any depth, a whole value or several locations at once.
-    private func changes(_ random: inout Seeded) -> [TreeChange] {
-        func change(_ random: inout Seeded) -> TreeChange {
+    private func changes(_ random: inout SeededGenerator) -> [TreeChange] {
+        func change(_ random: inout SeededGenerator) -> TreeChange {
             var path = random.path(upTo: 4)
-            if random.next(10) == 0 {
+            if random.below(10) == 0 {
                 path = path.child(.priority)
                 return TreeChange(path: path, node: random.priority().map { Node($0) } ?? .empty)
             }
-            let node = random.next(4) == 0 ? Node.empty : random.node(depth: max(0, 4 - path.count))
+            let node = random.below(4) == 0 ? Node.empty : random.node(depth: max(0, 4 - path.count))
             return TreeChange(path: path, node: node)
         }
         var changes: [TreeChange] = []
-        for _ in 0..<(random.next(3) == 0 ? 2 + random.next(3) : 1) {
+        for _ in 0..<(random.below(3) == 0 ? 2 + random.below(3) : 1) {
             let next = change(&random)
             let overlaps = changes.contains { $0.path.contains(next.path) || next.path.contains($0.path) }
             if !overlaps { changes.append(next) }
@@ -32,33 +33,33 @@ import Testing
 
     @Test(arguments: 1...24 as ClosedRange<UInt64>)
     func listenersAgreeWithTheTreeAfterEveryCommit(_ seed: UInt64) throws {
-        var random = Seeded(seed)
+        var random = SeededGenerator(seed: seed)
         let bench = try Bench()
         defer { bench.close() }
         if seed % 2 == 0 {
-            let done = Latch(1)
+            let done = Latch()
             bench.database.setIndexes(
-                Seeded.keys.flatMap { key in
+                SeededGenerator.keys.flatMap { key in
                     [[], ["$a"], ["$a", "$b"]].map {
                         TreeIndexDefinition(pattern: $0, index: .child(TreePath(keys: [key])))
                     }
                 } + [TreeIndexDefinition(pattern: ["$a"], index: .value)]
-            ) { _ in done.signal() }
+            ) { _ in done.open() }
             done.wait()
         }
         var model = Node.empty
         for step in 0..<120 {
-            if step < 40 || random.next(8) == 0 {
-                let query = random.next(3) > 0 ? random.query() : nil
-                _ = bench.listen(to: random.path(upTo: 3), query, on: random.next(2))
-                if random.next(2) == 0 { bench.settle() }
+            if step < 40 || random.below(8) == 0 {
+                let query = random.below(3) > 0 ? random.query() : nil
+                _ = bench.listen(to: random.path(upTo: 3), query, on: random.below(2))
+                if random.below(2) == 0 { bench.settle() }
             }
-            if random.next(12) == 0, let (mirror, loop) = bench.mirrors.randomElement(using: &random) {
+            if random.below(12) == 0, let (mirror, loop) = bench.mirrors.randomElement(using: &random) {
                 loop.execute { mirror.handle.cancel() }
             }
             let changes = changes(&random)
             let parents = changes.map { $0.path.parent ?? .root }
-            let base = random.next(2) == 0 ? parents.min { $0.count < $1.count } : nil
+            let base = random.below(2) == 0 ? parents.min { $0.count < $1.count } : nil
             let isBase = base.map { base in changes.allSatisfy { base.contains($0.path) && base != $0.path } } ?? false
             guard case .committed = bench.write(changes, base: isBase ? base : nil) else {
                 Issue.record("seed \(seed), step \(step): \(changes)")
@@ -74,7 +75,7 @@ import Testing
     /// No listener or writer waits for another: in the end all agree.
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
     func newListenersMissNoConcurrentWrite(_ seed: UInt64) throws {
-        var random = Seeded(seed)
+        var random = SeededGenerator(seed: seed)
         let bench = try Bench(loops: 3)
         defer { bench.close() }
         var model = Node.empty
@@ -85,7 +86,7 @@ import Testing
                 bench.database.submit(TreeWrite(changes: changes, nowMilliseconds: 5)) { _ in }
             }
             for index in 0..<3 {
-                _ = bench.listen(to: random.path(upTo: 3), random.next(3) > 0 ? random.query() : nil, on: index)
+                _ = bench.listen(to: random.path(upTo: 3), random.below(3) > 0 ? random.query() : nil, on: index)
             }
         }
         bench.settle()
@@ -95,7 +96,7 @@ import Testing
     /// Commits during the read of a window continue, and are in the window in the end.
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
     func commitsContinueWhileWindowsAreRead(_ seed: UInt64) throws {
-        var random = Seeded(seed)
+        var random = SeededGenerator(seed: seed)
         let bench = try Bench()
         defer { bench.close() }
         var model = Node.empty
@@ -108,12 +109,12 @@ import Testing
         }
         commit(10)
         for _ in 0..<6 {
-            let gate = Latch(1)
+            let gate = Latch()
             bench.pool.run(.brief, for: .server, refused: { _ in }) { gate.wait() }
             for index in 0..<4 { _ = bench.listen(to: random.path(upTo: 2), random.query(), on: index) }
-            commit(1 + random.next(6))
-            gate.signal()
-            commit(random.next(4))
+            commit(1 + random.below(6))
+            gate.open()
+            commit(random.below(4))
             bench.settle()
             commit(3)
             bench.settle()
@@ -124,7 +125,7 @@ import Testing
     /// An update of so many locations that the writer neither reads each of them for windows nor compares them with
     /// each other.
     @Test(arguments: [RealtimeHub.touchedMax + 100, 2_500]) func listenersAgreeAfterAWideUpdate(count: Int) throws {
-        var random = Seeded(UInt64(count))
+        var random = SeededGenerator(seed: UInt64(count))
         let bench = try Bench()
         defer { bench.close() }
         var model = Node.empty
@@ -227,19 +228,19 @@ import Testing
     /// When a group fails on the disk, no listener is notified, and windows continue from their last events.
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
     func failedGroupsAreNotDelivered(_ seed: UInt64) throws {
-        var random = Seeded(seed)
+        var random = SeededGenerator(seed: seed)
         let store = FailingStore()
         let bench = try Bench(store: store)
         defer { bench.close() }
         for index in 0..<20 {
-            _ = bench.listen(to: random.path(upTo: 2), random.next(4) > 0 ? random.query() : nil, on: index)
+            _ = bench.listen(to: random.path(upTo: 2), random.below(4) > 0 ? random.query() : nil, on: index)
         }
         bench.settle()
         var model = Node.empty
         var refused = 0
         for step in 0..<150 {
             let changes = changes(&random)
-            store.failsNext.store(random.next(4) == 0, ordering: .relaxed)
+            store.failsNext.store(random.below(4) == 0, ordering: .relaxed)
             switch bench.write(changes) {
             case .committed: model = model.applying(changes)
             case .failed: refused += 1

@@ -3,6 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthRules
 import HearthEngine
+import HearthTestSupport
 import HearthTree
 import HearthTreeStorage
 import Synchronization
@@ -34,20 +35,22 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
     }
 
     @Test(arguments: [UInt64](1...40)) func aFileMakesAsManyFramesAsWereAnnounced(seed: UInt64) throws {
-        var random = Seeded(seed)
+        var random = SeededGenerator(seed: seed)
         let letters = ["a", "é", "漢", "😀", "_", "\"__proto__\""]
         var string = "\""
-        while string.utf8.count < random.next(200_000) { string += letters[random.next(random.next(2) == 0 ? 6 : 4)] }
+        while string.utf8.count < random.below(200_000) {
+            string += letters[random.below(random.below(2) == 0 ? 6 : 4)]
+        }
         string += "\""
         let json = Array(string.utf8)
-        let data = try written(json, pieces: (0..<20).map { _ in random.next(9000) })
+        let data = try written(json, pieces: (0..<20).map { _ in random.below(9000) })
         guard case .file(let body) = data else { return #expect(json.isEmpty) }
         #expect(body.namesPrototype == string.contains("\"__proto__\""), "seed \(seed)")
         var framer = RealtimePieceFramer()
         var frames: [[UInt8]] = []
         var start = 0
         while start < json.count {
-            let size = min(json.count - start, 1 + random.next(70_000))
+            let size = min(json.count - start, 1 + random.below(70_000))
             frames += framer.take(try body.file.read(Int64(start)..<Int64(start + size)))
             start += size
         }

@@ -68,12 +68,12 @@ import Testing
         let slow = listeners(bench, rounds)
         rounds.tick(bench.loops[0])
         bench.write([TreeChange(path: "a", node: Node(.integer(1)))])
-        let latch = Latch(1)
+        let latch = Latch()
         // Jobs behind a commit run when all listeners have received it.
         bench.hub.execute(on: bench.loops[0]) {
             #expect(rounds.notified == Self.count)
             rounds.isOver = true
-            latch.signal()
+            latch.open()
         }
         latch.wait()
         bench.settle()

@@ -1,6 +1,7 @@
 @testable import HearthConcurrency
 import HearthModel
 import HearthEngine
+import HearthTestSupport
 import HearthTree
 import HearthTreeStorage
 import Testing
@@ -11,8 +12,8 @@ import Testing
     private let path: TreePath = "p"
 
     private func write(_ changes: [TreeChange], _ database: TreeDatabase) {
-        let done = Latch(1)
-        database.submit(TreeWrite(changes: changes, nowMilliseconds: 0)) { _ in done.signal() }
+        let done = Latch()
+        database.submit(TreeWrite(changes: changes, nowMilliseconds: 0)) { _ in done.open() }
         done.wait()
     }
 
@@ -27,7 +28,7 @@ import Testing
         write([TreeChange(path: path, node: model)], database)
         for step in 0..<80 {
             _ = location.window(of: trees.query())
-            if trees.random.next(3) == 0, let window = location.windows.values.randomElement(using: &trees.random) {
+            if trees.random.below(3) == 0, let window = location.windows.values.randomElement(using: &trees.random) {
                 location.forget(window)
             }
             let changes = trees.changes(at: path)
@@ -79,9 +80,9 @@ import Testing
     private func asked(_ queries: [TreeQuery]) throws -> Set<TreeQuery> {
         let database = try TreeDatabase(name: "t", store: MemoryStore(), clock: SystemClock())
         defer { database.close() }
-        let begun = Latch(2)
+        let begun = Countdown(2)
         database.setIndexes([TreeIndexDefinition(pattern: ["people"], index: .child("age"))]) { _ in begun.signal() }
-        func write(_ path: TreePath, _ node: Node, _ done: Latch) {
+        func write(_ path: TreePath, _ node: Node, _ done: Countdown) {
             let change = TreeChange(path: path, node: node)
             database.submit(TreeWrite(changes: [change], nowMilliseconds: 0)) { _ in done.signal() }
         }
@@ -100,7 +101,7 @@ import Testing
             #expect(try window.begin(with: reading, before))
             location.hasChanged(window)
         }
-        let done = Latch(1)
+        let done = Countdown(1)
         write("people/p4/age", 15, done)
         done.wait()
         let after = try database.view()
@@ -158,13 +159,13 @@ import Testing
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func remainsInOrder(_ seed: UInt64) {
-        var random = Seeded(seed)
+        var random = SeededGenerator(seed: seed)
         let isReversed = seed % 2 == 0
         var model: Set<Int> = []
         var positions = SortedPositions([], isReversed: isReversed)
         for _ in 0..<4000 {
-            let number = random.next(3000)
-            if random.next(3) > 0 {
+            let number = random.below(3000)
+            if random.below(3) > 0 {
                 positions.insert(position(number))
                 model.insert(number)
             } else {
@@ -185,8 +186,8 @@ import Testing
             #expect(positions.contains(position(number)) == model.contains(number), "seed \(seed)")
         }
         for _ in 0..<50 {
-            let low = random.next(wanted.count)
-            let high = low + random.next(700)
+            let low = random.below(wanted.count)
+            let high = low + random.below(700)
             var found: [FilteredWindow.Position] = []
             positions.forEach(in: low..<high) { found.append($0) }
             #expect(found == Array(wanted[low..<min(high, wanted.count)]), "seed \(seed)")
@@ -202,7 +203,7 @@ import Testing
     /// Whatever the size of a window, the cost of a change depends on what it touches.
     @Test func aChangeOfALargeWindowCostsWhatItTouches() {
         func steps(_ count: Int, limit: Int?, changed: Int) -> Int {
-            var random = Seeded(7)
+            var random = SeededGenerator(seed: 7)
             var query = TreeQuery()
             query.index = .value
             query.limit = limit
@@ -213,7 +214,7 @@ import Testing
             let before = window.steps
             for _ in 0..<50 {
                 var keys: Set<Int> = []
-                while keys.count < changed { keys.insert(random.next(count)) }
+                while keys.count < changed { keys.insert(random.below(count)) }
                 let touched = keys.map {
                     FilteredWindow.Touched(
                         key: TreeKey("k\($0)"), before: .scalar(.integer(Int64($0) * 10)), after: .scalar(.bool(true)))

@@ -14,9 +14,9 @@ import Testing
     private let path: TreePath = "p/q"
 
     private func define(_ indexes: [TreeQuery.Index], _ bench: Bench) {
-        let done = Latch(1)
+        let done = Latch()
         bench.database.setIndexes(indexes.map { TreeIndexDefinition(pattern: ["p", "q"], index: $0) }) { _ in
-            done.signal()
+            done.open()
         }
         done.wait()
     }
@@ -39,11 +39,11 @@ import Testing
         }
         write([TreeChange(path: path, node: trees.children(60))])
         for step in 0..<60 {
-            if step < 15 || trees.random.next(10) == 0 {
-                _ = bench.listen(to: path, trees.query(), on: trees.random.next(2))
-                if trees.random.next(2) == 0 { bench.settle() }
+            if step < 15 || trees.random.below(10) == 0 {
+                _ = bench.listen(to: path, trees.query(), on: trees.random.below(2))
+                if trees.random.below(2) == 0 { bench.settle() }
             }
-            if trees.random.next(15) == 0, let (mirror, loop) = bench.mirrors.randomElement(using: &trees.random) {
+            if trees.random.below(15) == 0, let (mirror, loop) = bench.mirrors.randomElement(using: &trees.random) {
                 loop.execute { mirror.handle.cancel() }
             }
             let changes = trees.changes(at: path)
@@ -80,11 +80,11 @@ import Testing
         var (bench, trees) = try bench(seed, store)
         defer { bench.close() }
         var model = Node.empty
-        for _ in 0..<20 { _ = bench.listen(to: path, trees.query(), on: trees.random.next(2)) }
+        for _ in 0..<20 { _ = bench.listen(to: path, trees.query(), on: trees.random.below(2)) }
         bench.settle()
         for step in 0..<60 {
             let changes = trees.changes(at: path)
-            store.failsNext.store(trees.random.next(4) == 0, ordering: .relaxed)
+            store.failsNext.store(trees.random.below(4) == 0, ordering: .relaxed)
             if case .committed = bench.write(changes) { model = model.applying(changes) }
             bench.settle()
             guard bench.allAgree(with: model, "seed \(seed), step \(step)") else { return }

@@ -1,6 +1,7 @@
 @testable import HearthConcurrency
 import HearthModel
 import HearthEngine
+import HearthTestSupport
 import HearthTree
 import Synchronization
 import Testing
@@ -13,7 +14,7 @@ import Glibc
 /// Windows that are written piece by piece equal their nodes.
 @Suite struct WindowPiecesTests {
     @Test(arguments: [UInt64](1...60)) func aWindowIsWrittenAsItsNode(seed: UInt64) throws {
-        var random = Seeded(seed)
+        var random = SeededGenerator(seed: seed)
         let database = try TreeDatabase(name: "t", store: MemoryStore(), clock: SystemClock())
         defer { database.close() }
         let isDone = Mutex(false)

@@ -1,8 +1,9 @@
+import HearthTestSupport
 import HearthTree
 
 /// Random children of one location, and queries for some of them: many children, few values, so that windows overlap.
 struct WindowTrees {
-    var random: Seeded
+    var random: SeededGenerator
     /// Whether children are so large that the writer doesn't read the whole location.
     let isLarge: Bool
 
@@ -12,38 +13,38 @@ struct WindowTrees {
     static let beginning = String(repeating: "é", count: 150)
 
     init(_ seed: UInt64, isLarge: Bool = false) {
-        random = Seeded(seed)
+        random = SeededGenerator(seed: seed)
         self.isLarge = isLarge
     }
 
-    mutating func name() -> TreeKey { Self.names[random.next(Self.names.count)] }
+    mutating func name() -> TreeKey { Self.names[random.below(Self.names.count)] }
 
     mutating func scalar() -> Scalar {
-        switch random.next(8) {
-        case 0: .bool(random.next(2) == 0)
-        case 1: .double(Double(random.next(12)) + 0.5)
-        case 2: .string("s\(random.next(6))")
-        case 3: .string(Self.beginning + (random.next(3) == 0 ? "" : "\(random.next(6))"))
-        default: .integer(Int64(random.next(12)))
+        switch random.below(8) {
+        case 0: .bool(random.below(2) == 0)
+        case 1: .double(Double(random.below(12)) + 0.5)
+        case 2: .string("s\(random.below(6))")
+        case 3: .string(Self.beginning + (random.below(3) == 0 ? "" : "\(random.below(6))"))
+        default: .integer(Int64(random.below(12)))
         }
     }
 
     mutating func priority() -> Scalar? {
-        switch random.next(4) {
-        case 0: .integer(Int64(random.next(6)))
-        case 1: .string("p\(random.next(3))")
+        switch random.below(4) {
+        case 0: .integer(Int64(random.below(6)))
+        case 1: .string("p\(random.below(3))")
         default: nil
         }
     }
 
     mutating func child() -> Node {
-        if random.next(5) == 0 { return Node(scalar(), priority: priority()) }
-        var children: [(TreeKey, Node)] = [("x", Node(.integer(Int64(random.next(100)))))]
-        if random.next(3) > 0 {
+        if random.below(5) == 0 { return Node(scalar(), priority: priority()) }
+        var children: [(TreeKey, Node)] = [("x", Node(.integer(Int64(random.below(100)))))]
+        if random.below(3) > 0 {
             children.append(
-                ("a", random.next(3) == 0 ? inner(["b": Node(scalar())]) : Node(scalar(), priority: priority())))
+                ("a", random.below(3) == 0 ? inner(["b": Node(scalar())]) : Node(scalar(), priority: priority())))
         }
-        if random.next(2) == 0 { children.append(("c", Node(scalar()))) }
+        if random.below(2) == 0 { children.append(("c", Node(scalar()))) }
         if isLarge { children.append(("pad", Node(.string(String(repeating: "x", count: 2000))))) }
         return Node(children: children, priority: priority())
     }
@@ -52,11 +53,11 @@ struct WindowTrees {
 
     mutating func query() -> TreeQuery {
         var query = TreeQuery()
-        query.index = Self.indexes[random.next(Self.indexes.count)]
+        query.index = Self.indexes[random.below(Self.indexes.count)]
         repeat {
-            query.start = random.next(3) == 0 ? bound(query.index, isStart: true) : nil
-            query.end = random.next(3) == 0 ? bound(query.index, isStart: false) : nil
-            if random.next(6) == 0 {
+            query.start = random.below(3) == 0 ? bound(query.index, isStart: true) : nil
+            query.end = random.below(3) == 0 ? bound(query.index, isStart: false) : nil
+            if random.below(6) == 0 {
                 // As `equalTo`.
                 query.start = bound(query.index, isStart: true)
                 query.end = query.start
@@ -67,43 +68,43 @@ struct WindowTrees {
                 query.start?.isInclusive = true
                 query.end?.isInclusive = true
             }
-            query.limit = random.next(3) > 0 ? [1, 2, 5, 15, 250][random.next(5)] : nil
-            query.isLimitedToLast = query.limit != nil && random.next(2) == 0
+            query.limit = random.below(3) > 0 ? [1, 2, 5, 15, 250][random.below(5)] : nil
+            query.isLimitedToLast = query.limit != nil && random.below(2) == 0
         } while query.isUnfiltered
         return query
     }
 
     private mutating func bound(_ index: TreeQuery.Index, isStart: Bool) -> TreeQuery.Bound {
-        let isInclusive = random.next(2) == 0
+        let isInclusive = random.below(2) == 0
         if index == .key { return TreeQuery.Bound(value: nil, key: .key(name()), isInclusive: isInclusive) }
-        var value: Scalar? = random.next(6) == 0 ? nil : scalar()
+        var value: Scalar? = random.below(6) == 0 ? nil : scalar()
         if index == .priority { value = priority() }
         let key: TreeQuery.BoundKey =
-            random.next(3) == 0 ? .key(name()) : (isStart == isInclusive ? .min : .max)
+            random.below(3) == 0 ? .key(name()) : (isStart == isInclusive ? .min : .max)
         return TreeQuery.Bound(value: value, key: key, isInclusive: isInclusive)
     }
 
     /// A write at a location: of children, inside of them, of many, of all.
     mutating func changes(at path: TreePath) -> [TreeChange] {
-        let kind = random.next(40)
+        let kind = random.below(40)
         if kind == 0 { return [TreeChange(path: path, node: .empty)] }
-        if kind <= 2 { return [TreeChange(path: path, node: children(random.next(90)))] }
+        if kind <= 2 { return [TreeChange(path: path, node: children(random.below(90)))] }
         if kind == 3 { return [TreeChange(path: path.child(.priority), node: Node(scalar().number == nil ? "p" : 3))] }
         var changes: [TreeChange] = []
         var used: Set<TreeKey> = []
-        let count = [1, 1, 1, 2, 4, 30][random.next(6)]
+        let count = [1, 1, 1, 2, 4, 30][random.below(6)]
         for _ in 0..<count {
             let name = name()
             if !used.insert(name).inserted { continue }
             let child = path.child(name)
-            switch random.next(7) {
+            switch random.below(7) {
             case 0, 1: changes.append(TreeChange(path: child, node: .empty))
             case 2:
-                changes.append(TreeChange(path: child.child("a"), node: random.next(3) == 0 ? .empty : Node(scalar())))
+                changes.append(TreeChange(path: child.child("a"), node: random.below(3) == 0 ? .empty : Node(scalar())))
             case 3:
                 changes.append(TreeChange(path: child + "a/b", node: Node(scalar())))
                 changes.append(TreeChange(path: child.child("c"), node: Node(scalar())))
-            case 4: changes.append(TreeChange(path: child.child("x"), node: Node(.integer(Int64(random.next(100))))))
+            case 4: changes.append(TreeChange(path: child.child("x"), node: Node(.integer(Int64(random.below(100))))))
             case 5:
                 changes.append(TreeChange(path: child.child(.priority), node: priority().map { Node($0) } ?? .empty))
             default: changes.append(TreeChange(path: child, node: self.child()))

@@ -1,22 +1,11 @@
 import HearthFuzzing
+import HearthTestSupport
 import Testing
 
 @testable import HearthRules
 
 /// A short run of the fuzzer's entry point over randomly mutated tables.
 @Suite struct FuzzingTests {
-    private struct Generator: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = state
-            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-            return mixed ^ (mixed >> 31)
-        }
-    }
-
     private static let pieces = [
         "(", ")", "[", "]", "{", "}", " in ", " is ", "!", "-", "&&", "||", " ? ", " : ", "/a/$(", "/{d}", "'", "\\",
         ".size()",
@@ -25,7 +14,7 @@ import Testing
 
     @Test func mutatedExpressionsKeepTheInvariants() throws {
         let seed: UInt64 = 20_240_229
-        var generator = Generator(state: seed)
+        var generator = SeededGenerator(seed: seed)
         let files = ["operators.txt", "access.txt", "methods.txt", "choices.txt"]
         let seeds = try files.flatMap { try ExpressionCaseTests.cases($0).map { Array($0.expression.utf8) } }
         for _ in 0..<1000 {

@@ -1,6 +1,7 @@
 import HearthModel
 import HearthDocuments
 import HearthTestStores
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -34,7 +35,7 @@ struct CheckpointerTests {
         let isOver = Atomic(false)
         let failures = Mutex<[String]>([])
         let threads = (0..<2).map { _ in
-            TestThread {
+            testThread {
                 while !isOver.load(ordering: .acquiring) {
                     do throws(Status) {
                         let snapshot = try store.snapshot()

@@ -3,6 +3,7 @@ import Glibc
 import HearthModel
 import HearthDocuments
 import HearthTestStores
+import HearthTestSupport
 import Synchronization
 import Testing
 

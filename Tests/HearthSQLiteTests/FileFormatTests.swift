@@ -3,6 +3,7 @@ import Glibc
 import HearthModel
 import HearthEngine
 import HearthTestStores
+import HearthTestSupport
 import Testing
 
 @testable import HearthSQLite

@@ -1,8 +1,10 @@
 import CSQLite
 import Glibc
+import HearthConcurrency
 import HearthModel
 import HearthDocuments
 import HearthTestStores
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -29,25 +31,25 @@ struct LogResetTests {
     }
 
     /// Forces checkpoints at moments that a seed determines, until the run is over.
-    private func force(_ store: SQLiteStore, _ run: Run, seed: UInt64) -> TestThread {
-        TestThread {
+    private func force(_ store: SQLiteStore, _ run: Run, seed: UInt64) -> NamedThread {
+        testThread {
             var generator = SeededGenerator(seed: seed)
             while !run.isOver.load(ordering: .acquiring) {
-                if generator.chance(4) { store.forceCheckpoint() } else { store.maintain() }
-                for _ in 0..<generator.number(0..<200) { sched_yield() }
+                if generator.isOne(in: 4) { store.forceCheckpoint() } else { store.maintain() }
+                for _ in 0..<generator.below(200) { sched_yield() }
             }
         }
     }
 
-    private func read(_ store: SQLiteStore, _ run: Run, seed: UInt64) -> TestThread {
-        TestThread {
+    private func read(_ store: SQLiteStore, _ run: Run, seed: UInt64) -> NamedThread {
+        testThread {
             var generator = SeededGenerator(seed: seed)
             while !run.isOver.load(ordering: .acquiring) {
                 do throws(Status) {
                     let snapshot = try store.snapshot()
                     defer { snapshot.close() }
                     for _ in 0..<generator.number(1..<20) {
-                        let value = try snapshot.get(.documents, key(generator.number(0..<60)))
+                        let value = try snapshot.get(.documents, key(generator.below(60)))
                         if let value, value.first != value.last { run.failures.withLock { $0.append("torn") } }
                     }
                 } catch {
@@ -57,7 +59,7 @@ struct LogResetTests {
         }
     }
 
-    @Test(arguments: Seeds.all)
+    @Test(arguments: TestRun.fixedSeedsAndNewOne)
     func checkpointsAtRandomMomentsLoseNothing(seed: UInt64) throws {
         let run = Run()
         var generator = SeededGenerator(seed: seed)
@@ -70,7 +72,7 @@ struct LogResetTests {
         // On a busy machine checkpoints are rare; otherwise nothing would be tested.
         func isTried(_ figures: CheckpointProbe.Figures) -> Bool { figures.passive > 10 && figures.locked > 10 }
         for round in 0..<40_000 where round < 1500 || !isTried(run.figures.withLock({ $0 })) {
-            let number = generator.number(0..<60)
+            let number = generator.below(60)
             let value = Array(repeating: UInt8(round & 0xFF), count: generator.number(1..<12_000))
             try store.write { transaction throws(Status) in try transaction.put(.documents, key(number), value) }
             expected[number] = value

@@ -1,6 +1,7 @@
 import HearthModel
 import HearthDocuments
 import HearthTestStores
+import HearthTestSupport
 import Testing
 
 @testable import HearthSQLite

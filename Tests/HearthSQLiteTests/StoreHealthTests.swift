@@ -2,6 +2,7 @@ import Glibc
 import HearthModel
 import HearthEngine
 import HearthTestStores
+import HearthTestSupport
 import Synchronization
 import Testing
 

@@ -5,6 +5,7 @@ import HearthConcurrency
 import HearthModel
 import HearthDocuments
 import HearthTestStores
+import HearthTestSupport
 import Synchronization
 import Testing
 
@@ -14,7 +15,7 @@ import Testing
 ///
 /// 10,000 orders: HEARTH_TEST_INTERLEAVINGS=10000.
 struct StoreInterleavingTests {
-    static let count = getenv("HEARTH_TEST_INTERLEAVINGS").flatMap { Int(String(cString: $0)) } ?? 200
+    static let count = TestRun.interleavings(200)
 
     private final class Run: Sendable {
         let figures = Mutex(CheckpointProbe.Figures())
@@ -39,7 +40,7 @@ struct StoreInterleavingTests {
     {
         var options = SQLiteStoreOptions()
         options.bounds.walPages = generator.number(8..<60)
-        options.bounds.walPagesMax = generator.chance(3) ? options.bounds.walPages * 2 : 100_000
+        options.bounds.walPagesMax = generator.isOne(in: 3) ? options.bounds.walPages * 2 : 100_000
         options.bounds.quietPages = 1
         options.bounds.lockedPages = generator.number(1..<20)
         options.readersMax = 3
@@ -65,8 +66,8 @@ struct StoreInterleavingTests {
             } catch {
                 run.fail("write: \(error)")
             }
-            if generator.chance(3) { store.maintain() }
-            if generator.chance(4) { store.forceCheckpoint() }
+            if generator.isOne(in: 3) { store.maintain() }
+            if generator.isOne(in: 4) { store.forceCheckpoint() }
         }
     }
 
@@ -76,15 +77,15 @@ struct StoreInterleavingTests {
         for _ in 0..<8 {
             let acknowledged = run.round.load(ordering: .relaxed)
             do throws(Status) {
-                let snapshot = try store.snapshot(generator.chance(2) ? .long : .short)
+                let snapshot = try store.snapshot(generator.isOne(in: 2) ? .long : .short)
                 defer { snapshot.close() }
-                if generator.chance(3) { snapshot.becomeLong() }
+                if generator.isOne(in: 3) { snapshot.becomeLong() }
                 var seen: Set<UInt8> = []
                 for number in 0..<Self.keys {
                     let value = try snapshot.get(.documents, key(number))
                     if let value, value.first != value.last { run.fail("torn") }
                     seen.insert(value?.first ?? 0)
-                    if generator.chance(2) { Interleaving.point() }
+                    if generator.isOne(in: 2) { Interleaving.point() }
                 }
                 if seen.count != 1 { run.fail("of several commits: \(seen)") }
                 if Int(seen.first ?? 0) < acknowledged { run.fail("an old state") }

@@ -1,5 +1,6 @@
 import Foundation
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthSync
@@ -8,11 +9,11 @@ import Testing
 @Suite("The cache after a crash")
 struct CacheCrashTests {
     private func copy(
-        _ folder: CacheFolder, _ cache: SQLitePersistence, logBytes: Int? = nil
-    ) throws -> CacheFolder {
+        _ folder: TemporaryFolder, _ cache: SQLitePersistence, logBytes: Int? = nil
+    ) throws -> TemporaryFolder {
         // The two files are copied one after the other; a crash preserves both at one time.
         cache.checkpointer.settle()
-        let copy = try CacheFolder()
+        let copy = TemporaryFolder()
         let (from, to) = (folder.files(), copy.files())
         try FileManager.default.createDirectory(atPath: to.folder, withIntermediateDirectories: true)
         try FileManager.default.copyItem(atPath: from.database, toPath: to.database)
@@ -31,7 +32,7 @@ struct CacheCrashTests {
     }
 
     /// The batches, after a check of the file's consistency.
-    private func batches(_ folder: CacheFolder) throws -> [Int] {
+    private func batches(_ folder: TemporaryFolder) throws -> [Int] {
         let cache = try folder.open()
         #expect(cache.damage == nil)
         #expect(try cache.database.strings("PRAGMA integrity_check") == ["ok"])
@@ -50,7 +51,7 @@ struct CacheCrashTests {
 
     @Test("Whenever the process is killed, exactly the acknowledged writes are stored")
     func kill() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let cache = try folder.open(sizeBytes: 1 << 20)
         for number in 1...60 {
             try cache.transaction("write") { () throws(Status) in
@@ -70,7 +71,7 @@ struct CacheCrashTests {
 
     @Test("When the system stops, the log may end anywhere: the writes before its end are complete")
     func powerLoss() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let cache = try folder.open()
         var lengths: [Int] = []
         for number in 1...12 {
@@ -79,9 +80,9 @@ struct CacheCrashTests {
         }
         var counts: Set<Int> = []
         let last = try #require(lengths.last)
-        var random = CacheRandom(state: 20)
+        var random = SeededGenerator(seed: 20)
         for _ in 0..<60 {
-            let length = lengths[0] + random.number(last - lengths[0] + 1)
+            let length = lengths[0] + random.below(last - lengths[0] + 1)
             let found = try batches(copy(folder, cache, logBytes: length))
             #expect(found.count == lengths.count { $0 <= length })
             #expect(found == Array(1..<found.count + 1))

@@ -1,6 +1,7 @@
 import Foundation
 import HearthModel
 import HearthCache
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -58,7 +59,7 @@ struct CacheFileTests {
 
     @Test("All data is stored after closing and opening")
     func reopening() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let first = try folder.open()
         try write(first, "a/1")
         try write(first, "a/2")
@@ -99,7 +100,7 @@ struct CacheFileTests {
 
     @Test("A failed transaction leaves no changes, in the file or in memory")
     func rollback() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let cache = try folder.open()
         let failure = Status.aborted("on purpose")
         let caught = status {
@@ -131,7 +132,7 @@ struct CacheFileTests {
 
     @Test("One client at a time; the error names the file")
     func lock() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let cache = try folder.open()
         let refused = try #require(status { _ = try folder.open() })
         #expect(refused.code == .failedPrecondition)
@@ -148,7 +149,7 @@ struct CacheFileTests {
 
     @Test("Another process cannot open it either")
     func lockOfProcess() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let cache = try folder.open()
         try write(cache, "a/1")
         let other = Process()
@@ -168,7 +169,7 @@ struct CacheFileTests {
 
     @Test("Different names have different files")
     func names() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let long = String(repeating: "ä", count: 300)
         let names = [
             "", ".", "..", "a/b", "A", "a", "é", "e\u{301}", "%", "x\u{0}y", long, long + "b", "[DEFAULT]", " ",
@@ -192,7 +193,7 @@ struct CacheFileTests {
 
     @Test("An older file is migrated, all steps or none")
     func migration() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let old = try folder.open()
         try write(old, "a/1")
         old.shutDown()
@@ -228,7 +229,7 @@ struct CacheFileTests {
 
     @Test("A database of another program is not changed")
     func foreign() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let path = folder.files().database
         try FileManager.default.createDirectory(atPath: folder.files().folder, withIntermediateDirectories: true)
         let other = try CacheDatabase(path: path)
@@ -242,13 +243,13 @@ struct CacheFileTests {
 
     // MARK: Damage
 
-    private func asideFiles(_ folder: CacheFolder) throws -> [String] {
+    private func asideFiles(_ folder: TemporaryFolder) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: folder.files().folder).filter { $0.contains(".damaged-") }
     }
 
     @Test("A file that is not a database is moved aside, and a new cache is created")
     func notADatabase() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         try FileManager.default.createDirectory(atPath: folder.files().folder, withIntermediateDirectories: true)
         let garbage = Data((0..<9000).map { UInt8(truncatingIfNeeded: $0 &* 7 + 3) })
         try garbage.write(to: URL(filePath: folder.files().database))
@@ -268,8 +269,8 @@ struct CacheFileTests {
     }
 
     /// A cache with 40 pending writes and 400 documents, closed cleanly.
-    private func filledFolder() throws -> CacheFolder {
-        let folder = try CacheFolder()
+    private func filledFolder() throws -> TemporaryFolder {
+        let folder = TemporaryFolder()
         let cache = try folder.open()
         for number in 1...20 {
             try cache.transaction("write") { () throws(Status) in
@@ -289,7 +290,7 @@ struct CacheFileTests {
     }
 
     /// Overwrites the root page of an index with invalid bytes.
-    private func spoil(_ folder: CacheFolder) throws {
+    private func spoil(_ folder: TemporaryFolder) throws {
         let path = folder.files().database
         let database = try CacheDatabase(path: path)
         let root = try database.number("SELECT rootpage FROM sqlite_schema WHERE name = 'documents_by_group'")
@@ -365,7 +366,7 @@ struct CacheFileTests {
 
     @Test("A full disk is RESOURCE_EXHAUSTED, and the cache is unchanged")
     func fullDisk() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let cache = try folder.open()
         try write(cache, "a/1")
         let pages = try cache.database.number("PRAGMA page_count")

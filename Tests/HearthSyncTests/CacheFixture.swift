@@ -1,20 +1,11 @@
 import Foundation
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthSync
 
-/// A folder that is removed when the test ends.
-final class CacheFolder {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appending(path: "hearth-cache-\(UUID().uuidString)").path()
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
+extension TemporaryFolder {
     func files(_ appName: String = "app") -> CacheFiles {
         CacheFiles(folder: path, appName: appName, database: DatabaseName(project: "demo"))
     }
@@ -34,29 +25,12 @@ enum CacheKind: CaseIterable, Sendable {
         case .memory:
             try body(MemoryPersistence(.lru(CollectionParameters(thresholdBytes: thresholdBytes))))
         case .sqlite:
-            let folder = try CacheFolder()
+            let folder = TemporaryFolder()
             let cache = try folder.open(sizeBytes: thresholdBytes)
             try body(cache)
             cache.shutDown()
         }
     }
-}
-
-/// A generator with a seed (SplitMix64).
-struct CacheRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
-    mutating func number(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
-    mutating func isTrue(_ percent: Int) -> Bool { number(100) < percent }
-    mutating func pick<Element>(_ elements: [Element]) -> Element { elements[number(elements.count)] }
 }
 
 extension ResourcePath {

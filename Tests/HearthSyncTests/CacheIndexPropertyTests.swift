@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthSync
@@ -28,45 +29,45 @@ struct CacheIndexPropertyTests {
     }()
 
     /// Usually one of few values, so that many are equal.
-    private static func value(_ random: inout CacheRandom) -> Value {
-        random.isTrue(60) ? .integer(Int64(random.number(4))) : random.pick(values)
+    private static func value(_ random: inout SeededGenerator) -> Value {
+        random.chance(60) ? .integer(Int64(random.below(4))) : random.pick(values)
     }
 
-    private static func document(_ key: String, _ random: inout CacheRandom) -> ClientDocument {
+    private static func document(_ key: String, _ random: inout SeededGenerator) -> ClientDocument {
         var fields = MapValue()
-        for name in ["a", "b"] where random.isTrue(90) { fields.set(name, value(&random)) }
-        if random.isTrue(80) {
-            fields.set("t", .array((0..<random.number(4)).map { _ in value(&random) }))
-        } else if random.isTrue(50) {
+        for name in ["a", "b"] where random.chance(90) { fields.set(name, value(&random)) }
+        if random.chance(80) {
+            fields.set("t", .array((0..<random.below(4)).map { _ in value(&random) }))
+        } else if random.chance(50) {
             fields.set("t", value(&random))
         }
-        if random.isTrue(10) { return ClientDocument(key: ResourcePath(key), kind: .missing, version: .seconds(1)) }
+        if random.chance(10) { return ClientDocument(key: ResourcePath(key), kind: .missing, version: .seconds(1)) }
         return ClientDocument(key: ResourcePath(key), kind: .found, version: .seconds(1), fields: fields)
     }
 
-    private static func index(_ random: inout CacheRandom) -> FieldIndex {
+    private static func index(_ random: inout SeededGenerator) -> FieldIndex {
         var names = fields.shuffled(using: &random)
-        names.removeLast(random.number(3))
+        names.removeLast(random.below(3))
         var segments = names.map { name in
-            FieldIndex.Segment(path: FieldPath(name), kind: random.isTrue(60) ? .ascending : .descending)
+            FieldIndex.Segment(path: FieldPath(name), kind: random.chance(60) ? .ascending : .descending)
         }
-        if random.isTrue(40) {
-            segments.insert(.init(path: FieldPath("t"), kind: .contains), at: random.number(segments.count + 1))
+        if random.chance(40) {
+            segments.insert(.init(path: FieldPath("t"), kind: .contains), at: random.below(segments.count + 1))
         }
-        return FieldIndex(collectionGroup: random.isTrue(90) ? "c" : "d", segments: segments)
+        return FieldIndex(collectionGroup: random.chance(90) ? "c" : "d", segments: segments)
     }
 
-    private static func filter(_ random: inout CacheRandom, depth: Int = 0) -> Filter {
-        if depth < 2, random.isTrue(20) {
+    private static func filter(_ random: inout SeededGenerator, depth: Int = 0) -> Filter {
+        if depth < 2, random.chance(20) {
             let members = (0..<2).map { _ in filter(&random, depth: depth + 1) }
-            return random.isTrue(60) ? .or(members) : .and(members)
+            return random.chance(60) ? .or(members) : .and(members)
         }
-        if random.isTrue(6) {
-            let name = Value.reference("projects/demo/databases/(default)/documents/c/\(random.number(40))")
+        if random.chance(6) {
+            let name = Value.reference("projects/demo/databases/(default)/documents/c/\(random.below(40))")
             return .field(.documentName, random.pick([.equal, .greaterThan, .lessThanOrEqual]), name)
         }
-        let list = Value.array((0..<(1 + random.number(3))).map { _ in value(&random) })
-        switch random.number(10) {
+        let list = Value.array((0..<(1 + random.below(3))).map { _ in value(&random) })
+        switch random.below(10) {
         case 0: return .field(FieldPath("t"), .arrayContains, value(&random))
         case 1: return .field(FieldPath("t"), .arrayContainsAny, list)
         case 2: return .field(FieldPath(random.pick(fields)), .in, list)
@@ -79,30 +80,30 @@ struct CacheIndexPropertyTests {
         }
     }
 
-    private static func query(_ random: inout CacheRandom) -> ClientQuery {
+    private static func query(_ random: inout SeededGenerator) -> ClientQuery {
         var query =
-            random.isTrue(30)
+            random.chance(30)
             ? ClientQuery(path: ResourcePath(random.pick(["", "x/1"])), collectionGroup: "c")
             : ClientQuery(path: ResourcePath(random.pick(["c", "c", "x/1/c", "d"])))
-        query.filters = (0..<random.number(3)).map { _ in filter(&random) }
-        for name in fields.shuffled(using: &random).prefix(random.number(3)) {
-            query.orders.append(Query.Order(field: FieldPath(name), descending: random.isTrue(40)))
+        query.filters = (0..<random.below(3)).map { _ in filter(&random) }
+        for name in fields.shuffled(using: &random).prefix(random.below(3)) {
+            query.orders.append(Query.Order(field: FieldPath(name), descending: random.chance(40)))
         }
-        if random.isTrue(15) { query.orders.append(Query.Order(field: .documentName, descending: random.isTrue(50))) }
+        if random.chance(15) { query.orders.append(Query.Order(field: .documentName, descending: random.chance(50))) }
         func bound() -> ClientQuery.Bound? {
             let orders = query.normalizedOrders
-            guard random.isTrue(25) else { return nil }
-            let values = orders.prefix(1 + random.number(orders.count)).map { order -> Value in
+            guard random.chance(25) else { return nil }
+            let values = orders.prefix(1 + random.below(orders.count)).map { order -> Value in
                 order.field.isDocumentName
-                    ? .reference("projects/demo/databases/(default)/documents/c/\(random.number(40))") : value(&random)
+                    ? .reference("projects/demo/databases/(default)/documents/c/\(random.below(40))") : value(&random)
             }
-            return ClientQuery.Bound(values: values, isInclusive: random.isTrue(50))
+            return ClientQuery.Bound(values: values, isInclusive: random.chance(50))
         }
         query.start = bound()
         query.end = bound()
-        if random.isTrue(40) {
-            query.limit = 1 + random.number(5)
-            query.limitType = random.isTrue(30) ? .last : .first
+        if random.chance(40) {
+            query.limit = 1 + random.below(5)
+            query.limitType = random.chance(30) ? .last : .first
         }
         return query
     }
@@ -120,15 +121,15 @@ struct CacheIndexPropertyTests {
 
     @Test("Scans are complete, without duplicates, and precise", arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
     func scans(_ seed: UInt64) throws {
-        var random = CacheRandom(state: seed)
-        let folder = try CacheFolder()
+        var random = SeededGenerator(seed: seed)
+        let folder = TemporaryFolder()
         let cache = try folder.open()
         let manager = cache.indexManager(for: .unauthenticated)
         var documents: [ResourcePath: ClientDocument] = [:]
         var counts = Counts()
         for round in 0..<6 {
             let changed = (0..<60).map { _ in
-                Self.document("\(random.pick(Self.collections))/\(random.number(40))", &random)
+                Self.document("\(random.pick(Self.collections))/\(random.below(40))", &random)
             }
             for document in changed { documents[document.key] = document }
             let indexes = (0..<(round == 0 ? 7 : 1)).map { _ in Self.index(&random) }

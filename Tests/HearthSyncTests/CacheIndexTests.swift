@@ -1,5 +1,6 @@
 import Foundation
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -98,7 +99,7 @@ struct CacheIndexTests {
 
     /// Runs in one transaction on an empty cache with these indexes.
     private func with(_ indexes: [FieldIndex], _ body: (any IndexManager) throws(Status) -> Void) throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let cache = try folder.open()
         let manager = cache.indexManager(for: .unauthenticated)
         try cache.transaction("test") { () throws(Status) in
@@ -195,7 +196,7 @@ struct CacheIndexTests {
 
     @Test("Groups are filled round-robin; states and entries are per user, definitions are shared")
     func states() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let cache = try folder.open()
         let (one, two) = (cache.indexManager(for: ClientUser(uid: "1")), cache.indexManager(for: ClientUser(uid: "2")))
         try cache.transaction("states") { () throws(Status) in
@@ -238,7 +239,7 @@ struct CacheIndexTests {
 
     @Test("Collected documents have no index entries")
     func collected() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let cache = try folder.open(sizeBytes: 0)
         let manager = cache.indexManager(for: .unauthenticated)
         try cache.transaction("add") { () throws(Status) in

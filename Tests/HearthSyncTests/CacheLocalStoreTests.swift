@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthSync
@@ -9,26 +10,26 @@ import Testing
 struct CacheLocalStoreTests {
     private struct Stores {
         var all: [LocalStore]
-        var random: CacheRandom
+        var random: SeededGenerator
         var version: Int64 = 1
 
         mutating func value() -> Value {
-            random.isTrue(70)
-                ? .integer(Int64(random.number(5))) : random.pick([.null, .double(1), .string("s"), .boolean(true)])
+            random.chance(70)
+                ? .integer(Int64(random.below(5))) : random.pick([.null, .double(1), .string("s"), .boolean(true)])
         }
 
         mutating func fields() -> MapValue {
             var fields = MapValue()
-            for name in ["a", "b"] where random.isTrue(85) { fields.set(name, value()) }
-            fields.set("t", .array((0..<random.number(3)).map { _ in value() }))
+            for name in ["a", "b"] where random.chance(85) { fields.set(name, value()) }
+            fields.set("t", .array((0..<random.below(3)).map { _ in value() }))
             return fields
         }
 
-        mutating func key() -> ResourcePath { ResourcePath("\(random.pick(["c", "c", "x/1/c"]))/\(random.number(25))") }
+        mutating func key() -> ResourcePath { ResourcePath("\(random.pick(["c", "c", "x/1/c"]))/\(random.below(25))") }
 
         mutating func mutation() -> Mutation {
             let key = key()
-            switch random.number(5) {
+            switch random.below(5) {
             case 0: return Mutation(key: key, kind: .delete)
             case 1:
                 let add = FieldTransform(path: FieldPath("a"), operation: .increment(.integer(1)))
@@ -43,10 +44,10 @@ struct CacheLocalStoreTests {
         mutating func remoteEvent() throws {
             version += 1
             var event = RemoteEvent(snapshotVersion: .seconds(version))
-            for _ in 0..<(1 + random.number(4)) {
+            for _ in 0..<(1 + random.below(4)) {
                 let key = key()
                 event.documentUpdates[key] =
-                    random.isTrue(80)
+                    random.chance(80)
                     ? ClientDocument(key: key, kind: .found, version: .seconds(version), fields: fields())
                     : ClientDocument(key: key, kind: .missing, version: .seconds(version))
             }
@@ -61,14 +62,14 @@ struct CacheLocalStoreTests {
                 MutationResult(
                     version: .seconds(version), transformResults: mutation.transforms.map { _ in value() })
             }
-            if random.isTrue(40) {
+            if random.chance(40) {
                 var event = RemoteEvent(snapshotVersion: .seconds(version))
                 for key in batch.keys {
                     event.documentUpdates[key] = ClientDocument(
                         key: key, kind: .found, version: .seconds(version), fields: fields())
                 }
                 for store in all { _ = try store.apply(event) }
-                if random.isTrue(50) { for store in all { try store.backfillIndexes() } }
+                if random.chance(50) { for store in all { try store.backfillIndexes() } }
             }
             for store in all {
                 _ = try store.acknowledge(
@@ -84,17 +85,17 @@ struct CacheLocalStoreTests {
 
         mutating func query() -> ClientQuery {
             var query =
-                random.isTrue(30)
+                random.chance(30)
                 ? ClientQuery(path: ResourcePath(), collectionGroup: "c") : ClientQuery(path: ResourcePath("c"))
-            switch random.number(5) {
+            switch random.below(5) {
             case 0: query.filters = [filter("a", .equal, value())]
             case 1: query.filters = [filter("a", .greaterThan, value())]
             case 2: query.filters = [filter("t", .arrayContains, value())]
             case 3: query.filters = [.or([filter("a", .equal, value()), filter("b", .equal, value())])]
-            default: query.orders = [Query.Order(field: FieldPath("a"), descending: random.isTrue(50))]
+            default: query.orders = [Query.Order(field: FieldPath("a"), descending: random.chance(50))]
             }
-            if random.isTrue(50) {
-                query.limit = 1 + random.number(4)
+            if random.chance(50) {
+                query.limit = 1 + random.below(4)
                 if !query.orders.isEmpty { query.limitType = random.pick([.first, .last]) }
             }
             return query
@@ -117,7 +118,7 @@ struct CacheLocalStoreTests {
 
     @Test("Writes, answers, snapshots, backfills in any order", arguments: [11, 12, 13, 14] as [UInt64])
     func random(_ seed: UInt64) throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let cache = try folder.open()
         let indexed = LocalStore(cache, user: ClientUser(uid: "u"))
         let plain = LocalStore(
@@ -126,13 +127,13 @@ struct CacheLocalStoreTests {
             FieldIndex("c", ("a", .ascending)), FieldIndex("c", ("a", .descending)), FieldIndex("c", ("b", .ascending)),
             FieldIndex("c", ("t", .contains)),
         ])
-        var stores = Stores(all: [plain, indexed], random: CacheRandom(state: seed))
+        var stores = Stores(all: [plain, indexed], random: SeededGenerator(seed: seed))
         var served = 0
         for step in 0..<600 {
-            switch stores.random.number(10) {
+            switch stores.random.below(10) {
             case 0...1: try stores.remoteEvent()
             case 2...4:
-                let mutations = (0..<(1 + stores.random.number(2))).map { _ in stores.mutation() }
+                let mutations = (0..<(1 + stores.random.below(2))).map { _ in stores.mutation() }
                 for store in stores.all { _ = try store.write(mutations) }
             case 5...6: try stores.acknowledge()
             case 7: try stores.reject()

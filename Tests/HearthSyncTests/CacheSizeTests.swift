@@ -1,5 +1,6 @@
 import Foundation
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthSync
@@ -13,12 +14,12 @@ struct CacheSizeTests {
 
     @Test("The file's size remains near the threshold, whatever is written")
     func churn() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let threshold: Int64 = 2 << 20
         let cache = try folder.open(sizeBytes: threshold)
         let manager = cache.indexManager(for: .unauthenticated)
         try cache.transaction("index") { () throws(Status) in try manager.add(FieldIndex("a", ("n", .ascending))) }
-        var random = CacheRandom(state: 7)
+        var random = SeededGenerator(seed: 7)
         var written: Int64 = 0
         var largest: Int64 = 0
         var largestLog: Int64 = 0
@@ -32,8 +33,8 @@ struct CacheSizeTests {
                     TargetData(target: query.target, targetID: targetID, sequenceNumber: cache.currentSequenceNumber))
                 var documents: [ResourcePath: ClientDocument] = [:]
                 for _ in 0..<10 {
-                    let string = String(repeating: "x", count: random.number(4000))
-                    let number = Int64(random.number(8000))
+                    let string = String(repeating: "x", count: random.below(4000))
+                    let number = Int64(random.below(8000))
                     let document = ClientDocument.found(
                         "a/\(number)", 1, ["n": .integer(number), "string": .string(string)])
                     try cache.remoteDocuments.add(document, readTime: .seconds(Int64(round)))
@@ -101,7 +102,7 @@ struct CacheSizeTests {
 
     @Test("Cold start, scans, index queries and writes are fast")
     func speed() throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let count = 10_000
         let indexed = 100_000
         try fill(folder, count: count, indexed: indexed)
@@ -114,7 +115,7 @@ struct CacheSizeTests {
         cache.shutDown()
     }
 
-    private func fill(_ folder: CacheFolder, count: Int, indexed: Int) throws {
+    private func fill(_ folder: TemporaryFolder, count: Int, indexed: Int) throws {
         let cache = try folder.open()
         defer { cache.shutDown() }
         let filling = Stopwatch()

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthSync
@@ -12,17 +13,17 @@ struct DocumentSetTests {
 
     @Test("A set always equals the sorted documents", arguments: [UInt64(1), 2, 3])
     func model(seed: UInt64) {
-        var random = CacheRandom(state: seed)
+        var random = SeededGenerator(seed: seed)
         let comparator = Self.query.comparator
         var set = DocumentSet(comparator: comparator)
         var model: [ResourcePath: ClientDocument] = [:]
         for round in 0..<4000 {
-            let id = random.number(700)
+            let id = random.below(700)
             let key = ResourcePath("c/\(id)")
-            if random.isTrue(round < 2000 ? 20 : 60) {
+            if random.chance(round < 2000 ? 20 : 60) {
                 #expect(set.remove(key) == model.removeValue(forKey: key))
             } else {
-                let document = document(id, random.number(50))
+                let document = document(id, random.below(50))
                 set.insert(document)
                 model[key] = document
             }
@@ -80,7 +81,7 @@ struct DocumentSetTests {
 
     @Test("After any changes a view has the matching documents and the limbo documents", arguments: 1...6)
     func views(seed: Int) {
-        var random = CacheRandom(state: UInt64(seed))
+        var random = SeededGenerator(seed: UInt64(seed))
         var query = Self.query
         query.filters = [.field(FieldPath("n"), .lessThan, .integer(30))]
         let view = View(query, remoteKeys: [])
@@ -88,24 +89,24 @@ struct DocumentSetTests {
         var listened: [ResourcePath: ClientDocument] = [:]
         for round in 0..<800 {
             var changed: [ResourcePath: ClientDocument] = [:]
-            for _ in 0...random.number(5) {
-                var document = document(random.number(60), random.number(40))
-                if random.isTrue(20) {
+            for _ in 0...random.below(5) {
+                var document = document(random.below(60), random.below(40))
+                if random.chance(20) {
                     document = ClientDocument(key: document.key, kind: .missing, version: .seconds(2))
                 }
-                if random.isTrue(30) { document.state = .hasLocalMutations }
+                if random.chance(30) { document.state = .hasLocalMutations }
                 changed[document.key] = document
                 model[document.key] = document
             }
             var target: TargetChange?
-            if random.isTrue(60) {
-                target = TargetChange(isCurrent: random.isTrue(90))
+            if random.chance(60) {
+                target = TargetChange(isCurrent: random.chance(90))
                 for key in changed.keys {
-                    if random.isTrue(60) { target?.added.insert(key) } else { target?.removed.insert(key) }
+                    if random.chance(60) { target?.added.insert(key) } else { target?.removed.insert(key) }
                 }
             }
             let before = view.limbo
-            let isPendingReset = random.isTrue(5)
+            let isPendingReset = random.chance(5)
             let outcome = view.apply(view.computeChanges(changed), target, isPendingReset: isPendingReset)
             let matching = model.values.filter { query.matches($0) }
             #expect(Set(view.documents.map(\.key)) == Set(matching.map(\.key)), "seed \(seed), round \(round)")

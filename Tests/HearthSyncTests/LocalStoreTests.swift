@@ -1,5 +1,6 @@
 import Glibc
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthSync
@@ -212,7 +213,7 @@ struct LocalStoreTests {
 /// A server and a local store that receives its changes, at random.
 private struct QueryModel {
     private let store: LocalStore
-    private var random: CacheRandom
+    private var random: SeededGenerator
     private var version: Int64 = 10
     private var server: [ResourcePath: ClientDocument] = [:]
     private var targets: [(query: ClientQuery, targetID: Int32, keys: Set<ResourcePath>)] = []
@@ -226,18 +227,18 @@ private struct QueryModel {
 
     init(_ store: LocalStore, seed: UInt64) {
         self.store = store
-        random = CacheRandom(state: seed)
+        random = SeededGenerator(seed: seed)
     }
 
     mutating func step() throws {
         if targets.isEmpty {
             for query in Self.queries { targets.append((query, try store.allocate(query.target).targetID, [])) }
         }
-        switch random.number(4) {
+        switch random.below(4) {
         case 0: _ = try store.write([mutation()])
         case 1:
             if let batch = try store.nextBatch(after: MutationBatch.unknownID) {
-                if random.isTrue(30) { _ = try store.reject(batch.id) } else { try commit(batch) }
+                if random.chance(30) { _ = try store.reject(batch.id) } else { try commit(batch) }
             }
         default: try change()
         }
@@ -245,15 +246,15 @@ private struct QueryModel {
     }
 
     private mutating func fields() -> MapValue {
-        ["n": .integer(Int64(random.number(30))), "flag": .boolean(random.isTrue(60))]
+        ["n": .integer(Int64(random.below(30))), "flag": .boolean(random.chance(60))]
     }
 
     private mutating func mutation() -> Mutation {
-        let key = ResourcePath("c/\(random.number(15))")
-        if random.isTrue(20) { return Mutation(key: key, kind: .delete) }
-        if random.isTrue(50) { return Mutation(key: key, kind: .set(fields())) }
+        let key = ResourcePath("c/\(random.below(15))")
+        if random.chance(20) { return Mutation(key: key, kind: .delete) }
+        if random.chance(50) { return Mutation(key: key, kind: .set(fields())) }
         return Mutation(
-            key: key, kind: .patch(["n": .integer(Int64(random.number(30)))], mask: [FieldPath("n")]),
+            key: key, kind: .patch(["n": .integer(Int64(random.below(30)))], mask: [FieldPath("n")]),
             precondition: .exists(true))
     }
 
@@ -273,17 +274,17 @@ private struct QueryModel {
         let results = batch.mutations.map { _ in MutationResult(version: .seconds(version), transformResults: []) }
         _ = try store.acknowledge(
             BatchResult(batch: batch, commitVersion: .seconds(version), results: results, streamToken: []))
-        if random.isTrue(70) { try deliver(Set(batch.keys)) }
+        if random.chance(70) { try deliver(Set(batch.keys)) }
     }
 
     private mutating func change() throws {
         version += 1
         var keys: Set<ResourcePath> = []
-        for _ in 0...random.number(3) {
-            let key = ResourcePath("c/\(random.number(15))")
+        for _ in 0...random.below(3) {
+            let key = ResourcePath("c/\(random.below(15))")
             keys.insert(key)
             server[key] =
-                random.isTrue(25)
+                random.chance(25)
                 ? ClientDocument(key: key, kind: .missing, version: .seconds(version))
                 : ClientDocument(key: key, kind: .found, version: .seconds(version), fields: fields())
         }

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthSync
@@ -145,14 +146,14 @@ struct MutationTests {
 
     @Test("An overlay has the effect of all mutations")
     func overlays() throws {
-        var random = CacheRandom(state: 20)
+        var random = SeededGenerator(seed: 20)
         let paths = ["a", "b", "m.x", "m.y", "m.n.z"].map(SpecQuery.fieldPath)
         for round in 0..<2000 {
             let remote = ClientDocument.found(
-                "c/a", 3, ["a": .integer(0), "m": random.isTrue(50) ? .map(["x": .integer(0)]) : .string("s")])
+                "c/a", 3, ["a": .integer(0), "m": random.chance(50) ? .map(["x": .integer(0)]) : .string("s")])
             var document = remote
             var changed: Set<FieldPath>? = []
-            for _ in 0...random.number(4) {
+            for _ in 0...random.below(4) {
                 let mutation = Self.random(key, paths, &random)
                 changed = mutation.applyLocally(to: &document, changed: changed, localWriteTime: now)
             }
@@ -166,19 +167,19 @@ struct MutationTests {
         }
     }
 
-    private static func random(_ key: ResourcePath, _ paths: [FieldPath], _ random: inout CacheRandom) -> Mutation {
-        if random.isTrue(8) { return Mutation(key: key, kind: .delete) }
+    private static func random(_ key: ResourcePath, _ paths: [FieldPath], _ random: inout SeededGenerator) -> Mutation {
+        if random.chance(8) { return Mutation(key: key, kind: .delete) }
         var fields = MapValue()
         var mask: [FieldPath] = []
-        for path in paths where random.isTrue(40) {
+        for path in paths where random.chance(40) {
             mask.append(path)
-            if random.isTrue(60) { fields.set(path, .integer(Int64(random.number(9)))) }
+            if random.chance(60) { fields.set(path, .integer(Int64(random.below(9)))) }
         }
-        if random.isTrue(15) { return Mutation(key: key, kind: .set(fields)) }
+        if random.chance(15) { return Mutation(key: key, kind: .set(fields)) }
         let transforms = [FieldTransform(path: FieldPath("n"), operation: .increment(.integer(1)))]
         return Mutation(
-            key: key, kind: .patch(fields, mask: mask), transforms: random.isTrue(30) ? transforms : [],
-            precondition: random.isTrue(50) ? .exists(true) : .none)
+            key: key, kind: .patch(fields, mask: mask), transforms: random.chance(30) ? transforms : [],
+            precondition: random.chance(50) ? .exists(true) : .none)
     }
 
     @Test("Mutations are unchanged after encoding and decoding, overlays with pending timestamps too")

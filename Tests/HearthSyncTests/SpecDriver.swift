@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import HearthModel
+import HearthTestSupport
 import HearthWire
 
 @testable import HearthSync
@@ -33,7 +34,7 @@ final class SpecDriver {
     private let cache: SpecCache
     private let isEager: Bool
     private let limboResolutionsMax: Int
-    private let folder: URL
+    private let folder = TemporaryFolder()
     private var listeners: [ClientQuery: QueryListener] = [:]
     private var inSyncListeners: [InSyncListener] = []
 
@@ -49,14 +50,14 @@ final class SpecDriver {
         self.cache = cache
         self.isEager = isEager
         self.limboResolutionsMax = limboResolutionsMax
-        folder = FileManager.default.temporaryDirectory.appending(path: "sync-spec-\(UUID().uuidString)")
         backend = SpecBackend()
         credentials = SpecCredentials(.unauthenticated)
         core = try Self.makeCore(cache, isEager, limboResolutionsMax, folder, backend, credentials)
     }
 
     private static func makeCore(
-        _ cache: SpecCache, _ isEager: Bool, _ limboResolutionsMax: Int, _ folder: URL, _ backend: SpecBackend,
+        _ cache: SpecCache, _ isEager: Bool, _ limboResolutionsMax: Int, _ folder: TemporaryFolder,
+        _ backend: SpecBackend,
         _ credentials: SpecCredentials
     ) throws -> SyncCore {
         let persistence: any Persistence
@@ -65,9 +66,8 @@ final class SpecDriver {
             let parameters = CollectionParameters(thresholdBytes: 100 << 20)
             persistence = MemoryPersistence(isEager ? .eager : .lru(parameters))
         case .durable:
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             persistence = try SQLitePersistence(
-                folder: folder.path(), appName: "spec", database: database, sizeBytes: 100 << 20)
+                folder: folder.path, appName: "spec", database: database, sizeBytes: 100 << 20)
         }
         let options = SyncCore.Options(
             usesClock: false, limboResolutionsMax: limboResolutionsMax, schedulesMaintenance: false,
@@ -98,7 +98,6 @@ final class SpecDriver {
 
     func shutDown() {
         stop()
-        if cache == .durable { try? FileManager.default.removeItem(at: folder) }
     }
 
     // MARK: User actions

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -107,7 +108,7 @@ struct SyncClientTests {
 
     @Test("A write is visible at once, and also after a restart")
     func writes() async throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let cache = SyncConfiguration.Cache.persistent(folder: folder.path, sizeBytes: -1)
         let first = try client(cache: cache)
         let events = Mailbox<Result<ViewSnapshot, Status>>()
@@ -439,7 +440,7 @@ struct SyncClientTests {
 
     @Test("A query by a client-side index finds the documents of a scan")
     func indexes() async throws {
-        let folder = try CacheFolder()
+        let folder = TemporaryFolder()
         let cache = try folder.open()
         let store = LocalStore(cache, user: .unauthenticated)
         try store.configure([FieldIndex("c", ("n", .ascending))])

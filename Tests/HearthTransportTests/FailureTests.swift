@@ -2,6 +2,7 @@ import Glibc
 import HearthModel
 import HearthNetwork
 import HearthTLS
+import HearthTestSupport
 import HearthTransport
 import Synchronization
 import Testing

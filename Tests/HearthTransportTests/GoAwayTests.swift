@@ -1,5 +1,6 @@
 import Glibc
 import HearthModel
+import HearthTestSupport
 import HearthTransport
 import Synchronization
 import Testing

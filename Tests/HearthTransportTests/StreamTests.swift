@@ -1,6 +1,7 @@
 import Glibc
 import HearthModel
 import HearthNetwork
+import HearthTestSupport
 import HearthTransport
 import Testing
 

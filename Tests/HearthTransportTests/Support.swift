@@ -1,16 +1,10 @@
 import Dispatch
 import HearthModel
 import HearthNetwork
+import HearthTestSupport
 import HearthTransport
 import Synchronization
 import Testing
-
-/// Runs blocking code outside of Swift's cooperative thread pool.
-func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-    try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global().async { continuation.resume(with: Swift.Result { try body() }) }
-    }
-}
 
 struct ClosureHTTPHandler: HTTPHandler {
     let closure: @Sendable (HTTPExchange) -> Void
@@ -117,52 +111,6 @@ func flood(_ countMax: Int) -> @Sendable (GRPCCall) -> Void {
             call.onWritable = produce
             produce()
         }
-    }
-}
-
-/// A value that something sets and a test waits for.
-final class Box<Value: Sendable>: Sendable {
-    private struct State {
-        var value: Value?
-        var waiters: [UInt64: CheckedContinuation<Value, any Error>] = [:]
-        var waiterCount: UInt64 = 0
-    }
-
-    private let state = Mutex(State())
-
-    func set(_ value: Value) {
-        let waiters = state.withLock { state in
-            state.value = value
-            defer { state.waiters = [:] }
-            return state.waiters.values.map { $0 }
-        }
-        for waiter in waiters { waiter.resume(returning: value) }
-    }
-
-    var current: Value? { state.withLock { $0.value } }
-
-    /// Ends with the test's task, so that the test's time limit applies.
-    func value() async throws -> Value {
-        let number = state.withLock { state in
-            state.waiterCount += 1
-            return state.waiterCount
-        }
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let value = state.withLock { state -> Value? in
-                    if state.value == nil { state.waiters[number] = continuation }
-                    return state.value
-                }
-                if let value { return continuation.resume(returning: value) }
-                if Task.isCancelled { giveUp(number) }
-            }
-        } onCancel: {
-            giveUp(number)
-        }
-    }
-
-    private func giveUp(_ number: UInt64) {
-        state.withLock { $0.waiters.removeValue(forKey: number) }?.resume(throwing: CancellationError())
     }
 }
 

@@ -3,6 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthTLS
 import HearthTestCertificates
+import HearthTestSupport
 import HearthTransport
 import Testing
 

@@ -1,5 +1,6 @@
 import HearthModel
 import HearthNetwork
+import HearthTestSupport
 import HearthTransport
 import Testing
 

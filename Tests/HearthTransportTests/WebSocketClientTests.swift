@@ -2,6 +2,7 @@ import Glibc
 import HearthModel
 import HearthNetwork
 import HearthTestCertificates
+import HearthTestSupport
 import HearthTransport
 import HearthWebSocket
 import Synchronization

@@ -1,5 +1,6 @@
 import HearthModel
 import HearthDocuments
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 
 @Suite struct CodeTests {
     @Test func keysKeepTheirOrderAndTheirSpelling() throws {
-        let seed = SeededRandom.seed()
+        let seed = TestRun.seed()
         var trees = RandomTrees(seed)
         for _ in 0..<20_000 {
             let (left, right) = (trees.key(), trees.key())
@@ -24,7 +25,7 @@ import Testing
 
     @Test(arguments: ["a\u{0}", "a\u{1F}b", "\u{0}", "a", "a ", "ab\u{FFFF}", "-0", "00", "7", "2147483648"])
     func boundsAreBetweenKeysAndTheirSubtrees(string: String) {
-        let seed = SeededRandom.seed()
+        let seed = TestRun.seed()
         var trees = RandomTrees(seed)
         let bound = TreeKey(string)
         let bytes = PathCode.bound([1], bound)
@@ -38,7 +39,7 @@ import Testing
     }
 
     @Test func recordsKeepValuesAndPriorities() throws {
-        let seed = SeededRandom.seed()
+        let seed = TestRun.seed()
         var trees = RandomTrees(seed)
         for _ in 0..<5000 {
             let priority = trees.priority()
@@ -69,7 +70,7 @@ import Testing
     }
 
     @Test func indexedValuesKeepTheirOrder() throws {
-        let seed = SeededRandom.seed()
+        let seed = TestRun.seed()
         var trees = RandomTrees(seed)
         func code(_ value: TreeIndexValue) -> [UInt8] {
             var bytes: [UInt8] = []

@@ -2,6 +2,7 @@ import HearthConcurrency
 import HearthModel
 import HearthEngine
 import HearthTestDoubles
+import HearthTestSupport
 import HearthTree
 import Synchronization
 import Testing
@@ -70,7 +71,7 @@ import Glibc
                 countBeside.add(1, ordering: .relaxed)
                 let other = Promise<TreeOutcome>()
                 let write = TreeWrite(("hot", Node(.deferred(.increment(1)))))
-                database.submit(write, for: .administrator(connection: 7)) { other.fulfil($0) }
+                database.submit(write, for: .administrator(connection: 7)) { other.give($0) }
                 _ = other.wait()
             } else {
                 countHere.add(1, ordering: .relaxed)
@@ -139,7 +140,7 @@ import Glibc
         for _ in 0..<5 {
             let outcome = Promise<TreeOutcome>()
             let requester = Requester(account: 1, connection: 1, isAdministrator: false)
-            database.submit(write, for: requester) { outcome.fulfil($0) }
+            database.submit(write, for: requester) { outcome.give($0) }
             guard case .failed(TreeWriter.tooFast) = outcome.wait() else {
                 Issue.record("it can't have been judged")
                 break
@@ -173,7 +174,7 @@ import Glibc
             let requester = Requester(account: 1, connection: 1, isAdministrator: false)
             database.submit(TreeWrite(changes: changes, nowMilliseconds: testNow), for: requester) {
                 isDone.store(true, ordering: .releasing)
-                outcome.fulfil($0)
+                outcome.give($0)
             }
             var others = 0
             while !isDone.load(ordering: .acquiring) {

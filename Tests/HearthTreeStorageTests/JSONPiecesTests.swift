@@ -1,5 +1,6 @@
 import HearthModel
 import HearthDocuments
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -12,11 +13,11 @@ import Testing
     }
 
     @Test(arguments: [TreeJSON.Form.plain, .export]) func piecesMakeTheWhole(_ form: TreeJSON.Form) throws {
-        let seed = SeededRandom.seed()
+        let seed = TestRun.seed()
         var trees = RandomTrees(seed)
         let database = try database()
         defer { database.close() }
-        for round in 0..<100 * SeededRandom.effort {
+        for round in 0..<100 * TestRun.effort {
             try database.write(TreeWrite((.root, trees.node(4))))
             let path = round.isMultiple(of: 3) ? trees.path(2) : .root
             try database.read { view in
@@ -38,7 +39,7 @@ import Testing
     }
 
     /// Arrays of arrays, with gaps, of too few elements, and with other names behind many indexes.
-    private func arrays(_ random: inout SeededRandom, depth: Int) -> Node {
+    private func arrays(_ random: inout SeededGenerator, depth: Int) -> Node {
         if depth == 0 { return Node(.integer(Int64(random.below(1000)))) }
         let step = random.below(4) + 1
         var children: [(TreeKey, Node)] = []
@@ -54,11 +55,11 @@ import Testing
     }
 
     @Test func possibleArraysAreDeterminedAhead() throws {
-        let seed = SeededRandom.seed()
-        var random = SeededRandom(seed)
+        let seed = TestRun.seed()
+        var random = SeededGenerator(seed: seed)
         let database = try database()
         defer { database.close() }
-        for round in 0..<200 * SeededRandom.effort {
+        for round in 0..<200 * TestRun.effort {
             let node = arrays(&random, depth: 4)
             try database.write(TreeWrite((.root, node)))
             var query = TreeQuery()

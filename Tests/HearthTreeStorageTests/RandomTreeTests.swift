@@ -1,6 +1,7 @@
 @testable import HearthConcurrency
 import HearthModel
 import HearthEngine
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -17,23 +18,23 @@ import Testing
 
     @Test(arguments: Engine.allCases, [false, true])
     func storesWhatANaiveTreeHas(engine: Engine, isIndexed: Bool) throws {
-        let seed = SeededRandom.seed()
-        try run(engine, isIndexed, TreeWriterOptions(), seed, writes: 1500 * SeededRandom.effort)
+        let seed = TestRun.seed()
+        try run(engine, isIndexed, TreeWriterOptions(), seed, writes: 1500 * TestRun.effort)
     }
 
     @Test(arguments: Engine.allCases, [false, true])
     func storesTheSameInSlices(engine: Engine, isIndexed: Bool) throws {
-        let seed = SeededRandom.seed()
-        try run(engine, isIndexed, .sliced(), seed, writes: 1000 * SeededRandom.effort)
+        let seed = TestRun.seed()
+        try run(engine, isIndexed, .sliced(), seed, writes: 1000 * TestRun.effort)
     }
 
     /// All but the smallest are made on a shadow of the tree.
     @Test(arguments: Engine.allCases, [false, true])
     func storesTheSameOnAShadow(engine: Engine, isIndexed: Bool) throws {
-        let seed = SeededRandom.seed()
+        let seed = TestRun.seed()
         var options = TreeWriterOptions.sliced()
         options.replacementLocationsMax = 0
-        try run(engine, isIndexed, options, seed, writes: 300 * SeededRandom.effort)
+        try run(engine, isIndexed, options, seed, writes: 300 * TestRun.effort)
     }
 
     private func run(

@@ -1,38 +1,12 @@
 import Glibc
+import HearthTestSupport
 import HearthTree
-
-/// SplitMix64: a short generator whose runs can be repeated by their seed. `HEARTH_TEST_SEED` sets it,
-/// `HEARTH_TEST_EFFORT` multiplies the number of cases.
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    static func seed() -> UInt64 { environment("HEARTH_TEST_SEED") ?? UInt64.random(in: 0..<1_000_000_000) }
-    static let effort = Int(environment("HEARTH_TEST_EFFORT") ?? 1)
-
-    private static func environment(_ name: String) -> UInt64? {
-        getenv(name).flatMap { UInt64(String(cString: $0)) }
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func below(_ bound: Int) -> Int { Int(next(upperBound: UInt64(bound))) }
-    mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
-    mutating func pick<Element>(_ choices: [Element]) -> Element { choices[below(choices.count)] }
-}
 
 /// Trees, changes and queries that overlap often, with unusual keys and values.
 struct RandomTrees {
-    var random: SeededRandom
+    var random: SeededGenerator
 
-    init(_ seed: UInt64) { random = SeededRandom(seed) }
+    init(_ seed: UInt64) { random = SeededGenerator(seed: seed) }
 
     private static let common = ["a", "b", "c"]
     private static let odd = [

@@ -4,6 +4,7 @@ import Glibc
 import HearthModel
 import HearthSQLite
 import HearthEngine
+import HearthTestSupport
 import HearthTree
 import Synchronization
 
@@ -56,53 +57,6 @@ final class LastingStore: Store {
     }
 }
 
-/// A folder that is removed with its content at deinitialization.
-final class TemporaryFolder: Sendable {
-    let path: String
-
-    init() {
-        // In memory where such a folder exists: thousands of commits would wait for a shared disk.
-        let memory = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? memory
-        var template = Array("\(parent)/hearth-tree-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { fatalError("no temporary folder: \(String(cString: strerror(errno)))") }
-        path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
-    }
-
-    deinit {
-        for suffix in ["", "-wal", "-shm"] { remove(path + "/tree.sqlite" + suffix) }
-        rmdir(path)
-    }
-}
-
-/// A clock that only moves when it is set.
-final class StoppedClock: Clock {
-    private let microseconds: Mutex<Int64>
-
-    init(_ microseconds: Int64 = 1_700_000_000_000_000) { self.microseconds = Mutex(microseconds) }
-
-    func now() -> Timestamp { Timestamp(microseconds: microseconds.withLock { $0 }) }
-    func monotonicNanoseconds() -> UInt64 { UInt64(microseconds.withLock { $0 }) * 1000 }
-    func set(_ value: Int64) { microseconds.withLock { $0 = value } }
-}
-
-/// A value that one thread waits for from another.
-final class Promise<Value: Sendable>: Sendable {
-    private let value = Mutex<Value?>(nil)
-    private let semaphore = DispatchSemaphore(value: 0)
-
-    func fulfil(_ value: Value) {
-        self.value.withLock { $0 = value }
-        semaphore.signal()
-    }
-
-    func wait() -> Value {
-        semaphore.wait()
-        guard let value = value.withLock({ $0 }) else { fatalError("waited twice") }
-        return value
-    }
-}
-
 let testNow: Int64 = 1_700_000_000_000
 
 extension TreeWrite {
@@ -114,7 +68,7 @@ extension TreeWrite {
 extension TreeDatabase {
     func begin(_ write: TreeWrite) -> Promise<TreeOutcome> {
         let promise = Promise<TreeOutcome>()
-        submit(write) { promise.fulfil($0) }
+        submit(write) { promise.give($0) }
         return promise
     }
 
@@ -129,7 +83,7 @@ extension TreeDatabase {
 
     func define(_ definitions: [TreeIndexDefinition]) throws {
         let promise = Promise<Result<Void, Status>>()
-        setIndexes(definitions) { promise.fulfil($0) }
+        setIndexes(definitions) { promise.give($0) }
         try promise.wait().get()
     }
 
@@ -137,7 +91,7 @@ extension TreeDatabase {
     func finishBuilding() {
         while isBuilding {
             let promise = Promise<Bool>()
-            perform { _ in promise.fulfil(true) }
+            perform { _ in promise.give(true) }
             _ = promise.wait()
         }
     }
@@ -146,7 +100,7 @@ extension TreeDatabase {
     func finishSettling() {
         while !isSettled {
             let promise = Promise<Bool>()
-            perform { _ in promise.fulfil(true) }
+            perform { _ in promise.give(true) }
             _ = promise.wait()
         }
     }

@@ -3,6 +3,7 @@ import HearthConcurrency
 import HearthModel
 import HearthDocuments
 import HearthTestDoubles
+import HearthTestSupport
 import HearthTree
 import Synchronization
 import Testing
@@ -63,7 +64,7 @@ import Testing
         }
         let others = [client(1, 2), client(2, 3), .administrator(connection: 4)].map { requester in
             let promise = Promise<TreeOutcome>()
-            database.submit(TreeWrite(("b", 1)), for: requester) { promise.fulfil($0) }
+            database.submit(TreeWrite(("b", 1)), for: requester) { promise.give($0) }
             return promise
         }
         store.release()

@@ -1,6 +1,7 @@
 import HearthConcurrency
 import HearthModel
 import HearthEngine
+import HearthTestSupport
 import HearthTree
 import Synchronization
 import Testing
@@ -65,7 +66,7 @@ import Testing
         let thread = NamedThread.start("waits") {
             let outcome = promise.wait()
             isDone.store(true, ordering: .releasing)
-            ended.fulfil(outcome)
+            ended.give(outcome)
         }
         thread?.detach()
         while !isDone.load(ordering: .acquiring), rounds < 100_000 {
@@ -81,8 +82,8 @@ import Testing
 
     /// Counters that several clients increment by conditional writes: no increment is lost.
     @Test func transactionsLoseNothing() throws {
-        let seed = SeededRandom.seed()
-        var random = SeededRandom(seed)
+        let seed = TestRun.seed()
+        var random = SeededGenerator(seed: seed)
         let filler = children(40)
         try database.write(
             TreeWrite(("n", Node(children: [(TreeKey("filler"), filler), (TreeKey("count"), Node(.integer(0)))]))))
@@ -98,7 +99,7 @@ import Testing
                 database.submit(
                     write,
                     for: Requester(account: UInt64(client), connection: UInt64(client + 1), isAdministrator: false)
-                ) { promise.fulfil($0) }
+                ) { promise.give($0) }
                 return promise
             }
             for attempt in attempts where attempt.wait().commit != nil { made += 1 }

@@ -1,6 +1,7 @@
 import HearthModel
 import HearthEngine
 import HearthTestDoubles
+import HearthTestSupport
 import Testing
 
 @testable import HearthTreeStorage
@@ -9,13 +10,13 @@ import Testing
 @Suite struct TreeDeltaTests {
     private typealias Records = [[UInt8]: [UInt8]]
 
-    private static func key(_ random: inout SeededRandom) -> [UInt8] {
+    private static func key(_ random: inout SeededGenerator) -> [UInt8] {
         var key: [UInt8] = [UInt8(1 + random.below(3)), 2]
         for _ in 0..<random.below(4) { key.append(UInt8(random.below(3))) }
         return key
     }
 
-    private static func range(_ random: inout SeededRandom) -> KeyRange {
+    private static func range(_ random: inout SeededGenerator) -> KeyRange {
         if random.chance(60) { return KeyRange(prefix: key(&random)) }
         if random.chance(20) { return KeyRange(lower: key(&random), upper: nil) }
         return KeyRange(lower: key(&random), upper: key(&random))
@@ -24,9 +25,9 @@ import Testing
     /// Both trees are changed at random; each agrees with a dictionary, in every direction, and in the end the tree is
     /// the other one.
     @Test func bothTreesAgreeWithDictionaries() throws {
-        let seed = SeededRandom.seed()
-        var random = SeededRandom(seed)
-        for round in 0..<60 * SeededRandom.effort {
+        let seed = TestRun.seed()
+        var random = SeededGenerator(seed: seed)
+        for round in 0..<60 * TestRun.effort {
             let store = MemoryStore()
             let keyspace: Keyspace = random.chance(50) ? .entries : .documents
             var below: Records = [:]
@@ -70,7 +71,8 @@ import Testing
     }
 
     private static func change(
-        _ random: inout SeededRandom, _ shadow: TreeShadow, _ transaction: any StoreTransaction, _ keyspace: Keyspace,
+        _ random: inout SeededGenerator, _ shadow: TreeShadow, _ transaction: any StoreTransaction,
+        _ keyspace: Keyspace,
         _ above: inout Records, _ below: inout Records
     ) throws(Status) {
         let (key, value, range) = (key(&random), [UInt8(random.below(3))], range(&random))
@@ -113,7 +115,7 @@ import Testing
 
     private static func compare(
         _ map: TreeDeltaMap, _ snapshot: any Snapshot, _ keyspace: Keyspace, _ model: Records,
-        _ random: inout SeededRandom, _ note: Comment
+        _ random: inout SeededGenerator, _ note: Comment
     ) throws {
         let key = key(&random)
         #expect(try map.get(snapshot, keyspace, key) == model[key], note)

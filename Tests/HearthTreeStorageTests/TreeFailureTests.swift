@@ -3,6 +3,7 @@ import HearthConcurrency
 import HearthModel
 import HearthDocuments
 import HearthTestDoubles
+import HearthTestSupport
 import HearthTree
 import Synchronization
 import Testing
@@ -54,10 +55,10 @@ import Testing
         conditional.condition = TreeWrite.Condition(path: "big", hash: "another", reveals: true)
         let outcomes = [Promise<TreeOutcome>(), Promise<TreeOutcome>()]
         let performed = [Promise<Bool>(), Promise<Bool>()]
-        database.submit(conditional, for: one) { outcomes[0].fulfil($0) }
-        database.perform(for: one) { _ in performed[0].fulfil(true) }
-        database.submit(TreeWrite(("a/s", 1)), for: other) { outcomes[1].fulfil($0) }
-        database.perform(for: other) { _ in performed[1].fulfil(true) }
+        database.submit(conditional, for: one) { outcomes[0].give($0) }
+        database.perform(for: one) { _ in performed[0].give(true) }
+        database.submit(TreeWrite(("a/s", 1)), for: other) { outcomes[1].give($0) }
+        database.perform(for: other) { _ in performed[1].give(true) }
         store.fail(at: operation)
         store.release()
         _ = empty.wait()
@@ -79,13 +80,13 @@ import Testing
         conditional.condition = TreeWrite.Condition(path: "big", hash: "another", reveals: true)
         let outcome = Promise<TreeOutcome>()
         let refusal = Promise<Status?>()
-        database.submit(conditional, for: one) { outcome.fulfil($0) }
+        database.submit(conditional, for: one) { outcome.give($0) }
         database.perform(for: one) { view in
             do throws(Status) {
                 _ = try view.node(at: "big")
-                refusal.fulfil(nil)
+                refusal.give(nil)
             } catch {
-                refusal.fulfil(error)
+                refusal.give(error)
             }
         }
         try database.write(TreeWrite(("other", 1)))

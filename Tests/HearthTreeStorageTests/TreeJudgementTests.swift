@@ -2,6 +2,7 @@ import HearthConcurrency
 import HearthModel
 import HearthDocuments
 import HearthTestDoubles
+import HearthTestSupport
 import HearthTree
 import Synchronization
 import Testing
@@ -69,7 +70,7 @@ import Testing
         let slow = SlowGuard { before, after, _ in
             // The evaluation doesn't end before another write is made.
             let other = Promise<TreeOutcome>()
-            database.submit(TreeWrite(("small", 1)), for: .administrator(connection: 7)) { other.fulfil($0) }
+            database.submit(TreeWrite(("small", 1)), for: .administrator(connection: 7)) { other.give($0) }
             guard other.wait().commit != nil else { return false }
             return try after.exists(at: "big") && !before.exists(at: "big")
         }

@@ -3,6 +3,7 @@ import HearthConcurrency
 import HearthModel
 import HearthEngine
 import HearthTestDoubles
+import HearthTestSupport
 import HearthTree
 import Synchronization
 import Testing
@@ -192,13 +193,13 @@ import Testing
         let bystander = Requester(account: 1, connection: 2, isAdministrator: false)
         database.submit(TreeWrite(("big", children(2000, 1))), for: attacker) { outcome in
             isDone.store(true, ordering: .releasing)
-            large.fulfil(outcome)
+            large.give(outcome)
         }
         var before = 0
         for number in 0..<1000 {
             let promise = Promise<TreeOutcome>()
             database.submit(TreeWrite(("small", Node(.integer(Int64(number))))), for: bystander) {
-                promise.fulfil($0)
+                promise.give($0)
             }
             #expect(promise.wait().commit != nil)
             if !isDone.load(ordering: .acquiring) { before += 1 }
@@ -244,7 +245,7 @@ import Testing
             database.perform(for: connection) { view in
                 let present = (try? view.node(at: "big")) ?? .empty
                 order.withLock { $0.append(present == node ? 2 * round + 1 : -1) }
-                if round == 19 { last.fulfil(1) }
+                if round == 19 { last.give(1) }
             }
         }
         _ = last.wait()

@@ -2,6 +2,7 @@
 import HearthModel
 import HearthEngine
 import HearthTestDoubles
+import HearthTestSupport
 import HearthTree
 import Synchronization
 import Testing
@@ -138,7 +139,7 @@ import Testing
             if name == "c" { write.guard = Judge(isAllowed: false) }
             database.submit(write) { outcome in
                 recorder.note("\(name) \(outcome.commit != nil)")
-                if name == "d" { done.fulfil(true) }
+                if name == "d" { done.give(true) }
             }
         }
         database.perform { view in recorder.note("perform \((try? view.children(of: .root, limit: 9).count) ?? -1)") }
@@ -190,7 +191,7 @@ import Testing
         let store = try LastingStore(.memory)
         var last: Int64 = 0
         for time in [5_000_000, 5_000_000, 1_000_000, 9_000_000] as [Int64] {
-            clock.set(time)
+            clock.set(microseconds: time)
             let database = try TreeDatabase(name: "test", store: store, clock: clock)
             for _ in 0..<2 {
                 let version = try database.write(TreeWrite(("a", 1))).version
@@ -214,7 +215,7 @@ import Testing
             check { () throws(Status) in _ = try view.node(at: .root) }
             check { () throws(Status) in _ = try view.value(at: "a") }
             check { () throws(Status) in _ = try view.exists(at: "a") }
-            seen.fulfil(codes)
+            seen.give(codes)
         }
         #expect(seen.wait() == Array(repeating: .resourceExhausted, count: 3))
     }
@@ -251,7 +252,7 @@ import Testing
         store.hold()
         let last = Promise<TreeOutcome>()
         for number in 1...Limits.treeWriteQueueMax {
-            database.submit(TreeWrite(("a", 1))) { if number == Limits.treeWriteQueueMax { last.fulfil($0) } }
+            database.submit(TreeWrite(("a", 1))) { if number == Limits.treeWriteQueueMax { last.give($0) } }
         }
         guard case .failed(let status) = database.begin(TreeWrite(("a", 1))).wait() else {
             Issue.record("the queue is full")

@@ -2,6 +2,7 @@ import HearthConcurrency
 import HearthModel
 import HearthEngine
 import HearthTestDoubles
+import HearthTestSupport
 import HearthTree
 import Synchronization
 import Testing
@@ -48,10 +49,10 @@ import Glibc
     /// Small and wide writes of several connections at once, above, below and beside each other, on every engine: the
     /// tree is the result of the commits in their order, and nothing else is stored.
     @Test(arguments: Engine.allCases) func writesBesideAWideOneAreOnBothTrees(engine: Engine) throws {
-        let seed = SeededRandom.seed()
+        let seed = TestRun.seed()
         var trees = RandomTrees(seed)
         var wide = 0
-        for round in 0..<25 * SeededRandom.effort {
+        for round in 0..<25 * TestRun.effort {
             let note: Comment = "seed \(seed), round \(round)"
             let store = try LastingStore(engine)
             var options = TreeWriterOptions.sliced(nodes: 12, records: 1 + trees.random.below(4))
@@ -78,7 +79,7 @@ import Glibc
                 let requester = Requester(account: 1, connection: UInt64(number), isAdministrator: false)
                 let promise = Promise<TreeOutcome>()
                 database.submit(TreeWrite(changes: changes, nowMilliseconds: testNow), for: requester) {
-                    promise.fulfil($0)
+                    promise.give($0)
                 }
                 promises.append(promise)
             }
@@ -119,7 +120,7 @@ import Glibc
             let large = Promise<TreeOutcome>()
             database.submit(update(count, value), for: attacker) { outcome in
                 isDone.store(true, ordering: .releasing)
-                large.fulfil(outcome)
+                large.give(outcome)
             }
             var beside = 0
             while !isDone.load(ordering: .acquiring) {
@@ -127,7 +128,7 @@ import Glibc
                 database.submit(
                     TreeWrite((TreePath("wide/other/\(beside % 7)"), Node(.integer(Int64(beside))))), for: bystander
                 ) {
-                    promise.fulfil($0)
+                    promise.give($0)
                 }
                 #expect(promise.wait().commit != nil)
                 beside += 1
@@ -211,14 +212,14 @@ import Glibc
         let bystander = Requester(account: 1, connection: 2, isAdministrator: false)
         let count = 10_000
         let wide = Promise<TreeOutcome>()
-        database.submit(update(count) { _ in 1 }, for: attacker) { wide.fulfil($0) }
+        database.submit(update(count) { _ in 1 }, for: attacker) { wide.give($0) }
         // The location above is written as soon as the wide write is being made, and once more when it is made again.
         var last: Int64 = 0
         for number in 0..<2 {
             while !database.isMakingWideUpdate { sched_yield() }
             let above = Promise<TreeOutcome>()
             let write = TreeWrite(("wide", Node(children: [(TreeKey("mine"), Node(.integer(Int64(number))))])))
-            database.submit(write, for: bystander) { above.fulfil($0) }
+            database.submit(write, for: bystander) { above.give($0) }
             last = try #require(above.wait().commit).version
         }
         let version = try #require(wide.wait().commit).version
@@ -242,7 +243,7 @@ import Glibc
         let wide = Promise<TreeOutcome>()
         database.submit(update(10_000) { _ in 1 }, for: attacker) { outcome in
             isDone.store(true, ordering: .releasing)
-            wide.fulfil(outcome)
+            wide.give(outcome)
         }
         var writes = 0
         while !isDone.load(ordering: .acquiring) {
@@ -274,13 +275,13 @@ import Glibc
         defer { database.close() }
         let wide = Promise<TreeOutcome>()
         let attacker = Requester(account: 1, connection: 1, isAdministrator: false)
-        database.submit(update(3_000) { _ in 1 }, for: attacker) { wide.fulfil($0) }
+        database.submit(update(3_000) { _ in 1 }, for: attacker) { wide.give($0) }
         var above: [Promise<TreeOutcome>] = []
         for number in 0..<40 {
             let promise = Promise<TreeOutcome>()
             let path: TreePath = number % 2 == 0 ? "wide" : "beside/a"
             let requester = Requester(account: 1, connection: UInt64(2 + number), isAdministrator: false)
-            database.submit(TreeWrite((path, Node(.integer(Int64(number))))), for: requester) { promise.fulfil($0) }
+            database.submit(TreeWrite((path, Node(.integer(Int64(number))))), for: requester) { promise.give($0) }
             above.append(promise)
         }
         guard let version = wide.wait().commit?.version else {

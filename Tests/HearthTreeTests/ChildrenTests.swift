@@ -1,3 +1,4 @@
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
     /// A node that grows and shrinks agrees with a dictionary at each step.
     @Test func childrenAreThoseOfADictionary() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         for span in [5, 100, 300, 3000] {
             var model: [TreeKey: Int] = [:]
             var node = Node.empty
@@ -48,7 +49,7 @@ import Testing
     /// JSON of any order and length is read correctly, whether it is put into chunks during the read or not.
     @Test func jsonIsReadIntoItsMembers() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         for count in [0, 1, 95, 96, 97, 128, 129, 192, 500] {
             for isShuffled in [false, true] {
                 var keys = (0..<count).map { $0 * 2 }
@@ -90,7 +91,7 @@ import Testing
     /// The stored hash is that of the content, whatever changes around it.
     @Test func cachedHashesAreThoseOfTheContent() {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         var node = Node.empty
         for _ in 0..<100 {
             node = node.applying(chance.change(depth: 3))

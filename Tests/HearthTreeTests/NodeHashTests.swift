@@ -1,4 +1,5 @@
 import Glibc
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -67,7 +68,7 @@ import Testing
 
     @Test func equalContentHasEqualHashes() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         for _ in 0..<2000 {
             let node = chance.node(depth: 3)
             var shuffled = Node.empty
@@ -161,7 +162,7 @@ import Testing
     /// Whatever data a client has: applying the received ranges results in the server's data.
     @Test func rangesLeadFromTheClientsDataToTheServers() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         for _ in 0..<2000 {
             let client = chance.node(depth: 4)
             var server = client

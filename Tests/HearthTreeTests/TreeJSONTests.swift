@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -211,7 +212,7 @@ import Testing
 
     @Test func writtenJSONReadsAsTheSame() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         for _ in 0..<1500 {
             let node = chance.node(depth: 4)
             let export = string(of: node)

@@ -1,3 +1,4 @@
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -8,7 +9,7 @@ import Testing
             "2147483648", "a", "a\u{308}", "b", "\u{e4}", "\u{1F600}", "\u{E000}", "\u{FFFD}",
         ]
         let seed = UInt64.random(in: 0...UInt64.max)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         for _ in 0..<100 {
             let sorted = keys.shuffled(using: &chance).sorted()
             #expect(zip(sorted, keys).allSatisfy { $0 == $1 }, "seed \(seed): \(sorted)")
@@ -20,7 +21,7 @@ import Testing
 
     @Test func theOrderIsTotal() {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         func string() -> TreeKey {
             let parts = ["-", "0", "1", "9", "2147483647", "a", "\u{e4}", "\u{1F600}", "\u{E000}", " ", ""]
             return TreeKey((0...chance.below(4)).map { _ in parts.randomElement(using: &chance)! }.joined())
@@ -122,7 +123,7 @@ import Testing
 
     @Test func idsAscendWhateverTheClockDoes() {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         var generator = PushID.Generator()
         var last = generator.next(nowMilliseconds: 1_700_000_000_000, using: &chance)
         for _ in 0..<10_000 {

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -80,7 +81,7 @@ private final class CountingTree: TreeData {
     /// Every function shows the data of the changed node.
     @Test func anOverlayIsTheChangedTree() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         for _ in 0..<1500 {
             let base = chance.node(depth: 3)
             let changes = (0...chance.below(4)).map { _ in chance.change(depth: 3) }
@@ -113,7 +114,7 @@ private final class CountingTree: TreeData {
     /// Non-overlapping changes have the same result as nodes that are set one after another, as long as none removes.
     @Test func changesOneAfterAnotherAreTheSame() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         for _ in 0..<1500 {
             let base = chance.node(depth: 3)
             let changes = (0...chance.below(3)).map { _ in

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -68,7 +69,7 @@ private enum QueryModel {
     }
 }
 
-extension Chance {
+extension SeededGenerator {
     fileprivate mutating func query() -> TreeQuery {
         var query = TreeQuery()
         let indexes: [TreeQuery.Index] = [.priority, .key, .value, .child("a"), .child("b/a")]
@@ -92,7 +93,7 @@ extension Chance {
 @Suite struct TreeQueryWindowTests {
     @Test func aWindowIsTheModels() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         var found = 0
         for _ in 0..<2000 {
             let node = Node(

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -21,26 +22,7 @@ func string(of value: JSONValue) -> String {
     return String(decoding: string, as: UTF8.self)
 }
 
-/// A generator whose run can be repeated: failures print its seed. HEARTH_TEST_SEED sets it.
-struct Chance: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    /// SplitMix64.
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
-    }
-
-    mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
-    mutating func isOne(in count: Int) -> Bool { below(count) == 0 }
-}
-
-extension Chance {
+extension SeededGenerator {
     private static let keys: [TreeKey] = [
         "a", "b", "c", "d", "!", "-", "0", "1", "2", "3", "01", "-1", "10", "\u{e4}", "a\u{308}", "\u{1F600}",
         "\u{E000}", " ",

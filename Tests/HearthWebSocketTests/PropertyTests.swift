@@ -1,3 +1,4 @@
+import HearthTestSupport
 import HearthWebSocket
 import Testing
 

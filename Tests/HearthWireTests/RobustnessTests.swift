@@ -1,5 +1,6 @@
 import HearthFuzzing
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 

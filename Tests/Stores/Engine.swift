@@ -1,6 +1,7 @@
 import HearthModel
 import HearthEngine
 import HearthSQLite
+import HearthTestSupport
 
 /// The engines that the contract's tests run on.
 package enum Engine: String, CaseIterable {

@@ -5,6 +5,7 @@ import HearthNetwork
 import HearthHost
 import HearthFirestoreServer
 import HearthServer
+import HearthTestSupport
 import Synchronization
 
 /// A server in this process with its data in a temporary folder. Clients connect through a proxy that can be cut.
@@ -33,10 +34,10 @@ final class Backend: Sendable {
         rules: String? = nil, databaseRules: String? = nil, bundle: String? = nil, secret: String? = nil,
         tls: TLSConfiguration? = nil
     ) throws {
-        let folder = try TemporaryFolder()
+        let folder = TemporaryFolder()
         self.folder = folder
-        rulesPath = try rules.map { try folder.write("firestore.rules", $0) }
-        databaseRulesPath = try databaseRules.map { try folder.write("database.rules.json", $0) }
+        rulesPath = rules.map { folder.write("firestore.rules", $0) }
+        databaseRulesPath = databaseRules.map { folder.write("database.rules.json", $0) }
         bundles =
             try bundle.map { string in
                 [
@@ -106,7 +107,7 @@ final class Backend: Sendable {
     /// Ends the server and copies its data.
     func backUp() async throws -> TemporaryFolder {
         stop()
-        let copy = try TemporaryFolder()
+        let copy = TemporaryFolder()
         try FileManager.default.copyItem(atPath: "\(folder.path)/data", toPath: "\(copy.path)/data")
         try await restart()
         return copy

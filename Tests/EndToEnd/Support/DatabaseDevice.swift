@@ -1,5 +1,6 @@
 import Foundation
 import HearthDatabase
+import HearthTestSupport
 
 /// A program on its own device that uses the Realtime Database.
 final class DatabaseDevice: Sendable {

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import HearthFirestore
+import HearthTestSupport
 
 /// A program on its own device: an app, its cache, and its network. A restart uses the same cache.
 final class Device: Sendable {
@@ -26,7 +27,7 @@ final class Device: Sendable {
         FirebaseApp.configure(name: name, options: FirebaseOptions(projectID: Backend.project))
         app = FirebaseApp.app(name: name)!
         port = backend.network.port
-        folder = isPersistent ? try TemporaryFolder() : nil
+        folder = isPersistent ? TemporaryFolder() : nil
         self.provider = provider
         self.secureHost = secureHost
         self.tls = tls

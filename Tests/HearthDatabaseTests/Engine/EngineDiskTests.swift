@@ -1,22 +1,20 @@
 import Foundation
 import HearthModel
+import HearthTestSupport
 import HearthTree
 import Testing
 
 @testable import HearthDatabase
 
-/// A temporary folder that is deleted with this object.
-final class DiskFolder {
-    let path = NSTemporaryDirectory() + "hearth-engine-\(UUID().uuidString)"
-
+extension TemporaryFolder {
     /// The state that a process leaves if it is killed now: the system has the data that SQLite has written.
-    func copy() throws -> DiskFolder {
-        let copy = DiskFolder()
-        try FileManager.default.copyItem(atPath: path, toPath: copy.path)
+    func copy() throws -> TemporaryFolder {
+        let copy = TemporaryFolder()
+        for name in try FileManager.default.contentsOfDirectory(atPath: path) {
+            try FileManager.default.copyItem(atPath: "\(path)/\(name)", toPath: "\(copy.path)/\(name)")
+        }
         return copy
     }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
 @Suite("What the engine keeps on disk")
@@ -33,7 +31,7 @@ struct EngineDiskTests {
     }
 
     @Test func dataIsRestored() throws {
-        let folder = DiskFolder()
+        let folder = TemporaryFolder()
         let json =
             #"{"a":{"b":{".value":1,".priority":2},"c":"ä","d":{"e":2.5,"f":true},".priority":"p"},"w":{"x":1,"y":2}}"#
         let last = TreeQuery.ordered(by: .value, last: 1)
@@ -58,7 +56,7 @@ struct EngineDiskTests {
     }
 
     @Test func writesSurviveAKilledProcess() throws {
-        let folder = DiskFolder()
+        let folder = TemporaryFolder()
         let first = try EngineFixture(#"{"a":{"n":1}}"#, folder: folder.path)
         first.observe("a")
         first.run()
@@ -78,7 +76,7 @@ struct EngineDiskTests {
     }
 
     @Test func acceptedWritesAreStoredWithoutListens() throws {
-        let folder = DiskFolder()
+        let folder = TemporaryFolder()
         let first = try EngineFixture(folder: folder.path)
         try first.set(#"{"b":1}"#, at: "a")
         try first.update(#"{"c":2,"d":3}"#, at: "u")
@@ -92,7 +90,7 @@ struct EngineDiskTests {
     }
 
     @Test func readsAreStored() throws {
-        let folder = DiskFolder()
+        let folder = TemporaryFolder()
         let fixture = try EngineFixture(#"{"a":{"b":1,"c":2}}"#, folder: folder.path)
         let last = TreeQuery.ordered(by: .key, last: 1)
         fixture.engine.get(last, at: "a") { _ in }
@@ -103,7 +101,7 @@ struct EngineDiskTests {
     }
 
     @Test func oneOwner() throws {
-        let folder = DiskFolder()
+        let folder = TemporaryFolder()
         let first = try EngineFixture(folder: folder.path)
         #expect(throws: Status.self) { _ = try EngineFixture(folder: folder.path) }
         first.engine.close(.closed)
@@ -111,7 +109,7 @@ struct EngineDiskTests {
     }
 
     @Test func damagedFilesAreMovedAside() throws {
-        let folder = DiskFolder()
+        let folder = TemporaryFolder()
         let first = try EngineFixture(#"{"a":1}"#, folder: folder.path)
         first.observe("a")
         first.run()
@@ -128,7 +126,7 @@ struct EngineDiskTests {
     }
 
     @Test func leastRecentlyUsedIsDeletedFirst() throws {
-        let folder = DiskFolder()
+        let folder = TemporaryFolder()
         let fixture = try EngineFixture(folder: folder.path, cacheSizeBytesMax: 20_000)
         let string = String(repeating: "x", count: 1000)
         for index in 0..<40 { fixture.server.set(Node(.string(string)), at: TreePath("p/\(index)")) }
@@ -151,11 +149,11 @@ struct EngineDiskTests {
     /// The tree on disk after any changes is the one in memory.
     @Test(arguments: 0..<40)
     func leavesFollowTheTree(_ seed: Int) throws {
-        let folder = DiskFolder()
+        let folder = TemporaryFolder()
         let file = try DiskFile(folder: folder.path, report: { _ in })
         defer { file.close(isClean: true) }
         let leaves = DiskLeaves(database: file.database)
-        var chaos = EngineChaos(random: EngineRandom(UInt64(seed)))
+        var chaos = EngineChaos(random: SeededGenerator(seed: UInt64(seed)))
         var tree = Node.empty
         try file.database.begin()
         for step in 0..<60 {
@@ -173,14 +171,14 @@ struct EngineDiskTests {
     /// states agree.
     @Test(arguments: 0..<60)
     func restartsAnywhere(_ seed: Int) throws {
-        var chaos = EngineChaos(random: EngineRandom(UInt64(seed) &+ 5000))
+        var chaos = EngineChaos(random: SeededGenerator(seed: UInt64(seed) &+ 5000))
         let server = FakeTreeServer()
         server.set(chaos.node(), at: .root)
-        var folder = DiskFolder()
+        var folder = TemporaryFolder()
         let clock = EngineClock()
         var engine: DatabaseEngine?
         let paths = (0..<4).map { _ in chaos.path(2) }
-        let queries = (0..<4).map { _ in chaos.random.next(2) == 0 ? TreeQuery() : chaos.query() }
+        let queries = (0..<4).map { _ in chaos.random.below(2) == 0 ? TreeQuery() : chaos.query() }
         for round in 0..<6 {
             let (started, connection) = try start(server, clock, folder)
             engine = started
@@ -212,7 +210,7 @@ struct EngineDiskTests {
     }
 
     private func start(
-        _ server: FakeTreeServer, _ clock: EngineClock, _ folder: DiskFolder
+        _ server: FakeTreeServer, _ clock: EngineClock, _ folder: TemporaryFolder
     ) throws -> (DatabaseEngine, FakeTreeConnection) {
         let connection = FakeTreeConnection(server)
         let engine = try DatabaseEngine(connection: connection, environment: clock.environment, folder: folder.path)
@@ -234,7 +232,7 @@ struct EngineDiskTests {
         _ chaos: inout EngineChaos, _ engine: DatabaseEngine, _ connection: FakeTreeConnection,
         _ server: FakeTreeServer
     ) {
-        switch chaos.random.next(10) {
+        switch chaos.random.below(10) {
         case 0:
             if connection.isConnected { connection.disconnect(arriving: 1) } else { connection.connect() }
         case 1..<3:

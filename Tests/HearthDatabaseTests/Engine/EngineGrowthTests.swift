@@ -1,5 +1,6 @@
 import Glibc
 import HearthModel
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -18,7 +19,7 @@ struct EngineGrowthTests {
         func secondsEach(_ count: Int) throws -> Double {
             // The minimum of several runs: other load on the machine only adds.
             try (0..<(count == few ? 4 : 2)).map { _ in
-                let folder = onDisk ? DiskFolder() : nil
+                let folder = onDisk ? TemporaryFolder() : nil
                 let bench = try GrowthBench(folder: folder?.path)
                 try run(bench, count)
                 bench.engine.close(.closed)

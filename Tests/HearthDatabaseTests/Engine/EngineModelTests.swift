@@ -1,5 +1,6 @@
 import Glibc
 import HearthModel
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -109,46 +110,46 @@ final class EventReplay {
 
 /// Random trees, locations, queries and changes, few of each so that they meet often.
 struct EngineChaos {
-    var random: EngineRandom
+    var random: SeededGenerator
     static let keys: [TreeKey] = ["a", "b", "c", "1", "10", "d"]
 
     mutating func key() -> TreeKey { random.pick(Self.keys) }
 
     mutating func path(_ depthMax: Int = 3) -> TreePath {
-        TreePath(keys: (0..<random.next(depthMax + 1)).map { _ in self.key() })
+        TreePath(keys: (0..<random.below(depthMax + 1)).map { _ in self.key() })
     }
 
     mutating func scalar() -> Scalar {
-        switch random.next(6) {
-        case 0: .bool(random.next(2) == 0)
+        switch random.below(6) {
+        case 0: .bool(random.below(2) == 0)
         case 1: .string(random.pick(["", "x", "y", "ä"]))
-        case 2: .double(Double(random.next(5)) + 0.5)
-        default: .integer(Int64(random.next(6)))
+        case 2: .double(Double(random.below(5)) + 0.5)
+        default: .integer(Int64(random.below(6)))
         }
     }
 
     mutating func priority() -> Scalar? {
-        random.next(4) > 0
-            ? nil : random.next(2) == 0 ? .integer(Int64(random.next(3))) : .string(random.pick(["p", "q"]))
+        random.below(4) > 0
+            ? nil : random.below(2) == 0 ? .integer(Int64(random.below(3))) : .string(random.pick(["p", "q"]))
     }
 
     mutating func node(depth: Int = 0) -> Node {
-        let kind = random.next(10)
+        let kind = random.below(10)
         if kind == 0 { return .empty }
         if depth > 1 || kind < 5 { return Node(scalar(), priority: priority()) }
-        let children = (0..<random.next(4)).map { _ in (self.key(), self.node(depth: depth + 1)) }
+        let children = (0..<random.below(4)).map { _ in (self.key(), self.node(depth: depth + 1)) }
         return Node(children: children, priority: priority())
     }
 
     mutating func query() -> TreeQuery {
         var query = TreeQuery()
         query.index = random.pick([.priority, .key, .value, .child("a"), .child("b/c")])
-        if random.next(3) == 0 { return query }
-        if random.next(2) == 0 { query.start = bound(query.index, isStart: true) }
-        if random.next(3) == 0 { query.end = bound(query.index, isStart: false) }
-        if random.next(2) == 0 || query.isUnfiltered {
-            query.limit = 1 + random.next(3)
-            query.isLimitedToLast = random.next(2) == 0
+        if random.below(3) == 0 { return query }
+        if random.below(2) == 0 { query.start = bound(query.index, isStart: true) }
+        if random.below(3) == 0 { query.end = bound(query.index, isStart: false) }
+        if random.below(2) == 0 || query.isUnfiltered {
+            query.limit = 1 + random.below(3)
+            query.isLimitedToLast = random.below(2) == 0
         }
         return query
     }
@@ -158,28 +159,30 @@ struct EngineChaos {
             let key = self.key()
             return TreeQuery.Bound(value: .string(key.string), key: .key(key))
         }
-        let value: Scalar? = random.next(4) == 0 ? nil : scalar()
+        let value: Scalar? = random.below(4) == 0 ? nil : scalar()
         return TreeQuery.Bound(value: value, key: isStart ? .min : .max)
     }
 
     /// The change of a write: one location, or several of which none is an ancestor of another.
     mutating func changes() -> (path: TreePath, isMerge: Bool, changes: [TreeChange]) {
-        let kind = random.next(10)
+        let kind = random.below(10)
         if kind == 0 {
             let path = self.path().child(.priority)
             return (path, false, [TreeChange(path: path, node: priority().map { Node($0) } ?? .empty)])
         }
         if kind == 1 {
             let path = self.path()
-            return (path, false, [TreeChange(path: path, node: Node(.deferred(.increment(Int64(1 + random.next(3))))))])
+            return (
+                path, false, [TreeChange(path: path, node: Node(.deferred(.increment(Int64(1 + random.below(3))))))]
+            )
         }
         let path = self.path()
         guard kind < 5 else { return (path, false, [TreeChange(path: path, node: node())]) }
         var changes: [TreeChange] = []
-        for _ in 0..<(1 + random.next(3)) {
+        for _ in 0..<(1 + random.below(3)) {
             var relative = self.path(2)
             if relative.isRoot { relative = TreePath(keys: [key()]) }
-            if random.next(6) == 0 { relative = relative.child(.priority) }
+            if random.below(6) == 0 { relative = relative.child(.priority) }
             let location = path + relative
             let isApart = changes.allSatisfy { !$0.path.contains(location) && !location.contains($0.path) }
             guard isApart else { continue }
@@ -190,15 +193,12 @@ struct EngineChaos {
     }
 }
 
-/// `HEARTH_TEST_EFFORT` multiplies the number of random runs.
-private let engineEffort = getenv("HEARTH_TEST_EFFORT").flatMap { Int(String(cString: $0)) } ?? 1
-
 @Suite("The engine against a model")
 struct EngineModelTests {
     /// Random observers, writes of both sides, refusals, transactions and lost connections. The child events always
     /// lead to the values. When all listens are answered, a view is the server's data with the pending writes applied.
     /// In the end it is the server's data.
-    @Test(arguments: 0..<300 * engineEffort)
+    @Test(arguments: 0..<300 * TestRun.effort)
     func anyOrder(_ seed: Int) throws {
         var run = try EngineRun(UInt64(seed))
         try run.go(steps: 120)
@@ -224,10 +224,10 @@ struct EngineRun {
 
     init(_ seed: UInt64) throws {
         self.seed = seed
-        chaos = EngineChaos(random: EngineRandom(seed))
+        chaos = EngineChaos(random: SeededGenerator(seed: seed))
         fixture = try EngineFixture(connects: false)
         isExact = seed % 3 != 0
-        fixture.server.random = EngineRandom(seed &+ 77)
+        fixture.server.random = SeededGenerator(seed: seed &+ 77)
         fixture.server.set(chaos.node(), at: .root)
         if seed % 4 == 1 {
             // Sorted by path, for reproducible runs.
@@ -257,18 +257,18 @@ struct EngineRun {
 
     private mutating func step() throws {
         let connection = fixture.connection
-        switch chaos.random.next(24) {
+        switch chaos.random.below(24) {
         case 0..<3: observe()
         case 3: if !replays.isEmpty { unobserve() }
         case 4..<8: write()
         case 8..<11:
             let changes = chaos.changes().changes
             fixture.server.commit(changes)
-        case 11: if !connection.isConnected || chaos.random.next(3) == 0 { toggle() }
+        case 11: if !connection.isConnected || chaos.random.below(3) == 0 { toggle() }
         case 12: if !isExact { transact() }
         case 13: if !isExact { read() }
-        case 14 where seed % 5 == 2 && chaos.random.next(4) == 0: fixture.engine.purgeOutstandingWrites()
-        case 14: fixture.engine.keepSynced(chaos.random.next(2) == 0, chaos.query(), at: chaos.path())
+        case 14 where seed % 5 == 2 && chaos.random.below(4) == 0: fixture.engine.purgeOutstandingWrites()
+        case 14: fixture.engine.keepSynced(chaos.random.below(2) == 0, chaos.query(), at: chaos.path())
         case 15..<19: connection.stepServer()
         default: connection.stepClient()
         }
@@ -276,7 +276,7 @@ struct EngineRun {
 
     private mutating func toggle() {
         if fixture.connection.isConnected {
-            fixture.connection.disconnect(arriving: chaos.random.next(4))
+            fixture.connection.disconnect(arriving: chaos.random.below(4))
         } else {
             fixture.connection.connect()
         }
@@ -284,7 +284,7 @@ struct EngineRun {
 
     private mutating func observe() {
         let replay = EventReplay(
-            chaos.path(2), chaos.random.next(2) == 0 ? TreeQuery() : chaos.query(),
+            chaos.path(2), chaos.random.below(2) == 0 ? TreeQuery() : chaos.query(),
             mayRepeat: seed % 4 == 1 || seed % 5 == 2 || !isExact)
         replay.id = fixture.engine.observe(
             replay.query, at: replay.path, kinds: [.child, .value], onEvent: { replay.receive($0) },
@@ -293,7 +293,7 @@ struct EngineRun {
     }
 
     private mutating func unobserve() {
-        let replay = replays.remove(at: chaos.random.next(replays.count))
+        let replay = replays.remove(at: chaos.random.below(replays.count))
         if let id = replay.id { fixture.engine.remove(id) }
     }
 
@@ -318,9 +318,9 @@ struct EngineRun {
         let path = chaos.path()
         let pending = pending
         let node = chaos.node(depth: 1)
-        let aborts = chaos.random.next(8) == 0
+        let aborts = chaos.random.below(8) == 0
         pending.transactions += 1
-        fixture.engine.runTransaction(at: path, localEvents: chaos.random.next(2) == 0) { present in
+        fixture.engine.runTransaction(at: path, localEvents: chaos.random.below(2) == 0) { present in
             aborts ? nil : present.setting(TreeKey("a"), to: node)
         } completion: { _ in
             pending.transactions -= 1

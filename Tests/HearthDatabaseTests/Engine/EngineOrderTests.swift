@@ -1,3 +1,4 @@
+import HearthTestSupport
 import HearthTree
 import Testing
 
@@ -8,23 +9,23 @@ import Testing
 struct EngineOrderTests {
     @Test(arguments: 0..<20)
     func ascendingLists(_ seed: Int) {
-        var random = EngineRandom(UInt64(seed))
+        var random = SeededGenerator(seed: UInt64(seed))
         var list = AscendingList<Int>()
         var plain: [(id: Int64, value: Int)] = []
         for step in 0..<2000 {
             let id = Int64(2 * step)
-            if random.next(1000) < 400 + 30 * (seed % 6) {
+            if random.below(1000) < 400 + 30 * (seed % 6) {
                 list.append(id, step)
                 plain.append((id, step))
             } else if let location = plain.indices.randomElement(using: &random) {
-                let position = random.next(3) == 0 ? location : random.next(2) == 0 ? 0 : plain.count - 1
+                let position = random.below(3) == 0 ? location : random.below(2) == 0 ? 0 : plain.count - 1
                 #expect(list.remove(plain[position].id) == plain.remove(at: position).value)
             } else {
                 #expect(list.remove(id) == nil)
             }
             #expect(list.count == plain.count && list.isEmpty == plain.isEmpty)
             #expect(list.first?.id == plain.first?.id)
-            let end = Int64(random.next(2 * step + 2))
+            let end = Int64(random.below(2 * step + 2))
             #expect(list.last(before: end)?.value == plain.last { $0.id < end }?.value)
             #expect(list.last { $0 % 4 == 0 }?.id == plain.last { $0.id % 4 == 0 }?.id)
             guard step % 50 == 0 else { continue }
@@ -37,13 +38,13 @@ struct EngineOrderTests {
     /// Changes of some of many children at a time: more than fit into one chunk.
     @Test(arguments: 0..<24)
     func views(_ seed: Int) {
-        var random = EngineRandom(UInt64(seed))
+        var random = SeededGenerator(seed: UInt64(seed))
         var query = TreeQuery()
         query.index = random.pick([.priority, .key, .value, .child("n")])
-        if random.next(2) == 0 { query.limit = 1 + random.next(random.pick([5, 400])) }
-        query.isLimitedToLast = random.next(2) == 0
-        if random.next(2) == 0, query.index != .key {
-            query.start = TreeQuery.Bound(value: .integer(Int64(random.next(20))), key: .min)
+        if random.below(2) == 0 { query.limit = 1 + random.below(random.pick([5, 400])) }
+        query.isLimitedToLast = random.below(2) == 0
+        if random.below(2) == 0, query.index != .key {
+            query.start = TreeQuery.Bound(value: .integer(Int64(random.below(20))), key: .min)
         }
         let view = View(query, at: "list")
         let replay = EventReplay("list", query, mayRepeat: false)
@@ -54,12 +55,12 @@ struct EngineOrderTests {
         var node = Node.empty
         for step in 0..<100 {
             var keys: Set<TreeKey> = []
-            for _ in 0...random.next(step % 20 == 0 ? 300 : 3) {
-                let key = TreeKey(random.next(600))
-                let value = Scalar.integer(Int64(random.next(random.pick([3, 40]))))
-                let priority: Scalar? = random.next(3) == 0 ? value : nil
+            for _ in 0...random.below(step % 20 == 0 ? 300 : 3) {
+                let key = TreeKey(random.below(600))
+                let value = Scalar.integer(Int64(random.below(random.pick([3, 40]))))
+                let priority: Scalar? = random.below(3) == 0 ? value : nil
                 let new: Node =
-                    switch random.next(5) {
+                    switch random.below(5) {
                     case 0, 1: .empty
                     case 2: Node(children: [(TreeKey("n"), Node(value))], priority: priority)
                     default: Node(value, priority: priority)
@@ -68,7 +69,7 @@ struct EngineOrderTests {
                 node = node.setting(key, to: new)
                 keys.insert(key)
             }
-            if step == 0 || random.next(40) == 0 {
+            if step == 0 || random.below(40) == 0 {
                 for event in view.update(to: node, isComplete: true).events { replay.receive(event) }
             } else {
                 for event in view.update(to: node, isComplete: true, keys: keys.sorted()).events {
@@ -84,7 +85,7 @@ struct EngineOrderTests {
     /// Increments of one location, some of which are refused, show their sum after each step.
     @Test(arguments: 0..<200)
     func increments(_ seed: Int) throws {
-        var random = EngineRandom(UInt64(seed))
+        var random = SeededGenerator(seed: UInt64(seed))
         let isSimple = seed % 2 == 0
         let bench = try GrowthBench()
         var seen = Node.empty
@@ -98,19 +99,19 @@ struct EngineOrderTests {
         var base = server
         func expected() -> Node { waiting.reduce(base) { $1.settled(nowMilliseconds: 1, old: $0) } }
         for step in 0..<120 {
-            if waiting.isEmpty || random.next(2) == 0 {
+            if waiting.isEmpty || random.below(2) == 0 {
                 let node: Node =
-                    switch random.next(isSimple ? 1 : 5) {
+                    switch random.below(isSimple ? 1 : 5) {
                     case 3: Node(.deferred(.incrementDouble(0.1)))
                     case 4: Node(100)
-                    default: Node(.deferred(.increment(Int64(random.next(9)) - 2)))
+                    default: Node(.deferred(.increment(Int64(random.below(9)) - 2)))
                     }
                 if waiting.isEmpty { base = server }
                 waiting.append(node)
                 bench.engine.set(node, at: path) { _ in }
             } else {
                 let node = waiting.removeFirst()
-                let isRefused = random.next(2) == 0
+                let isRefused = random.below(2) == 0
                 // The server's data has arrived, and the values of the others stay as they were.
                 base = isRefused ? server : node.settled(nowMilliseconds: 1, old: base)
                 if !isRefused { server = node.settled(nowMilliseconds: 1, old: server) }

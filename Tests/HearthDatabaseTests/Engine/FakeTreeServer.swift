@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthTree
 
 @testable import HearthDatabase
@@ -15,7 +16,7 @@ final class FakeTreeServer {
     /// Selects the refused writes by the locations that they change.
     var refuses: (TreePath) -> Bool = { _ in false }
     var refusesReading: (TreePath) -> Bool = { _ in false }
-    var random = EngineRandom(0)
+    var random = SeededGenerator(seed: 0)
 
     func open(_ session: FakeTreeSession) { sessions.append(session) }
 
@@ -138,7 +139,7 @@ final class FakeTreeSession {
             let (left, right) = (before.child(key), after.child(key))
             if left == right { continue }
             // A change inside a child that stays may be sent in parts.
-            if left.childCount > 0, right.childCount > 0, left.priority == right.priority, server.random.next(2) == 0 {
+            if left.childCount > 0, right.childCount > 0, left.priority == right.priority, server.random.below(2) == 0 {
                 for inner in Set(left.children.map(\.key)).union(right.children.map(\.key)).sorted()
                 where left.child(inner) != right.child(inner) {
                     members.append((TreePath(keys: [key, inner]), right.child(inner)))
@@ -153,25 +154,4 @@ final class FakeTreeSession {
             send { $0.received(merge: members, at: path, tag: tag) }
         }
     }
-}
-
-struct EngineRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    /// The multiplier differs from the generator's step; otherwise the numbers of consecutive seeds would be shifted
-    /// copies.
-    init(_ seed: UInt64) { state = (seed &+ 1) &* 0xD6E8_FEB8_6659_FD93 }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var bits = state
-        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-        return bits ^ (bits >> 31)
-    }
-
-    /// Less than a bound.
-    mutating func next(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
-
-    mutating func pick<Element>(_ elements: [Element]) -> Element { elements[next(elements.count)] }
 }

@@ -1,36 +1,11 @@
 import Dispatch
 import HearthConcurrency
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Synchronization
 
 @testable import HearthDocuments
-
-/// Waits for a value from another thread.
-final class Promise<Value: Sendable>: Sendable {
-    private let value = Mutex<Value?>(nil)
-    private let given = DispatchSemaphore(value: 0)
-
-    func give(_ value: Value) {
-        self.value.withLock { present in
-            precondition(present == nil, "a promise is kept once")
-            present = value
-        }
-        given.signal()
-    }
-
-    var isGiven: Bool { value.withLock { $0 != nil } }
-
-    /// - Parameter seconds: after which the test fails, so that a deadlock can't hang the run. Long: some tests wait
-    ///   for the locks of many others, under ThreadSanitizer beside other suites.
-    func wait(seconds: Int = 600) -> Value {
-        guard given.wait(timeout: .now() + .seconds(seconds)) == .success else {
-            fatalError("waited \(seconds) s in vain")
-        }
-        given.signal()
-        return value.withLock { $0! }
-    }
-}
 
 /// Carries a view to the thread that waits for it.
 private final class GrantBox: @unchecked Sendable {
@@ -149,13 +124,6 @@ extension Database {
     }
 }
 
-/// Runs a body in several threads at once, and waits for them.
-func inThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
-    let threads = (0..<count).map { _ in WorkerThread<Int>(name: "test") { indices in indices.forEach(body) } }
-    for (index, thread) in threads.enumerated() { thread.push(index) }
-    for thread in threads { thread.stop() }
-}
-
 /// Runs queries of a view to their end.
 extension ReadView {
     func results(_ query: Query) throws(Status) -> [QueryResult] {
@@ -182,12 +150,4 @@ func statusOf(_ body: () throws(Status) -> Void) -> Status? {
     } catch {
         return error
     }
-}
-
-/// Collects the results of several threads.
-final class Gathered<Element: Sendable>: Sendable {
-    private let state = Mutex<[Element]>([])
-
-    var values: [Element] { state.withLock { $0 } }
-    func append(_ element: Element) { state.withLock { $0.append(element) } }
 }

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 
 @testable import HearthEngine
@@ -7,8 +8,8 @@ import HearthWire
 /// A random database with its naive twin: few ids, few field names and a small palette of values, so that filters match
 /// documents.
 struct RandomDatabase {
-    var random: SeededRandom
-    let clock = ManualClock()
+    var random: SeededGenerator
+    let clock = StoppedClock()
     let store: any Store
     let database: Database
     /// Values of documents and filters.
@@ -34,7 +35,7 @@ struct RandomDatabase {
         }
     }
 
-    init(_ random: SeededRandom, store: any Store = MemoryStore()) throws {
+    init(_ random: SeededGenerator, store: any Store = MemoryStore()) throws {
         var random = random
         self.store = store
         database = try Database(name: testDatabaseName, store: store, clock: clock)
@@ -54,7 +55,7 @@ struct RandomDatabase {
     }
 
     /// Documents at several depths, many below documents that don't exist, many in collections of one id.
-    private static func somePaths(_ random: inout SeededRandom) -> [ResourcePath] {
+    private static func somePaths(_ random: inout SeededGenerator) -> [ResourcePath] {
         let count = 10 + random.below(50)
         var paths: Set<ResourcePath> = []
         while paths.count < count {

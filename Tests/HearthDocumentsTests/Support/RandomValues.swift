@@ -1,12 +1,13 @@
 import HearthModel
+import HearthTestSupport
 
 @testable import HearthDocuments
 
 /// Makes values of all types, mostly from small sets so that they are equal often, with a preference for edge cases.
 struct ValueMaker {
-    var random: SeededRandom
+    var random: SeededGenerator
 
-    init(_ random: SeededRandom) {
+    init(_ random: SeededGenerator) {
         self.random = random
     }
 

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import HearthWire
 
 @testable import HearthEngine
@@ -6,12 +7,12 @@ import HearthWire
 
 /// Shared by tests of transactions: a database with the documents c/a (n = 1) and c/b (n = 2), and short forms.
 protocol TransactionBench {
-    var clock: ManualClock { get }
+    var clock: StoppedClock { get }
     var database: Database { get }
 }
 
 extension TransactionBench {
-    static func open(_ clock: ManualClock) throws(Status) -> Database {
+    static func open(_ clock: StoppedClock) throws(Status) -> Database {
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: clock)
         try database.commit([.set("c/a", map(("n", .integer(1)))), .set("c/b", map(("n", .integer(2))))])
         return database
