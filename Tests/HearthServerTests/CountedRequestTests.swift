@@ -7,7 +7,7 @@ import Testing
 
 @testable import HearthServer
 
-/// Requests of 2 KiB or more that loops decode count with their decoded size, and wait for memory round-robin.
+/// Requests of 2 KiB or more count with their decoded size, and wait until they may have as much.
 @Suite struct CountedRequestTests {
     private static let database = "projects/p/databases/(default)"
     private static let method = "/\(FirestoreService.name)/Commit"
@@ -22,21 +22,32 @@ import Testing
             """)
     }
 
+    /// Accounts that take what they get, until a request of 2 KiB has to wait.
+    private static func takeAll(_ memory: CommonWorkingMemory) -> [WorkingShare] {
+        var shares: [WorkingShare] = []
+        var bytes = memory.claimBytesMax
+        while bytes >= 1 << 10 {
+            let account = Requester(account: .max - UInt64(shares.count), connection: 0, isAdministrator: false)
+            if let share = memory.takeNow(bytes, for: account) { shares.append(share) } else { bytes /= 2 }
+        }
+        return shares
+    }
+
     @Test func waitForMemoryWhileSmallOnesDoNot() async throws {
         let server = try await ServedServer()
         defer { server.stop() }
         let memory = server.server.memory
-        let all = try #require(memory.workingOnLoops.takeNow(memory.workingOnLoops.bytesMax))
+        let all = Self.takeAll(memory.working.common)
         let middle = try Self.commit("middle", stringBytes: 5000)
         async let waiting = server.call(Self.method, [middle])
-        await until { memory.workingOnLoops.waitingCount == 1 }
+        await until { memory.working.waitingCount == 1 }
         #expect(memory.received.usedBytes >= 5000)
         let small = await server.call(Self.method, [try Self.commit("small", stringBytes: 100)])
         #expect(small.status.code == .ok)
-        #expect(memory.workingOnLoops.waitingCount == 1)
-        all.end()
+        #expect(memory.working.waitingCount == 1)
+        for share in all { share.end() }
         #expect(await waiting.status.code == .ok)
-        await until { memory.workingOnLoops.usedBytes == 0 && memory.received.usedBytes == 0 }
+        await until { memory.working.usedBytes == 0 && memory.received.usedBytes == 0 }
     }
 
     @Test("a write that was made is reported as made, even when no memory is left")
@@ -51,7 +62,7 @@ import Testing
         let answer = await server.call(Self.method, [try Self.commit("made", stringBytes: 3000)])
         #expect(answer.status.code == .ok)
         held.resize(to: 0)
-        await until { memory.workingOnLoops.usedBytes == 0 && memory.received.usedBytes == 0 }
+        await until { memory.working.usedBytes == 0 && memory.received.usedBytes == 0 }
     }
 
     /// A large request that waits for all of the memory does not block these.
@@ -59,13 +70,13 @@ import Testing
         let server = try await ServedServer()
         defer { server.stop() }
         let memory = server.server.memory
-        let some = try #require(memory.working.takeNow(1))
+        let some = try #require(memory.working.takeNow(.max, for: .server))
         memory.working.take(.max, for: .server) { $0.end() }
         #expect(memory.working.waitingCount == 1)
         let middle = await server.call(Self.method, [try Self.commit("middle", stringBytes: 5000)])
         #expect(middle.status.code == .ok)
         #expect(memory.working.waitingCount == 1)
         some.end()
-        await until { memory.working.waitingCount == 0 && memory.workingOnLoops.usedBytes == 0 }
+        await until { memory.working.waitingCount == 0 && memory.working.usedBytes == 0 }
     }
 }
