@@ -1,6 +1,7 @@
 @testable import HearthHost
 @testable import HearthFirestoreServer
 import HearthTestSupport
+import HearthEngine
 import HearthModel
 import HearthWire
 import Testing
@@ -78,5 +79,38 @@ import Testing
         #expect(memory.working.waitingCount == 1)
         some.end()
         await until { memory.working.waitingCount == 0 && memory.working.usedBytes == 0 }
+    }
+
+    /// All long reads are in use: how long requests wait for one is up to others.
+    @Test func returnTheirMemoryWhileTheyWaitForALongRead() async throws {
+        let server = try await ServedServer()
+        defer { server.stop() }
+        let (memory, reads) = (server.server.memory, server.server.longReads)
+        var held: [LongRead] = []
+        while let read = reads.take() { held.append(read) }
+        let select = (0..<1000).map { #"{"fieldPath":"f\#($0)"}"# }.joined(separator: ",")
+        let query = try encoded(
+            RunAggregationQueryRequest.self,
+            """
+            {"parent":"\(Self.database)/documents","explainOptions":{"analyze":true},"structuredAggregationQuery":{
+            "structuredQuery":{"from":[{"collectionId":"c"}],"select":{"fields":[\(select)]}},
+            "aggregations":[{"alias":"n","count":{}}]}}
+            """)
+        let count = 20
+        async let answers = withTaskGroup(of: Status.Code.self) { group in
+            for _ in 0..<count {
+                group.addTask {
+                    await server.call("/\(FirestoreService.name)/RunAggregationQuery", [query]).status.code
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        await until { reads.waitingCount == count }
+        #expect(memory.working.usedBytes == 0)
+        // What they have become is still counted.
+        #expect(memory.received.usedBytes >= count * query.count * 4)
+        for read in held { read.end() }
+        #expect(await answers == Array(repeating: .ok, count: count))
+        await until { memory.working.usedBytes == 0 && memory.received.usedBytes == 0 }
     }
 }

@@ -74,8 +74,10 @@ final class MessageStream: @unchecked Sendable {
         suspension = nil
         isAsking = true
         if source.isLight, !source.isSuspended {
-            deliver(makeBatch(until: now().advanced(milliseconds: Self.loopMilliseconds)))
-        } else if !wasBrief, source.meter != nil {
+            return deliver(makeBatch(until: now().advanced(milliseconds: Self.loopMilliseconds)))
+        }
+        do throws(Status) { try call.postpone() } catch { return end(error) }
+        if !wasBrief, source.meter != nil {
             wasBrief = true
             // A source that waits for a worker holds no snapshot.
             source.suspend()
