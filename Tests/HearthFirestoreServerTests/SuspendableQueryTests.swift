@@ -250,6 +250,33 @@ struct MessageStreamTests {
         loop.stopAndJoin()
     }
 
+    @Test("continue on the loop without a long read when they are light, although each tick ends early")
+    func lightOnes() async throws {
+        let loop = try EventLoop()
+        try loop.start()
+        let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
+        let reads = LongReads(max: 1)
+        let held = try #require(reads.take())
+        let client = Client(loop, 1, takes: true)
+        loop.execute {
+            // Each look at the clock is a second later: as on a thread that others keep from running.
+            var time = MonotonicTime.now
+            MessageStream(
+                Source(5, isLight: true), to: client, pool: pool, reads: reads,
+                now: {
+                    time = time.advanced(milliseconds: 1000)
+                    return time
+                }
+            ).start()
+        }
+        await until { client.end != nil || reads.waitingCount > 0 }
+        #expect(client.end?.code == .ok && client.received == 5)
+        #expect(reads.waitingCount == 0)
+        held.end()
+        pool.stop()
+        loop.stopAndJoin()
+    }
+
     @Test("end once, whatever makes them continue", arguments: [true, false])
     func endsOnce(isLight: Bool) async throws {
         let loop = try EventLoop()
