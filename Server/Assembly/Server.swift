@@ -55,7 +55,7 @@ package final class Server: Sendable {
     package let registry: DatabaseRegistry
     private let pool: WorkerPool
     let memory: ServerMemory
-    private let longReads: LongReads
+    let longReads: LongReads
     private let streams: OpenStreams
     private let network: NetworkServer
     private let stopRequest: SharedRequest

@@ -63,10 +63,16 @@ extension Limits {
     package static let receivedShareBytesMax = 96 << 20
     /// Bytes that a connection may hold although its account has used its share.
     package static let receivedSmallBytesMax = 64 << 10
-    /// Decoded bytes of large requests in progress, together; more requests wait.
-    package static let workingBytesMax = 64 << 20
-    /// The same for requests that are small enough for a loop to decode.
-    package static let workingOnLoopsBytesMax = 16 << 20
+    /// Decoded bytes of requests in progress that become large, together; more of them wait.
+    package static let workingLargeBytesMax = 56 << 20
+    /// Decoded bytes of all other requests in progress from 2 KiB on, together.
+    package static let workingCommonBytesMax = 24 << 20
+    /// The part of the common memory above which a decoded request is large: above 2 MiB.
+    package static let workingClaimDivisor = 12
+    /// Bytes that a connection's decoded requests may have although its account holds much.
+    package static let workingSmallBytesMax = 128 << 10
+    /// Requests that wait for common memory and are tried when some is released.
+    package static let workingTriesMax = 16
     /// Bytes that queries hold while they sort, together; one connection gets at most about 0.38 of them.
     package static let sortingBytesMax = 128 << 20
 

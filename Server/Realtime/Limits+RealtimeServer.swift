@@ -85,7 +85,7 @@ extension Limits {
     /// The delay after which a session's identity is written again, when the journal could not be written.
     package static let realtimeJournalRetryMilliseconds = 5_000
     /// The bytes of a connection's decoded requests that don't count, until they are answered. Each request above them
-    /// must first reserve its part of `workingBytesMax`; requests wait for it in order.
+    /// must first get its part of the memory for decoded requests (`WorkingMemory`), and waits for it.
     package static let realtimeUncountedRequestsBytesMax = 16 << 10
     /// The concurrent reads of a connection.
     package static let realtimeReadsInFlightMax = 8

@@ -20,11 +20,24 @@ struct StreamRequestTests {
         return WriteRequest(writes: [WriteMessage(update: message)], streamToken: [1])
     }
 
-    /// Takes all of the working memory, so that no large request is decoded.
-    private func block(_ memory: ServerMemory) -> WorkingShare? {
-        let taken = Mutex<WorkingShare?>(nil)
-        memory.working.take(memory.working.bytesMax, for: .server) { share in taken.withLock { $0 = share } }
-        return taken.withLock { $0 }
+    /// Takes all of the working memory that the account of the streams may have, so that no large request is decoded.
+    private func block(_ memory: ServerMemory) -> Blocked {
+        let account = Requester(account: 1, connection: 2, isAdministrator: false)
+        var blocked = Blocked()
+        var bytes = memory.working.common.claimBytesMax
+        while bytes > 0 {
+            if let share = memory.working.takeNow(bytes, for: account) {
+                blocked.shares.append(share)
+            } else {
+                bytes /= 2
+            }
+        }
+        return blocked
+    }
+
+    private struct Blocked {
+        var shares: [WorkingShare] = []
+        func end() { for share in shares { share.end() } }
     }
 
     @Test("are decoded by a worker, in the order of the stream")
@@ -60,7 +73,7 @@ struct StreamRequestTests {
         bench.client.garble()
         await bench.client.settle()
         #expect(bench.client.end == nil)
-        share?.end()
+        share.end()
         await until { bench.client.end != nil }
         #expect(bench.client.received.count == 3)
         #expect(bench.client.end?.code == .internal)
@@ -79,7 +92,7 @@ struct StreamRequestTests {
         await bench.client.settle()
         #expect(bench.client.received.count == 1)
         #expect(bench.memory.received.usedBytes >= 400 << 10)
-        share?.end()
+        share.end()
         await until { bench.client.received.count == 6 || bench.client.end != nil }
         #expect(bench.client.end == nil)
         await until { bench.memory.working.usedBytes == 0 && bench.memory.received.usedBytes == 0 }
@@ -97,7 +110,7 @@ struct StreamRequestTests {
         bench.client.say(Self.commit("d", 2, bytes: 110 << 10))
         await bench.client.settle()
         #expect(bench.client.end == nil)
-        share?.end()
+        share.end()
         await until { bench.client.end != nil }
         #expect(bench.client.end?.code == .resourceExhausted)
         #expect(bench.client.received.count == 2)
@@ -123,7 +136,7 @@ struct StreamRequestTests {
             await until { bench.memory.working.waitingCount == 1 }
             bench.client.leave()
             await bench.client.settle()
-            share?.end()
+            share.end()
             await until { bench.memory.working.usedBytes == 0 && bench.memory.received.usedBytes == 0 }
             let path = ResourcePath(["c", "d"])
             #expect(try bench.registry.database(Self.name).view().document(path) == nil)
@@ -171,7 +184,7 @@ struct StreamRequestTests {
         bench.client.take(false)
         bench.client.say(ListenRequest(removeTarget: 7))
         await bench.client.settle()
-        share?.end()
+        share.end()
         await until { bench.memory.working.usedBytes == 0 }
         bench.client.take(true)
         func isAdded() throws -> Bool {

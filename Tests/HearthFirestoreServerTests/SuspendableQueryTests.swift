@@ -160,6 +160,11 @@ struct MessageStreamTests {
         let cancellation = Cancellation()
         var onWritable: (() -> Void)?
         private let state = Mutex<(received: Int, end: Status?)>((0, nil))
+        /// Whether its account may let requests wait.
+        var mayPostpone = true
+        private let postponements = Mutex(0)
+        /// How often the stream was about to wait for others.
+        var postponed: Int { postponements.withLock { $0 } }
         private var takes: Bool
         /// Whether it reports capacity after each message, although the stream does not wait for that.
         private let tellsAlways: Bool
@@ -179,6 +184,10 @@ struct MessageStreamTests {
             return takes
         }
         func finish(_ status: Status) { state.withLock { $0.end = status } }
+        func postpone() throws(Status) {
+            postponements.withLock { $0 += 1 }
+            if !mayPostpone { throw LargeRequests.tooMany }
+        }
         func drain() {
             loop.execute { [self] in
                 takes = true
@@ -211,6 +220,59 @@ struct MessageStreamTests {
         await until { slow.allSatisfy { $0.end != nil } }
         #expect(slow.allSatisfy { $0.end?.code == .ok && $0.received == 10 })
         await until { reads.activeCount == 0 }
+        pool.stop()
+        loop.stopAndJoin()
+    }
+
+    @Test("return their requests' memory before they wait for others, and fail when they may not wait")
+    func postponed() async throws {
+        let loop = try EventLoop()
+        try loop.start()
+        let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
+        let reads = LongReads(max: 1)
+        let held = try #require(reads.take())
+        let (light, heavy, refused) = (
+            Client(loop, 1, takes: true), Client(loop, 2, takes: true), Client(loop, 3, takes: true)
+        )
+        refused.mayPostpone = false
+        loop.execute {
+            MessageStream(Source(1, isLight: true), to: light, pool: pool, reads: reads).start()
+            MessageStream(Source(1, isLight: false), to: heavy, pool: pool, reads: reads).start()
+            MessageStream(Source(1, isLight: false), to: refused, pool: pool, reads: reads).start()
+        }
+        await until { light.end != nil && refused.end != nil && reads.waitingCount == 1 }
+        #expect(light.postponed == 0 && light.end?.code == .ok)
+        #expect(heavy.postponed == 1 && heavy.end == nil)
+        #expect(refused.end?.code == .resourceExhausted && refused.received == 0)
+        held.end()
+        await until { heavy.end?.code == .ok }
+        pool.stop()
+        loop.stopAndJoin()
+    }
+
+    @Test("continue on the loop without a long read when they are light, although each tick ends early")
+    func lightOnes() async throws {
+        let loop = try EventLoop()
+        try loop.start()
+        let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
+        let reads = LongReads(max: 1)
+        let held = try #require(reads.take())
+        let client = Client(loop, 1, takes: true)
+        loop.execute {
+            // Each look at the clock is a second later: as on a thread that others keep from running.
+            var time = MonotonicTime.now
+            MessageStream(
+                Source(5, isLight: true), to: client, pool: pool, reads: reads,
+                now: {
+                    time = time.advanced(milliseconds: 1000)
+                    return time
+                }
+            ).start()
+        }
+        await until { client.end != nil || reads.waitingCount > 0 }
+        #expect(client.end?.code == .ok && client.received == 5)
+        #expect(reads.waitingCount == 0)
+        held.end()
         pool.stop()
         loop.stopAndJoin()
     }

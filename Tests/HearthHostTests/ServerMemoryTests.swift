@@ -65,13 +65,13 @@ import Testing
                 granted.add(1, ordering: .relaxed)
                 share.end()
             }
-            memory.workingOnLoops.take(1 << 20, for: requester) { share in
+            memory.working.take(1 << 20, for: requester) { share in
                 granted.add(1, ordering: .relaxed)
                 share.end()
             }
         }
         #expect(granted.load(ordering: .relaxed) == 200)
-        #expect(memory.working.usedBytes == 0 && memory.workingOnLoops.usedBytes == 0)
+        #expect(memory.working.usedBytes == 0)
         _ = held
     }
 }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import HearthHost
 
-@Suite("Memory of requests in progress")
+@Suite("Memory of large requests in progress")
 struct WorkingMemoryTests {
-    private let memory = WorkingMemory(bytesMax: 100)
+    private let memory = OrderedWorkingMemory(bytesMax: 100)
 
     private final class Shares: Sendable {
         private let shares = Mutex<[(name: String, share: WorkingShare)]>([])

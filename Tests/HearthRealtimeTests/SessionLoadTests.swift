@@ -45,7 +45,7 @@ import Glibc
     @Test(.timeLimit(.minutes(1)), arguments: [2, 1000]) func decodedWritesOfAllConnectionsAreBounded(elements: Int)
         throws
     {
-        let memory = ServerMemory(working: WorkingMemory(bytesMax: 1 << 20))
+        let memory = ServerMemory(working: WorkingMemory(largeBytesMax: 1 << 19, commonBytesMax: 1 << 19))
         let site = try Site(memory)
         defer { site.close() }
         let clients = (1...10).map { site.open(connection: UInt64($0)) }
@@ -71,6 +71,28 @@ import Glibc
             #expect(answers.count == count && answers.allSatisfy(isOK))
         }
         #expect(memory.working.usedBytes == 0)
+    }
+
+    /// What others write takes all of the memory for large requests, and more of it waits: the writes of a client, of
+    /// 200 values over a socket and of 2,000 values that a worker decodes, wait for none of it.
+    @Test(.timeLimit(.minutes(1)), arguments: [200, 2_000, 8_000])
+    func writesDoNotWaitForLargeOnesOfOthers(elements: Int) throws {
+        let memory = ServerMemory()
+        let site = try Site(memory)
+        defer { site.close() }
+        let client = site.open()
+        defer { client.end() }
+        _ = client.take(1)
+        let attacker = Requester(account: 7, connection: 7, isAdministrator: false)
+        let large = try #require(memory.working.takeNow(.max, for: attacker))
+        memory.working.take(.max, for: attacker) { $0.end() }
+        #expect(memory.working.waitingCount == 1)
+        let array = "[" + Array(repeating: "1", count: elements).joined(separator: ",") + "]"
+        client.request(1, "p", #"{"p":"a","d":\#(array)}"#)
+        #expect(client.take(1).allSatisfy(isOK))
+        #expect(memory.working.waitingCount == 1)
+        large.end()
+        #expect(memory.working.waitingCount == 0)
     }
 
     /// The writer's queue is full when a client disconnects.

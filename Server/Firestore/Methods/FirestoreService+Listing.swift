@@ -41,7 +41,7 @@ extension FirestoreService {
             try read(call, database, consistency, [.query(query)], judge: judge) { grant throws(Status) in
                 let isHeavy = request.showMissing || !orders.isEmpty || grant.view.isPast
                 let memory = self.memory.sorting.reservation(for: call.requester)
-                self.run(call, database, isHeavy ? .unknown : .answer, grant) { view, pace throws(Status) in
+                try self.run(call, database, isHeavy ? .unknown : .answer, grant) { view, pace throws(Status) in
                     let meter = WorkMeter(memory: memory) { () throws(Status) in try call.cancellation.check() }
                     pace.set(meter)
                     return try listing.page(after: token, query: query, view: view, meter, format: call.format)
@@ -67,7 +67,7 @@ extension FirestoreService {
             else { return }
             try read(call, database, consistency, []) {
                 grant throws(Status) in
-                self.run(call, database, grant.view.isPast ? .large : .answer, grant) { view, _ throws(Status) in
+                try self.run(call, database, grant.view.isPast ? .large : .answer, grant) { view, _ throws(Status) in
                     var ids = try Listing.collectionIDs(
                         below: parent.path, after: token.map { String(decoding: $0.position, as: UTF8.self) },
                         limit: most + 1, view: view)
@@ -85,13 +85,15 @@ extension FirestoreService {
 
     /// Computes the single response of a unary read: here, or on the worker pool when it costs more than its size.
     /// - Parameter body: called again when it fails with `WorkMeter.isHeavier`.
+    /// - Throws: RESOURCE_EXHAUSTED when the call would have to wait and its account has too much that waits.
     func run(
         _ call: any ServiceCall, _ database: Database, _ cost: ReadCost, _ grant: Database.ViewGrant,
         _ body: @escaping @Sendable (ReadView, ReadPace) throws(Status) -> [UInt8]
-    ) {
+    ) throws(Status) {
         if cost == .answer {
             return answer(call) { () throws(Status) in call.respond(try body(grant.view, ReadPace())) }
         }
+        try call.postpone()
         let readTime = grant.view.readTime
         let answered: @Sendable (Result<[UInt8], Status>) -> Void = { result in
             call.onLoop {

@@ -57,7 +57,7 @@ extension FirestoreService {
                 let memory = self.memory.sorting.reservation(for: call.requester)
                 // An analyzed query counts what it reads.
                 let cost: ReadCost = explain?.analyze ?? false ? .large : .unknown
-                self.run(call, database, cost, grant) { view, pace throws(Status) in
+                try self.run(call, database, cost, grant) { view, pace throws(Status) in
                     let started = deadline.clock.monotonicNanoseconds()
                     let meter = WorkMeter(memory: memory) { () throws(Status) in
                         try call.cancellation.check()
@@ -115,7 +115,7 @@ extension FirestoreService {
             else { return }
             try read(call, database, consistency, []) {
                 grant throws(Status) in
-                self.run(call, database, .large, grant) { view, _ throws(Status) in
+                try self.run(call, database, .large, grant) { view, _ throws(Status) in
                     let cuts = try Partitions.cuts(
                         normalized, count: Int(clamping: request.partitionCount), view: view)
                     var names = DocumentNames(parent.database)

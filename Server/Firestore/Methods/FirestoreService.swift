@@ -230,7 +230,7 @@ package final class FirestoreService: Sendable {
     ) throws(Status) {
         let consistency = try permitted(consistency, call, database)
         let failed: @Sendable (Status) -> Void = { status in call.onLoop { call.finish(status) } }
-        pool.runInSlices(.long, for: call.requester, cancellation: call.cancellation, refused: failed) { [self] slice in
+        let job: @Sendable (WorkerSlice) -> Void = { [self] slice in
             let judgeFirst: Database.Judge = { view throws(Status) in try judge(Self.reader(of: view, call, slice)) }
             database.read(consistency, targets, requester: call.requester, judge: judgeFirst) { result in
                 switch result {
@@ -238,6 +238,11 @@ package final class FirestoreService: Sendable {
                 case .success(let grant): self.judgeOnWorker(call, database, grant, judge, body)
                 }
             }
+        }
+        call.onLoop { [pool] in
+            do throws(Status) { try call.postpone() } catch { return call.finish(error) }
+            pool.runInSlices(
+                .long, for: call.requester, cancellation: call.cancellation, refused: failed, job)
         }
     }
 

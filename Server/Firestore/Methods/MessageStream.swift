@@ -7,7 +7,7 @@ import HearthDocuments
 
 /// Sends the messages of a source, at the client's speed.
 ///
-/// Light sources run on the call's loop, some messages per tick. For other sources a worker first finds out whether
+/// Light sources run on the call's loop, some messages per tick, and wait for nobody. For other sources a worker first finds out whether
 /// they take more than some milliseconds. Those that do run on other threads, one batch at a time, and never while an
 /// earlier batch waits for the client. After that a source needs a long read. It is suspended while it waits for a long
 /// read, and while its client takes nothing and others wait for one.
@@ -73,9 +73,9 @@ final class MessageStream: @unchecked Sendable {
         suspension?.cancel()
         suspension = nil
         isAsking = true
-        if source.isLight, !source.isSuspended {
-            deliver(makeBatch(until: now().advanced(milliseconds: Self.loopMilliseconds)))
-        } else if !wasBrief, source.meter != nil {
+        if source.isLight { return workHere() }
+        do throws(Status) { try call.postpone() } catch { return end(error) }
+        if !wasBrief, source.meter != nil {
             wasBrief = true
             // A source that waits for a worker holds no snapshot.
             source.suspend()
@@ -90,6 +90,20 @@ final class MessageStream: @unchecked Sendable {
             source.suspend()
             waitForRead()
         }
+    }
+
+    /// Creates a batch on the loop. A source that is light waits for no long read of others: when none was free, it gets
+    /// a snapshot for this tick only.
+    private func workHere() {
+        do throws(Status) {
+            if source.isSuspended {
+                try source.resume(nil)
+                isHeld = false
+            }
+        } catch {
+            return end(error)
+        }
+        deliver(makeBatch(until: now().advanced(milliseconds: Self.loopMilliseconds)))
     }
 
     private func waitForRead() {

@@ -5,9 +5,8 @@ import HearthWire
 
 /// Workers decode large requests: ten megabytes of tiny values take long, and a loop must serve other connections.
 ///
-/// Each large request waits, round-robin between accounts, until there is memory for its decoded form. Meanwhile its
-/// bytes count as received bytes. The same holds for smaller requests, which a loop decodes: thousands of them may wait
-/// for a writer or a long read.
+/// Each request of 2 KiB or more waits until there is memory for its decoded form. Meanwhile its bytes count as received
+/// bytes. The same holds for smaller requests of the Realtime Database whose decoded form counts.
 package struct LargeRequests: Sendable {
     /// Above this size a request costs more than the hop to another thread.
     package static let sizeBytesMin = 32 << 10
@@ -31,12 +30,12 @@ package struct LargeRequests: Sendable {
         if message.count < Self.countedBytesMin { return try body(message, call) }
         if message.count >= Self.sizeBytesMin { return runOnWorker(message, call, body) }
         let parsed = Self.parsedSize(of: message, isJSON: call.format.isJSON)
-        if let share = memory.workingOnLoops.takeNow(parsed) {
+        if let share = memory.working.takeNow(parsed, for: call.requester) {
             return try body(message, CountedCall(call, share, message.count, memory.received))
         }
         let held = memory.received.reservation(for: call.requester)
         guard held.grow(by: message.count) else { throw Self.tooMany }
-        memory.workingOnLoops.take(parsed, for: call.requester) { [memory] share in
+        memory.working.take(parsed, for: call.requester) { [memory] share in
             call.loop.execute {
                 held.resize(to: 0)
                 if call.isFinished { return }
@@ -83,12 +82,12 @@ package struct LargeRequests: Sendable {
         }
     }
 
-    /// Runs `body` on a loop when there is memory for requests decoded on loops: immediately if the memory is free.
+    /// Runs `body` on a loop when there is memory for the decoded request: immediately if it is free.
     package func take(
         _ bytes: Int, for requester: Requester, on loop: EventLoop,
         _ body: @escaping @Sendable (WorkingShare) -> Void
     ) {
-        if loop.isCurrent, let share = memory.working.takeNow(bytes) { return body(share) }
+        if loop.isCurrent, let share = memory.working.takeNow(bytes, for: requester) { return body(share) }
         memory.working.take(bytes, for: requester) { share in loop.execute { body(share) } }
     }
 
@@ -100,16 +99,19 @@ package struct LargeRequests: Sendable {
     private static func cost(_ message: [UInt8]) -> Int { 1 + message.count / sizeBytesMin }
 }
 
-/// A call that holds the memory of its request, for any thread. Calls from another thread are forwarded to the call's
+/// A call that holds the memory of its request, for any thread. `@unchecked Sendable`: what changes belongs to the call's
+/// loop. Calls from another thread are forwarded to the call's
 /// loop. There the original call is used, so that work that a worker has begun continues normally.
 ///
-/// All of the memory is held until the response begins. During a streamed response, the size of the encoded request is
-/// held, as a part of the received bytes.
-private final class CountedCall: ServiceCall {
+/// All of the memory is held until the response begins, or until the call waits for a worker or a long read: then the
+/// same size counts as received bytes, which keep no other request waiting. During a streamed response, the size of the
+/// encoded request is held, as a part of the received bytes.
+private final class CountedCall: ServiceCall, @unchecked Sendable {
     private let call: any ServiceCall
     private let share: WorkingShare
     private let held: MemoryReservation
     private let sizeBytes: Int
+    private var hasBegun = false
     let loop: EventLoop
     let format: MessageFormat
     let identity: Identity
@@ -145,8 +147,9 @@ private final class CountedCall: ServiceCall {
     }
 
     private func sendHere(_ message: [UInt8]) -> Bool {
-        if held.bytes == 0 {
-            guard held.grow(by: sizeBytes) else {
+        if !hasBegun {
+            hasBegun = true
+            guard held.resize(to: sizeBytes) else {
                 finish(LargeRequests.tooMany)
                 return false
             }
@@ -155,10 +158,19 @@ private final class CountedCall: ServiceCall {
         return call.send(message)
     }
 
+    func postpone() throws(Status) {
+        precondition(loop.isCurrent, "a reservation belongs to its call's loop")
+        let bytes = share.bytes
+        if bytes == 0 { return }
+        guard held.grow(by: bytes) else { throw LargeRequests.tooMany }
+        share.end()
+    }
+
     /// The response releases the memory, so nothing of it must be counted any more.
     func respond(_ message: [UInt8]) {
         call.onLoop { [self] in
             call.respond(message)
+            held.resize(to: 0)
             share.end()
         }
     }

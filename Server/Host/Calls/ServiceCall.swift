@@ -23,11 +23,18 @@ package protocol ServiceCall: AnyObject, Sendable {
     @discardableResult
     func send(_ message: [UInt8]) -> Bool
     func finish(_ status: Status)
+    /// The call is about to wait for a worker or a long read, as long as others use them: the memory of its request must
+    /// not keep other requests waiting meanwhile.
+    /// - Throws: RESOURCE_EXHAUSTED when requests of the account hold too much while they wait.
+    func postpone() throws(Status)
     /// Responds to a unary call. The operation is complete, so the response must not become an error.
     func respond(_ message: [UInt8])
 }
 
 extension ServiceCall {
+    /// A call whose request is not counted.
+    package func postpone() throws(Status) {}
+
     package func respond(_ message: [UInt8]) {
         send(message)
         finish(.ok)

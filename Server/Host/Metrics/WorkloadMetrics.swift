@@ -42,7 +42,7 @@ package struct WorkloadMetrics: Sendable {
         string.family("hearth_held_bytes", .gauge, "Bytes that clients make the process hold, by kind.")
         string.sample("hearth_held_bytes", [("kind", "received")], memory.received.usedBytes)
         string.sample(
-            "hearth_held_bytes", [("kind", "decoded")], memory.working.usedBytes + memory.workingOnLoops.usedBytes)
+            "hearth_held_bytes", [("kind", "decoded")], memory.working.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "sorted")], memory.sorting.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "listened")], memory.listening.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "untold")], memory.listenersWaiting.usedBytes)

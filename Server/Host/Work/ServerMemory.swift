@@ -12,12 +12,11 @@ import HearthDocuments
 package final class ServerMemory: Sendable {
     package let pool: MemoryPool
     /// Bytes that were received and cannot be processed yet: incomplete bodies and messages, messages that arrived out
-    /// of order, messages that wait for a stream, large requests that wait for memory.
+    /// of order, messages that wait for a stream, requests that wait for memory, decoded queries that wait for a worker
+    /// or a long read.
     package let received: MemoryBudget
-    /// The decoded size of large requests.
+    /// The decoded size of requests in progress.
     package let working: WorkingMemory
-    /// The same for requests that loops decode: none of them waits behind a large one.
-    let workingOnLoops: WorkingMemory
     /// Messages of the Realtime Database that wait for clients that do not read, or do not poll.
     package let unread: MemoryBudget
     /// Memory of queries while they sort, and while they wait for their clients.
@@ -39,14 +38,15 @@ package final class ServerMemory: Sendable {
     /// A non-nil argument replaces the default budget.
     package init(
         pool: MemoryPool = MemoryPool(bytesMax: Limits.pooledBytesMax),
-        received: MemoryBudget? = nil, working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax),
+        received: MemoryBudget? = nil,
+        working: WorkingMemory = WorkingMemory(
+            largeBytesMax: Limits.workingLargeBytesMax, commonBytesMax: Limits.workingCommonBytesMax),
         unread: MemoryBudget? = nil,
         sorting: MemoryBudget? = nil, listening: MemoryBudget? = nil, listenersWaiting: MemoryBudget? = nil,
         windows: MemoryBudget? = nil, cachedWindows: MemoryBudget? = nil, unacknowledged: MemoryBudget? = nil
     ) {
         self.pool = pool
         self.working = working
-        workingOnLoops = WorkingMemory(bytesMax: Limits.workingOnLoopsBytesMax)
         func loan(_ ownBytes: Int) -> MemoryLoan { MemoryLoan(pool, ownBytes: ownBytes) }
         self.received =
             received

@@ -1,70 +1,55 @@
 import HearthConcurrency
 import HearthModel
-import Synchronization
 
-/// Memory for decoded requests. A request waits for it, round-robin between accounts and connections, instead of
-/// failing. A request that needs more than the total gets all of it, exclusively.
+/// Memory for decoded requests. A request waits for it instead of failing.
+///
+/// Requests that become large and all others have memory of their own, so that no request waits behind one that is much
+/// larger. What decides is the estimated decoded size, because it is what is taken: neither the size of the request nor
+/// the thread that decodes it.
 package final class WorkingMemory: Sendable {
-    private struct Claim: Sendable {
-        let bytes: Int
-        let granted: @Sendable (WorkingShare) -> Void
+    /// For requests that become large: in order.
+    let large: OrderedWorkingMemory
+    /// For all others: whoever holds little finds some at once.
+    let common: CommonWorkingMemory
+
+    init(largeBytesMax: Int, commonBytesMax: Int) {
+        large = OrderedWorkingMemory(bytesMax: largeBytesMax)
+        common = CommonWorkingMemory(bytesMax: commonBytesMax)
     }
 
-    private struct State: Sendable {
-        var used = 0
-        /// The next request, while there is not enough memory for it: no other one overtakes it, otherwise large ones
-        /// would wait forever.
-        var first: Claim?
-        var waiting = FairQueue<Claim>()
-    }
-
-    let bytesMax: Int
-    private let state = Mutex(State())
-
-    init(bytesMax: Int) { self.bytesMax = bytesMax }
-
-    var usedBytes: Int { state.withLock { $0.used } }
-    var waitingCount: Int { state.withLock { $0.waiting.count + ($0.first == nil ? 0 : 1) } }
+    var bytesMax: Int { large.bytesMax + common.bytesMax }
+    var usedBytes: Int { large.usedBytes + common.usedBytes }
+    var waitingCount: Int { large.waitingCount + common.waitingCount }
 
     /// - Parameter granted: called when the memory is available: immediately on this thread, or later on the thread
     ///   that releases memory. It must not block. The memory counts as used until the share is freed.
     package func take(_ bytes: Int, for requester: Requester, _ granted: @escaping @Sendable (WorkingShare) -> Void) {
-        let claim = Claim(bytes: min(max(0, bytes), bytesMax), granted: granted)
-        state.withLock { $0.waiting.append(claim, for: requester, cost: max(1, claim.bytes >> 10)) }
-        grant()
+        if bytes > common.claimBytesMax {
+            large.take(bytes, for: requester, granted)
+        } else {
+            common.take(bytes, for: requester, granted)
+        }
     }
 
     /// Takes memory that is available immediately.
-    /// - Returns: nil when there is not enough, or other requests wait for it.
-    package func takeNow(_ bytes: Int) -> WorkingShare? {
-        let bytes = min(max(0, bytes), bytesMax)
-        let isGranted = state.withLock { state in
-            guard state.first == nil, state.waiting.isEmpty, state.used + bytes <= bytesMax else { return false }
-            state.used += bytes
-            return true
-        }
-        return isGranted ? WorkingShare(self, bytes) : nil
+    /// - Returns: nil when the requester must wait.
+    package func takeNow(_ bytes: Int, for requester: Requester) -> WorkingShare? {
+        bytes > common.claimBytesMax
+            ? large.takeNow(bytes, for: requester) : common.takeNow(bytes, for: requester)
     }
+}
 
-    func release(_ bytes: Int) {
-        state.withLock { $0.used -= bytes }
-        grant()
-    }
+/// A part of the memory for decoded requests.
+protocol WorkingPart: AnyObject, Sendable {
+    func release(_ bytes: Int, of requester: Requester)
+}
 
-    private func grant() {
-        while let claim = next() { claim.granted(WorkingShare(self, claim.bytes)) }
-    }
+/// A request that waits for memory.
+struct WorkingClaim: Sendable {
+    let bytes: Int
+    let requester: Requester
+    let granted: @Sendable (WorkingShare) -> Void
 
-    private func next() -> Claim? {
-        state.withLock { state in
-            guard let claim = state.first ?? state.waiting.popFirst() else { return nil }
-            guard state.used + claim.bytes <= bytesMax else {
-                state.first = claim
-                return nil
-            }
-            state.first = nil
-            state.used += claim.bytes
-            return claim
-        }
-    }
+    /// In the queue, compared with other claims.
+    var cost: Int { max(1, bytes >> 10) }
 }

@@ -221,7 +221,7 @@ package final class RealtimeSession: @unchecked Sendable {
         if bytes > Limits.realtimeUncountedRequestsBytesMax, readsInFlight > 0 { return nil }
         // A worker decodes it.
         if string.count >= LargeRequests.sizeBytesMin { return Memory() }
-        if let share = firstShare ?? service.large.memory.working.takeNow(bytes) {
+        if let share = firstShare ?? service.large.memory.working.takeNow(bytes, for: requester) {
             firstShare = nil
             return Memory(share: share)
         }
