@@ -60,6 +60,7 @@ package final class Server: Sendable {
     private let network: NetworkServer
     private let stopRequest: SharedRequest
     private let rulesFiles: RulesFiles
+    private let tls: TLSConfiguration?
     private let clock = SteadyClock()
     private let log: Log
     let realtime: RealtimeService
@@ -85,6 +86,7 @@ package final class Server: Sendable {
         lifecycle = LifecycleThreads()
         openStores = OpenStores(OpenStores.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
         self.log = log
+        tls = configuration.network.tls
         registry = DatabaseRegistry(
             provider: stores.firestore, threads: lifecycle, openStores: openStores, clock: clock,
             allowsClockSkew: configuration.allowsClockSkew, memory: memory.databases,
@@ -225,9 +227,13 @@ package final class Server: Sendable {
     /// Begins to take connections.
     /// - Throws: a status with one plain sentence when the port or the certificate can't be used.
     package func start() throws {
+        let certificate = tls.map { [network, log] tls in
+            CertificateFiles(tls, log: log) { () throws(Status) in try network.reloadCertificate() }
+        }
         try network.start()
         let upkeep = Upkeep(
-            registry: registry, realtime: realtime, rules: rulesFiles, openStores: openStores, threads: self.upkeep)
+            registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
+            threads: self.upkeep)
         let (clock, log, registry) = (clock, log, registry)
         let pressure = CachePressure(memory.pool)
         ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { count in

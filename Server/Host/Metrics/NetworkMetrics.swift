@@ -34,5 +34,10 @@ enum NetworkMetrics {
             string.family(name, kind, help)
             string.sample(name, [], value)
         }
+        guard let seconds = network.certificateSecondsLeft else { return }
+        string.family(
+            "hearth_tls_certificate_expiry_seconds", .gauge, "Seconds until the certificate of new connections expires."
+        )
+        string.sample("hearth_tls_certificate_expiry_seconds", [], seconds)
     }
 }

@@ -19,6 +19,8 @@ package struct NetworkStatistics: Sendable, Equatable {
     package var webSocketsOpen = 0
     package var webSocketMessagesReceived = 0
     package var webSocketMessagesSent = 0
+    /// Until the certificate of new connections expires; negative afterwards, nil without TLS.
+    package var certificateSecondsLeft: Int?
 
     @inlinable package init() {}
 }
