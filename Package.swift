@@ -234,7 +234,8 @@ let package = Package(
         .testTarget(
             name: "HearthNetworkTests",
             dependencies: [
-                "HearthModel", "HearthConcurrency", "HearthNetwork", "HearthLoadClient", "HearthWebSocket", "CLinux",
+                "HearthModel", "HearthConcurrency", "HearthTLS", "HearthNetwork", "HearthLoadClient", "HearthWebSocket",
+                "CLinux",
             ],
             path: "Tests/HearthNetworkTests"),
         .testTarget(

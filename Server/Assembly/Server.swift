@@ -82,7 +82,9 @@ package final class Server: Sendable {
         let log = configuration.log
         let health = StorageHealth(log: log)
         let stores = try Stores(configuration, health)
-        memory = ServerMemory()
+        // With TLS a part of the memory that all kinds share is its own.
+        let tlsBytes = configuration.network.tls == nil ? 0 : Limits.tlsOwnBytes
+        memory = ServerMemory(pool: MemoryPool(bytesMax: Limits.pooledBytesMax - tlsBytes))
         lifecycle = LifecycleThreads()
         openStores = OpenStores(OpenStores.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
         self.log = log

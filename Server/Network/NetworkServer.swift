@@ -147,7 +147,7 @@ package final class NetworkServer: @unchecked Sendable {
         SocketAddress.setConnectionOptions(descriptor)
         let channel = SocketChannel(
             loop: context.loop, descriptor: descriptor, remoteAddress: address, limits: configuration.limits,
-            counters: context.counters, tls: context.tls)
+            counters: context.counters, tls: context.tls.map { ($0, context.tlsAdmission) })
         channel.driver = ServerConnection(channel: channel, context: context)
         guard channel.start() else {
             channel.driver = nil
@@ -161,6 +161,7 @@ package final class NetworkServer: @unchecked Sendable {
     private func connectionClosed(_ context: LoopContext) {
         openConnections.subtract(1, ordering: .relaxed)
         context.countConnection(-1)
+        context.countClosing()
     }
 
     /// Closes or resets what has timed out. One pass over all connections of the loop costs a few nanoseconds each.

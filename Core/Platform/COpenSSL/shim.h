@@ -58,6 +58,11 @@ static inline int tls_certificate_seconds_left(SSL_CTX *context, long *seconds_l
 
 static inline int tls_has_buffered_input(SSL *session) { return SSL_pending(session) > 0; }
 
+// A part of a header, or a header and none or some of what follows it.
+static inline int tls_holds_partial_record(SSL *session) {
+    return SSL_has_pending(session) || strcmp(SSL_rstate_string(session), "RB") == 0;
+}
+
 // Keys of JSON Web Keys (RFC 7518): built from their numbers, because OpenSSL reads no JSON.
 
 static inline EVP_PKEY *key_from_parameters(const char *type, OSSL_PARAM_BLD *build) {

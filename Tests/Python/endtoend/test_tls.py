@@ -1,9 +1,10 @@
-"""TLS from outside: the certificate that new connections are shown, and its renewal."""
+"""TLS from outside: the certificate that new connections are shown, its renewal, and handshakes that nobody finishes."""
 
 from __future__ import annotations
 
 import datetime
 import http.client
+import socket
 import ssl
 import threading
 import time
@@ -46,7 +47,7 @@ def shown(hearth: Program) -> bytes:
     return ssl.get_server_certificate(("127.0.0.1", hearth.port), timeout=10).encode()
 
 
-def seconds_left(hearth: Program) -> int:
+def metric(hearth: Program, name: str) -> int:
     context = ssl._create_unverified_context()
     connection = http.client.HTTPSConnection("127.0.0.1", hearth.port, timeout=10, context=context)
     try:
@@ -54,8 +55,20 @@ def seconds_left(hearth: Program) -> int:
         text = connection.getresponse().read().decode()
     finally:
         connection.close()
-    name = "hearth_tls_certificate_expiry_seconds "
-    return next(int(line.removeprefix(name)) for line in text.splitlines() if line.startswith(name))
+    return next(int(line.removeprefix(name + " ")) for line in text.splitlines() if line.startswith(name + " "))
+
+
+def seconds_left(hearth: Program) -> int:
+    return metric(hearth, "hearth_tls_certificate_expiry_seconds")
+
+
+def hello() -> bytes:
+    """The first record of a client."""
+    output = ssl.MemoryBIO()
+    client = ssl._create_unverified_context().wrap_bio(ssl.MemoryBIO(), output)
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return output.read()
 
 
 def wait_for(hearth: Program, certificate: bytes) -> None:
@@ -97,3 +110,19 @@ def test_a_renewed_certificate_is_shown_to_new_connections(tmp_path: Path) -> No
         code, log = hearth.terminate()
         assert code == 0
         assert log.count("certificate reloaded") == 1
+
+
+@pytest.mark.parametrize("part", [100, None], ids=["a hello in part", "a whole hello"])
+def test_handshakes_that_nobody_finishes_take_little_memory(tmp_path: Path, part: int | None) -> None:
+    (tmp_path / "cert.pem").write_bytes((files := pair(1))[0])
+    (tmp_path / "key.pem").write_bytes(files[1])
+    with program(tmp_path, "--memory", "--tls-cert", "cert.pem", "--tls-key", "key.pem") as hearth:
+        before = metric(hearth, "process_resident_memory_bytes")
+        first = hello()[:part]
+        peers = [socket.create_connection(("127.0.0.1", hearth.port)) for _ in range(800)]
+        for peer in peers:
+            peer.sendall(first)
+        # An honest client, beside all of them: OpenSSL would hold 46 KB for each, or 67 KB.
+        assert metric(hearth, "process_resident_memory_bytes") - before < 20 << 20
+        for peer in peers:
+            peer.close()
