@@ -246,7 +246,8 @@ let package = Package(
         .testTarget(
             name: "HearthNetworkTests",
             dependencies: [
-                "HearthModel", "HearthConcurrency", "HearthNetwork", "HearthLoadClient", "HearthWebSocket", "CLinux",
+                "HearthModel", "HearthConcurrency", "HearthTLS", "HearthNetwork", "HearthLoadClient", "HearthWebSocket",
+                "CLinux",
                 "HearthTestSupport",
             ],
             path: "Tests/HearthNetworkTests"),
@@ -272,6 +273,7 @@ let package = Package(
                 "HearthModel", "HearthConcurrency", "HearthWire", "HearthDocuments", "HearthTree", "HearthRules",
                 "HearthWebSocket", "HearthBundle", "HearthNetwork", "HearthHost", "HearthFirestoreServer",
                 "HearthRealtimeServer", "HearthServer", "HearthLoadClient", "HearthFuzzing", "HearthTestSupport",
+                "HearthEngine",
             ],
             path: "Tests/HearthServerTests"),
         .testTarget(

@@ -65,6 +65,12 @@ package final class TLSContext: @unchecked Sendable {
         }
     }
 
+    /// Seconds until the certificate that is shown expires, negative afterwards; nil without one.
+    package var certificateSecondsLeft: Int? {
+        var seconds = 0
+        return tls_certificate_seconds_left(pointer, &seconds) == 1 ? seconds : nil
+    }
+
     private func readKey(_ path: String, _ password: KeyPassword) -> Bool {
         guard case .given(let string) = password else {
             return SSL_CTX_use_PrivateKey_file(pointer, path, SSL_FILETYPE_PEM) == 1

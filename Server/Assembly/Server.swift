@@ -60,6 +60,7 @@ package final class Server: Sendable {
     private let network: NetworkServer
     private let stopRequest: SharedRequest
     private let rulesFiles: RulesFiles
+    private let tls: TLSConfiguration?
     private let clock = SteadyClock()
     private let log: Log
     let realtime: RealtimeService
@@ -81,10 +82,13 @@ package final class Server: Sendable {
         let log = configuration.log
         let health = StorageHealth(log: log)
         let stores = try Stores(configuration, health)
-        memory = ServerMemory()
+        // With TLS a part of the memory that all kinds share is its own.
+        let tlsBytes = configuration.network.tls == nil ? 0 : Limits.tlsOwnBytes
+        memory = ServerMemory(pool: MemoryPool(bytesMax: Limits.pooledBytesMax - tlsBytes))
         lifecycle = LifecycleThreads()
         openStores = OpenStores(OpenStores.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
         self.log = log
+        tls = configuration.network.tls
         registry = DatabaseRegistry(
             provider: stores.firestore, threads: lifecycle, openStores: openStores, clock: clock,
             allowsClockSkew: configuration.allowsClockSkew, memory: memory.databases,
@@ -225,9 +229,13 @@ package final class Server: Sendable {
     /// Begins to take connections.
     /// - Throws: a status with one plain sentence when the port or the certificate can't be used.
     package func start() throws {
+        let certificate = tls.map { [network, log] tls in
+            CertificateFiles(tls, log: log) { () throws(Status) in try network.reloadCertificate() }
+        }
         try network.start()
         let upkeep = Upkeep(
-            registry: registry, realtime: realtime, rules: rulesFiles, openStores: openStores, threads: self.upkeep)
+            registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
+            threads: self.upkeep)
         let (clock, log, registry) = (clock, log, registry)
         let pressure = CachePressure(memory.pool)
         ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { count in

@@ -8,8 +8,8 @@ import Synchronization
 
 /// The periodic work of a server.
 ///
-/// Leases and expiry of transactions have a thread of their own, which never waits for a disk; the rest (rules files, unused
-/// databases, old versions) has another. No event loop does any of it.
+/// Leases and expiry of transactions have a thread of their own, which never waits for a disk; the rest (files of rules and of the
+/// certificate, unused databases, old versions) has another. No event loop does any of it.
 final class Upkeep: Sendable {
     static let tickMilliseconds = 100
     private static let ticksPerUpkeep = 10
@@ -20,6 +20,7 @@ final class Upkeep: Sendable {
     private let registry: DatabaseRegistry
     private let realtime: RealtimeService
     private let rules: RulesFiles
+    private let certificate: CertificateFiles?
     private let openStores: OpenStores
     private let threads: LifecycleThreads
     private let clock: any Clock
@@ -27,12 +28,13 @@ final class Upkeep: Sendable {
     private let isCollectionDue = Atomic(false)
 
     init(
-        registry: DatabaseRegistry, realtime: RealtimeService, rules: RulesFiles, openStores: OpenStores,
-        threads: LifecycleThreads, clock: any Clock = SystemClock()
+        registry: DatabaseRegistry, realtime: RealtimeService, rules: RulesFiles, certificate: CertificateFiles?,
+        openStores: OpenStores, threads: LifecycleThreads, clock: any Clock = SystemClock()
     ) {
         self.registry = registry
         self.realtime = realtime
         self.rules = rules
+        self.certificate = certificate
         self.openStores = openStores
         self.threads = threads
         self.clock = clock
@@ -56,6 +58,7 @@ final class Upkeep: Sendable {
     private func run() {
         rules.poll()
         realtime.pollRules()
+        certificate?.poll()
         realtime.runUnfinished()
         let now = clock.monotonicNanoseconds()
         closeUnused(existing: false, at: now, idleNanoseconds: Self.deferredIdleNanoseconds)

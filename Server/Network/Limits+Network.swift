@@ -10,4 +10,9 @@ extension Limits {
     package static let pooledBytesMax = 96 << 20
     package static let answersOwnBytes = 16 << 20
     package static let openRequestsOwnBytes = 8 << 20
+    /// Unfinished TLS records; the pool has more.
+    package static let tlsRecordsOwnBytes = 7 << 20
+    /// What a server with TLS takes from the pool for unfinished handshakes (`NetworkLimits.tlsHandshakesMax`) and
+    /// records.
+    package static let tlsOwnBytes = tlsRecordsOwnBytes + 9 << 20
 }

@@ -9,6 +9,18 @@ package struct NetworkLimits: Sendable {
     package var connectionsMax = 20_000
     /// Time from the accept to the end of the TLS handshake.
     package var tlsHandshakeMilliseconds = 10_000
+    /// Unfinished TLS handshakes of the whole server, 67 KB each; further connections wait, and their hellos stay in the
+    /// sockets' buffers. A loop may have four in any case.
+    package var tlsHandshakesMax = 128
+    /// A handshake that takes longer than this ends while others wait. It is an answer and one round trip.
+    package var tlsHandshakePatienceMilliseconds = 500
+    /// What established connections with TLS take in the whole server, besides what they do: each 14 KB, with HTTP/2
+    /// 27 KB, which are 12,100 of them. Without HTTP/2 `connectionsMax` is less.
+    package var tlsConnectionBytesMax = 320 * 1024 * 1024
+    /// Connections of which a part of a TLS record has arrived, of the whole server; each takes a buffer of 17 KB. Above
+    /// it those without a complete record for `tlsHandshakePatienceMilliseconds` are closed; above 1.5 times as much,
+    /// those with the oldest.
+    package var tlsPartialRecordsMax = 2_048
     /// Time for a request head: from its first byte (or from the accept) to the empty line or END_HEADERS.
     package var headMilliseconds = 10_000
     /// An HTTP/1.1 connection without a request is closed after this time.

@@ -27,6 +27,8 @@ package final class NetworkServer: @unchecked Sendable {
         var isStopped = false
         var port = 0
         var furtherPorts: [Int] = []
+        /// Of new connections.
+        var tls: TLSContext?
     }
 
     /// Used on the first loop's thread.
@@ -48,7 +50,9 @@ package final class NetworkServer: @unchecked Sendable {
 
     package var statistics: NetworkStatistics {
         var sum = NetworkStatistics()
-        for context in state.withLock({ $0.contexts }) { context.counters.add(to: &sum) }
+        let (contexts, tls) = state.withLock { ($0.contexts, $0.tls) }
+        for context in contexts { context.counters.add(to: &sum) }
+        sum.certificateSecondsLeft = tls?.certificateSecondsLeft
         return sum
     }
 
@@ -93,6 +97,7 @@ package final class NetworkServer: @unchecked Sendable {
         }
         state.withLock { state in
             state.contexts = contexts
+            state.tls = tls
             state.port = sockets.port
             state.furtherPorts = further.map(\.port)
         }
@@ -142,7 +147,7 @@ package final class NetworkServer: @unchecked Sendable {
         SocketAddress.setConnectionOptions(descriptor)
         let channel = SocketChannel(
             loop: context.loop, descriptor: descriptor, remoteAddress: address, limits: configuration.limits,
-            counters: context.counters, tls: context.tls)
+            counters: context.counters, tls: context.tls.map { ($0, context.tlsAdmission) })
         channel.driver = ServerConnection(channel: channel, context: context)
         guard channel.start() else {
             channel.driver = nil
@@ -156,6 +161,7 @@ package final class NetworkServer: @unchecked Sendable {
     private func connectionClosed(_ context: LoopContext) {
         openConnections.subtract(1, ordering: .relaxed)
         context.countConnection(-1)
+        context.countClosing()
     }
 
     /// Closes or resets what has timed out. One pass over all connections of the loop costs a few nanoseconds each.
@@ -168,11 +174,16 @@ package final class NetworkServer: @unchecked Sendable {
     }
 
     /// Reads certificate and key again, for later connections: a renewed certificate needs no restart. Throws, and
-    /// keeps the old ones, when the files cannot be used.
+    /// keeps the old ones, when the files cannot be used. An encrypted key is one of those: nobody is at the terminal to
+    /// enter its password.
     package func reloadCertificate() throws(Status) {
         guard let tls = configuration.tls else { return }
-        let renewed = try TLSContext.server(tls)
-        for context in state.withLock({ $0.contexts }) { context.loop.execute { context.tls = renewed } }
+        let renewed = try TLSContext.server(tls, password: .given(""))
+        let contexts = state.withLock { state in
+            state.tls = renewed
+            return state.contexts
+        }
+        for context in contexts { context.loop.execute { context.tls = renewed } }
     }
 
     // MARK: Stop

@@ -5,7 +5,7 @@ import HearthTestSupport
 
 /// A blocking socket that sends exactly a test's bytes. One task at a time uses it.
 final class RawConnection: @unchecked Sendable {
-    private let descriptor: Int32
+    let descriptor: Int32
     private var buffered: [UInt8] = []
 
     struct Failure: Error { var string: String }

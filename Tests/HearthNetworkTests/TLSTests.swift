@@ -5,7 +5,7 @@ import HearthNetwork
 import Testing
 
 /// A certificate for localhost and 127.0.0.1, made by the openssl tool when it is there.
-private let certificate: TLSConfiguration? = {
+let localCertificate: TLSConfiguration? = {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hearth-\(UUID().uuidString)")
     let openssl = URL(fileURLWithPath: "/usr/bin/openssl")
     guard FileManager.default.isExecutableFile(atPath: openssl.path) else { return nil }
@@ -28,17 +28,17 @@ private let certificate: TLSConfiguration? = {
         keyPath: folder.appendingPathComponent("key.pem").path)
 }()
 
-@Suite(.enabled(if: certificate != nil)) struct TLSTests {
+@Suite(.enabled(if: localCertificate != nil)) struct TLSTests {
     private func connectSecurely(_ server: NetworkServer) async throws -> HTTP2Client {
         try await connect(server) {
             $0.host = "localhost"
             $0.isSecure = true
-            $0.trustedCertificatesPath = certificate?.certificatePath
+            $0.trustedCertificatesPath = localCertificate?.certificatePath
         }
     }
 
     @Test func callsGoThroughTLS() async throws {
-        try await withServer(tls: certificate, grpc: echoService) { server in
+        try await withServer(tls: localCertificate, grpc: echoService) { server in
             let client = try await connectSecurely(server)
             for count in [0, 100, 5_000_000] {
                 let message = (0..<count).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8)) }
@@ -61,7 +61,7 @@ private let certificate: TLSConfiguration? = {
             }
             exchange.onEnd = { exchange.respond(status: 200, headers: [], body: Array("\(received)".utf8)) }
         }
-        try await withServer(tls: certificate, http: handler) { server in
+        try await withServer(tls: localCertificate, http: handler) { server in
             let client = try await connectSecurely(server)
             let answer = try await request(client, "POST", "/", body: [UInt8](repeating: 1, count: 300_000))
             #expect(answer.body == Array("300000".utf8))
@@ -69,7 +69,7 @@ private let certificate: TLSConfiguration? = {
     }
 
     @Test func aRenewedCertificateNeedsNoRestart() async throws {
-        try await withServer(tls: certificate, grpc: echoService) { server in
+        try await withServer(tls: localCertificate, grpc: echoService) { server in
             let before = try await connectSecurely(server)
             try server.reloadCertificate()
             let after = try await connectSecurely(server)
@@ -80,7 +80,7 @@ private let certificate: TLSConfiguration? = {
     }
 
     @Test func plaintextGetsAHintToUseTLS() async throws {
-        try await withServer(tls: certificate) { server in
+        try await withServer(tls: localCertificate) { server in
             let connection = try RawConnection(port: server.port)
             connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             let string = try await connection.readStringToEnd()
@@ -100,7 +100,7 @@ private let certificate: TLSConfiguration? = {
     @Test func aSlowHandshakeIsGivenUp() async throws {
         var limits = NetworkLimits()
         limits.tlsHandshakeMilliseconds = 40
-        try await withServer(limits: limits, tls: certificate) { server in
+        try await withServer(limits: limits, tls: localCertificate) { server in
             let silent = try RawConnection(port: server.port)
             let slow = try RawConnection(port: server.port)
             slow.send([0x16, 3, 1])

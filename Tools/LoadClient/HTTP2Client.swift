@@ -80,7 +80,7 @@ package final class HTTP2Client: @unchecked Sendable {
     private func adopt(_ descriptor: Int32, _ address: String) {
         let channel = SocketChannel(
             loop: loop, descriptor: descriptor, remoteAddress: address, limits: configuration.limits,
-            counters: LoopCounters(), tls: nil)
+            counters: LoopCounters())
         channel.driver = self
         self.channel = channel
         guard channel.start() else { return fail(.unavailable("cannot watch the socket")) }

@@ -43,7 +43,7 @@ package final class TCPClient: @unchecked Sendable {
     private func adopt(_ descriptor: Int32, _ address: String) -> Bool {
         let channel = SocketChannel(
             loop: loop, descriptor: descriptor, remoteAddress: address, limits: NetworkLimits(),
-            counters: LoopCounters(), tls: nil)
+            counters: LoopCounters())
         channel.driver = self
         self.channel = channel
         if channel.start() { return true }

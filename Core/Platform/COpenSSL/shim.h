@@ -47,7 +47,21 @@ static inline long tls_set_server_name(SSL *session, const char *name) {
     return SSL_set_tlsext_host_name(session, name);
 }
 
+// 1 and the seconds until the context's certificate expires; 0 when it has no certificate with a readable time.
+static inline int tls_certificate_seconds_left(SSL_CTX *context, long *seconds_left) {
+    X509 *certificate = SSL_CTX_get0_certificate(context);
+    int days = 0, seconds = 0;
+    if (!certificate || ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(certificate)) != 1) return 0;
+    *seconds_left = days * 86400L + seconds;
+    return 1;
+}
+
 static inline int tls_has_buffered_input(SSL *session) { return SSL_pending(session) > 0; }
+
+// A part of a header, or a header and none or some of what follows it.
+static inline int tls_holds_partial_record(SSL *session) {
+    return SSL_has_pending(session) || strcmp(SSL_rstate_string(session), "RB") == 0;
+}
 
 // Keys of JSON Web Keys (RFC 7518): built from their numbers, because OpenSSL reads no JSON.
 

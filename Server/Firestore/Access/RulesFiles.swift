@@ -1,23 +1,14 @@
 import HearthHost
-import Glibc
 import HearthModel
 import HearthRules
 import Synchronization
 
 /// Security rules in files, read again when they change. After an error in a file the previous rules stay in force.
 package final class RulesFiles: Sendable {
-    /// The properties of a file that change with its contents.
-    private struct Stamp: Equatable {
-        var node: UInt
-        var size: Int
-        var seconds: Int
-        var nanoseconds: Int
-    }
-
     private let paths: [String: String]
     private let registry: RulesRegistry
     private let log: Log
-    private let stamps = Mutex<[String: Stamp]>([:])
+    private let stamps = Mutex<[String: FileStamp]>([:])
 
     /// - Parameter paths: by database id.
     package init(_ paths: [String: String], _ registry: RulesRegistry, log: Log) {
@@ -30,7 +21,7 @@ package final class RulesFiles: Sendable {
     /// - Throws: INVALID_ARGUMENT with the errors of the files, FAILED_PRECONDITION for a missing file.
     package func load() throws(Status) {
         for (database, path) in paths.sorted(by: { $0.key < $1.key }) {
-            stamps.withLock { $0[path] = Self.stamp(path) }
+            stamps.withLock { $0[path] = FileStamp(path) }
             registry.setFile(try compile(path), database: database)
         }
     }
@@ -38,7 +29,7 @@ package final class RulesFiles: Sendable {
     /// Checks for changes. To be called regularly.
     package func poll() {
         for (database, path) in paths {
-            let stamp = Self.stamp(path)
+            let stamp = FileStamp(path)
             let isNew = stamps.withLock { stamps in
                 if stamps[path] == stamp { return false }
                 stamps[path] = stamp
@@ -73,13 +64,5 @@ package final class RulesFiles: Sendable {
                 errors.map { "\(path):\($0.line):\($0.column): \($0.description)" }.joined(separator: "\n"))
         }
         return ruleset
-    }
-
-    private static func stamp(_ path: String) -> Stamp? {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        return Stamp(
-            node: UInt(status.st_ino), size: Int(status.st_size), seconds: status.st_mtim.tv_sec,
-            nanoseconds: status.st_mtim.tv_nsec)
     }
 }

@@ -34,5 +34,21 @@ enum NetworkMetrics {
             string.family(name, kind, help)
             string.sample(name, [], value)
         }
+        writeTLS(network, to: &string)
+    }
+
+    private static func writeTLS(_ network: NetworkStatistics, to string: inout MetricsWriter) {
+        guard let seconds = network.certificateSecondsLeft else { return }
+        string.family(
+            "hearth_tls_certificate_expiry_seconds", .gauge, "Seconds until the certificate of new connections expires."
+        )
+        string.sample("hearth_tls_certificate_expiry_seconds", [], seconds)
+        string.family("hearth_tls_connections", .gauge, "Connections with TLS, by state.")
+        string.sample("hearth_tls_connections", [("state", "open")], network.tlsConnectionsOpen)
+        string.sample("hearth_tls_connections", [("state", "handshaking")], network.tlsHandshakesOpen)
+        string.sample("hearth_tls_connections", [("state", "waiting")], network.tlsHandshakesWaiting)
+        string.family(
+            "hearth_tls_partial_records", .gauge, "Connections of which a part of a TLS record has arrived.")
+        string.sample("hearth_tls_partial_records", [], network.tlsPartialRecords)
     }
 }

@@ -10,8 +10,10 @@ import Synchronization
 package final class SocketChannel: EventSource, @unchecked Sendable {
     private enum TLSState {
         case plain
-        /// A server's connection without its first byte.
-        case awaitingFirstByte(TLSContext)
+        /// A server's connection whose first record is incomplete.
+        case awaitingHello(TLSContext)
+        /// The hello waits in the socket's buffer until `beginHandshake`.
+        case awaitingHandshake(TLSContext)
         case session(TLSSession)
     }
 
@@ -36,6 +38,13 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     private(set) var isClosed = false
     private(set) var lastReceivedAt: UInt64
     private var tls: TLSState
+    private let admission: TLSAdmission?
+    /// These belong to the admission.
+    var tlsStage = TLSAdmission.Stage.none
+    var handshakeBeganAt: UInt64 = 0
+    var usesHTTP2 = false
+    var partialRecordSince: UInt64?
+    private var hasPeerEnded = false
     private var closing = Closing.no
     private var interest = linux_epoll_in | linux_epoll_rdhup
     private var isReadingPaused = false
@@ -50,9 +59,18 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     private static let readsPerTickMax = 16
     private static let flushBytesPerTickMax = 2 * 1024 * 1024
 
-    package init(
+    package convenience init(
+        loop: EventLoop, descriptor: Int32, remoteAddress: String, limits: NetworkLimits, counters: LoopCounters
+    ) {
+        self.init(
+            loop: loop, descriptor: descriptor, remoteAddress: remoteAddress, limits: limits, counters: counters,
+            tls: nil)
+    }
+
+    /// - Parameter tls: for a server's connections with TLS.
+    init(
         loop: EventLoop, descriptor: Int32, remoteAddress: String, limits: NetworkLimits, counters: LoopCounters,
-        tls context: TLSContext?
+        tls: (context: TLSContext, admission: TLSAdmission)?
     ) {
         self.loop = loop
         self.limits = limits
@@ -61,8 +79,9 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         createdAt = loop.now
         lastReceivedAt = loop.now
         lastWriteProgressAt = loop.now
-        isSecure = context != nil
-        tls = context.map { .awaitingFirstByte($0) } ?? .plain
+        isSecure = tls != nil
+        admission = tls?.admission
+        self.tls = tls.map { .awaitingHello($0.context) } ?? .plain
         super.init(descriptor: descriptor)
     }
 
@@ -82,6 +101,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         if events & linux_epoll_out != 0 { flushLater() }
         let ended = linux_epoll_rdhup | linux_epoll_hup | linux_epoll_err
         guard events & (linux_epoll_in | ended) != 0 else { return }
+        hasPeerEnded = events & ended != 0
         if isReadingPaused {
             // While reading is paused the end would be reported repeatedly; a peer that has closed needs no response.
             if events & ended != 0 { endOfInput() }
@@ -124,7 +144,8 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         beginTick()
         switch tls {
         case .plain: readPlain()
-        case .awaitingFirstByte(let context): beginTLS(context)
+        case .awaitingHello(let context): awaitHello(context)
+        case .awaitingHandshake: break
         case .session(let session) where !session.isEstablished: continueHandshake(session)
         case .session(let session): readSecure(session)
         }
@@ -148,6 +169,11 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     }
 
     private func readSecure(_ session: TLSSession) {
+        readRecords(session)
+        if !isClosed { admission?.note(self, holdsPartialRecord: session.holdsPartialRecord) }
+    }
+
+    private func readRecords(_ session: TLSSession) {
         // A TLS record is at most 16 KiB: the same number of bytes needs more reads.
         for _ in 0..<(8 * SocketChannel.readsPerTickMax) {
             switch session.read(into: loop.readBuffer) {
@@ -177,28 +203,45 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
 
     // MARK: TLS
 
-    /// Peeks at the first byte: 0x16 begins a TLS handshake record, any other byte is plaintext.
-    private func beginTLS(_ context: TLSContext) {
-        var first: UInt8 = 0
-        let count = recv(descriptor, &first, 1, Int32(MSG_PEEK))
-        guard count == 1 else {
+    /// Peeks at the input: 0x16 begins a TLS handshake record, any other byte is plaintext. The record stays in the
+    /// socket's buffer until it is complete and the handshake may begin, because OpenSSL takes much more for a part of it.
+    private func awaitHello(_ context: TLSContext) {
+        let count = recv(descriptor, loop.readBuffer.baseAddress, ProtocolDetector.tlsRecordBytesMax, Int32(MSG_PEEK))
+        guard count > 0 else {
             if count == 0 || (errno != EAGAIN && errno != EINTR) { close() }
             return
         }
-        guard first == ProtocolDetector.tlsHandshakeByte else {
+        let input = UnsafeRawBufferPointer(rebasing: loop.readBuffer[..<count])
+        guard input[0] == ProtocolDetector.tlsHandshakeByte else {
             tls = .plain
             counters.connectionsRefused.add(1)
             sendAndClose(ProtocolDetector.plaintextRefusal)
             return
         }
+        guard ProtocolDetector.isCompleteTLSRecord(input) else {
+            // Only more input is reported from now on, not that there is some.
+            return hasPeerEnded ? close() : updateInterest()
+        }
+        tls = .awaitingHandshake(context)
+        isReadingPaused = true
+        updateInterest()
+        admission?.enqueue(self)
+    }
+
+    /// For the admission.
+    func beginHandshake() {
+        guard !isClosed, case .awaitingHandshake(let context) = tls else { return }
         guard let session = TLSSession(context: context, descriptor: descriptor) else { return close() }
         tls = .session(session)
+        isReadingPaused = false
+        beginTick()
         continueHandshake(session)
     }
 
     private func continueHandshake(_ session: TLSSession) {
         switch session.continueHandshake() {
         case .done:
+            admission?.established(self)
             updateInterest()
             driver?.secured(applicationProtocol: session.applicationProtocol)
             guard !isClosed else { return }
@@ -214,7 +257,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     private var isHandshaking: Bool {
         switch tls {
         case .plain: false
-        case .awaitingFirstByte: true
+        case .awaitingHello, .awaitingHandshake: true
         case .session(let session): !session.isEstablished
         }
     }
@@ -328,6 +371,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         var wanted = linux_epoll_rdhup
         if !isReadingPaused { wanted |= linux_epoll_in }
         if pendingStart < pending.count || forHandshakeOutput { wanted |= linux_epoll_out }
+        if case .awaitingHello = tls { wanted |= linux_epoll_et }
         guard wanted != interest else { return }
         interest = wanted
         loop.change(self, events: wanted)
@@ -353,6 +397,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         isClosed = true
         if case .session(let session) = tls, session.isEstablished, pending.isEmpty { session.sendClose() }
         loop.unregisterAndClose(self)
+        admission?.closed(self)
         table?.remove(self)
         pending = []
         let driver = driver

@@ -20,6 +20,7 @@ final class LoopContext: @unchecked Sendable {
     var tls: TLSContext?
     let http2Options: HTTP2Options
     let table = ChannelTable()
+    let tlsAdmission: TLSAdmission
     /// For the messages of WebSockets; used within one event only.
     let deflateCodecs = DeflateCodecs()
     let inflations: InflationQueue
@@ -32,6 +33,8 @@ final class LoopContext: @unchecked Sendable {
     /// From a pool that has other users, too: bytes that it does not cover exceed the limit.
     private var answersLoan: MemoryLoan?
     private var isRelieving = false
+    private var closedSinceReturn = 0
+    private static let closedPerReturn = 512
     var openRequests: OpenRequests
     /// Includes connections that are being passed to the loop; the first loop reads it to choose a loop.
     private let connections = Atomic<Int>(0)
@@ -59,11 +62,22 @@ final class LoopContext: @unchecked Sendable {
                 configuration.pool ?? MemoryPool(bytesMax: Limits.pooledBytesMax),
                 ownBytes: Limits.openRequestsOwnBytes / loopCount))
         http2Options = HTTP2Options(limits: configuration.limits)
+        tlsAdmission = TLSAdmission(
+            loop: loop, loopCount: loopCount, limits: configuration.limits, counters: counters, table: table,
+            pool: configuration.pool)
     }
 
     var connectionCount: Int { connections.load(ordering: .relaxed) }
 
     func countConnection(_ change: Int) { connections.add(change, ordering: .relaxed) }
+
+    /// What many connections leave is returned to the system.
+    func countClosing() {
+        closedSinceReturn += 1
+        guard closedSinceReturn == LoopContext.closedPerReturn else { return }
+        closedSinceReturn = 0
+        ProcessMemory.giveBackSoon()
+    }
 
     func heldInput(of channel: SocketChannel) -> HeldInput {
         HeldInput(inputBudget, address: channel.remoteAddress, connection: channel.number)

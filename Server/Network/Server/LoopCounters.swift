@@ -8,6 +8,8 @@ struct LoopCounter: ~Copyable {
         value.store(value.load(ordering: .relaxed) &+ amount, ordering: .relaxed)
     }
 
+    borrowing func set(_ amount: Int) { value.store(amount, ordering: .relaxed) }
+
     var current: Int { value.load(ordering: .relaxed) }
 }
 
@@ -30,6 +32,10 @@ package final class LoopCounters: Sendable {
     let webSocketsOpen = LoopCounter()
     let webSocketMessagesReceived = LoopCounter()
     let webSocketMessagesSent = LoopCounter()
+    let tlsHandshakesOpen = LoopCounter()
+    let tlsHandshakesWaiting = LoopCounter()
+    let tlsConnectionsOpen = LoopCounter()
+    let tlsPartialRecords = LoopCounter()
 
     func add(to sum: inout NetworkStatistics) {
         sum.connectionsAccepted += connectionsAccepted.current
@@ -47,5 +53,9 @@ package final class LoopCounters: Sendable {
         sum.webSocketsOpen += webSocketsOpen.current
         sum.webSocketMessagesReceived += webSocketMessagesReceived.current
         sum.webSocketMessagesSent += webSocketMessagesSent.current
+        sum.tlsHandshakesOpen += tlsHandshakesOpen.current
+        sum.tlsHandshakesWaiting += tlsHandshakesWaiting.current
+        sum.tlsConnectionsOpen += tlsConnectionsOpen.current
+        sum.tlsPartialRecords += tlsPartialRecords.current
     }
 }

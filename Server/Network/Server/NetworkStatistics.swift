@@ -2,7 +2,8 @@
 package struct NetworkStatistics: Sendable, Equatable {
     package var connectionsAccepted = 0
     package var connectionsOpen = 0
-    /// Closed immediately: too many connections, or plaintext on a TLS port.
+    /// Closed immediately: too many connections, or plaintext on a TLS port; or at the start of the handshake: too many
+    /// with TLS.
     package var connectionsRefused = 0
     package var streamsOpen = 0
     package var httpRequests = 0
@@ -19,6 +20,14 @@ package struct NetworkStatistics: Sendable, Equatable {
     package var webSocketsOpen = 0
     package var webSocketMessagesReceived = 0
     package var webSocketMessagesSent = 0
+    package var tlsHandshakesOpen = 0
+    /// Connections whose hello has arrived, and whose handshake may not begin yet.
+    package var tlsHandshakesWaiting = 0
+    package var tlsConnectionsOpen = 0
+    /// Connections whose peers have sent a part of a TLS record.
+    package var tlsPartialRecords = 0
+    /// Until the certificate of new connections expires; negative afterwards, nil without TLS.
+    package var certificateSecondsLeft: Int?
 
     package init() {}
 }

@@ -10,6 +10,17 @@ package enum ProtocolDetector {
     /// The first byte of a TLS handshake record; no HTTP method begins with it.
     static let tlsHandshakeByte: UInt8 = 0x16
 
+    private static let tlsHeaderBytes = 5
+    /// With its header. Source: RFC 8446, 5.1.
+    static let tlsRecordBytesMax = tlsHeaderBytes + 16_384
+
+    /// Whether a record has arrived completely. OpenSSL rejects one that is too long by its header.
+    static func isCompleteTLSRecord(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count >= tlsHeaderBytes else { return false }
+        let length = Int(bytes[3]) << 8 | Int(bytes[4])
+        return bytes.count >= min(tlsHeaderBytes + length, tlsRecordBytesMax)
+    }
+
     /// The client connection preface. Source: RFC 9113, 3.4.
     static let http2Preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 

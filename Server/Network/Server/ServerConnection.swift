@@ -37,6 +37,7 @@ final class ServerConnection: ChannelDriver {
 
     private func becomeHTTP2(_ bytes: [UInt8]) {
         guard let session = HTTP2Session(channel: channel, context: context) else { return channel.close() }
+        context.tlsAdmission.usesHTTP2(channel)
         become(session, bytes)
     }
 

@@ -4,11 +4,13 @@ import HearthTLS
 
 extension TLSContext {
     /// A server's context. Throws a sentence that names the file when the certificate or key can't be used.
-    static func server(_ configuration: TLSConfiguration) throws(Status) -> TLSContext {
+    static func server(
+        _ configuration: TLSConfiguration, password: KeyPassword = .terminal
+    ) throws(Status) -> TLSContext {
         let context = try TLSContext(.server)
         try context.use(
             "server", certificatePath: configuration.certificatePath, keyPath: configuration.keyPath,
-            password: .terminal)
+            password: password)
         SSL_CTX_set_alpn_select_cb(context.pointer, selectProtocol, nil)
         return context
     }

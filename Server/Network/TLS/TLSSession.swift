@@ -29,6 +29,9 @@ package final class TLSSession {
 
     var hasBufferedInput: Bool { tls_has_buffered_input(session) != 0 }
 
+    /// Whether OpenSSL holds a buffer for a record of which only a part has arrived.
+    var holdsPartialRecord: Bool { tls_holds_partial_record(session) != 0 }
+
     func continueHandshake() -> Handshake {
         ERR_clear_error()
         let result = SSL_do_handshake(session)

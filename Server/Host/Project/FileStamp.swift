@@ -1,14 +1,14 @@
 import Glibc
 
 /// The attributes of a file that show a change.
-struct FileStamp: Equatable, Sendable {
+package struct FileStamp: Equatable, Sendable {
     private var node: UInt
     private var size: Int
     private var seconds: Int
     private var nanoseconds: Int
 
     /// Nil when there is no such file.
-    init?(_ path: String) {
+    package init?(_ path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         node = UInt(status.st_ino)
