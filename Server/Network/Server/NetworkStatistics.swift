@@ -4,6 +4,8 @@ package struct NetworkStatistics: Sendable, Equatable {
     package var connectionsOpen = 0
     /// Closed immediately: too many connections, or plaintext on a TLS port.
     package var connectionsRefused = 0
+    /// Closed without a request, because others wanted to connect.
+    package var connectionsDisplaced = 0
     package var streamsOpen = 0
     package var httpRequests = 0
     package var grpcCalls = 0
