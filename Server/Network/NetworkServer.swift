@@ -120,9 +120,9 @@ package final class NetworkServer: @unchecked Sendable {
         switch limit.exceeded(by: (descriptor, address), now: contexts[0].loop.now) {
         case .refuse: refuse(descriptor, contexts)
         case .wait: break
-        case .makeRoom:
+        case .displace:
             for listener in listeners { listener.suspend() }
-            limit.makeRoom(contexts) { [weak self] in self?.roomWasMade(contexts) }
+            limit.displaceIdle(contexts) { [weak self] in self?.idleWereDisplaced(contexts) }
         }
     }
 
@@ -132,7 +132,7 @@ package final class NetworkServer: @unchecked Sendable {
     }
 
     /// Runs on the first loop.
-    private func roomWasMade(_ contexts: [LoopContext]) {
+    private func idleWereDisplaced(_ contexts: [LoopContext]) {
         for (descriptor, address) in limit.takeWaiting() {
             if limit.enter() {
                 assign(descriptor, address, contexts)

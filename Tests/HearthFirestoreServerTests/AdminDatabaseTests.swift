@@ -54,7 +54,9 @@ import Testing
         let admin = AdminService(directory: DamagedDirectory(registry: harness.registry)) { _, body in body() }
         let list = await withCheckedContinuation { continuation in
             do throws(Status) {
-                try admin.listDatabases(ListDatabasesRequest(parent: "projects/p")) { continuation.resume(returning: $0) }
+                try admin.listDatabases(ListDatabasesRequest(parent: "projects/p")) {
+                    continuation.resume(returning: $0)
+                }
             } catch {
                 continuation.resume(returning: .failure(error))
             }

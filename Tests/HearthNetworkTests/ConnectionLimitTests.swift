@@ -18,7 +18,7 @@ import Testing
             }, body)
     }
 
-    @Test func connectionsWithoutARequestMakeRoom() async throws {
+    @Test func connectionsWithoutARequestAreClosedForOthers() async throws {
         try await server(connectionsMax: 3) { server in
             let busy = try RawConnection(port: server.port)
             busy.send("GET /wait HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func anIdleHTTP2ConnectionIsToldThatItEnds() async throws {
+    @Test func anIdleHTTP2ConnectionGetsAGoAway() async throws {
         try await server(connectionsMax: 1) { server in
             let client = try await connect(server)
             let goAway = Box<UInt32>()

@@ -64,7 +64,7 @@ package final class DataFolder: Sendable {
 
     /// - Throws: UNAVAILABLE when the folder was deleted or replaced since it was opened: what is written to it then is lost,
     ///   or meets another server's data.
-    func checkIsInPlace() throws(Status) {
+    func checkIsUnmoved() throws(Status) {
         var (held, found) = (stat(), stat())
         if fstat(lock, &held) == 0, stat(path + "/" + Self.lockName, &found) == 0, held.st_ino == found.st_ino,
             held.st_dev == found.st_dev

@@ -197,7 +197,8 @@ package final class SQLiteStore: Store, Sendable {
         let connection = try Connection(path: path, configuration: options.readerConfiguration, isReadOnly: true)
         defer { connection.close() }
         do throws(Status) {
-            let found = try connection.strings("PRAGMA integrity_check(\(max))", "cannot check \(EngineError.fileName(path))")
+            let found = try connection.strings(
+                "PRAGMA integrity_check(\(max))", "cannot check \(EngineError.fileName(path))")
             return found == ["ok"] ? [] : found
         } catch {
             // So much damage that even the check fails.

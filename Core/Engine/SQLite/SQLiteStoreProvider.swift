@@ -108,7 +108,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         defer { monitor.unlock() }
         while opening.contains(name) { monitor.wait() }
         if isClosed { throw .unavailable("The server is shutting down.") }
-        try folder.checkIsInPlace()
+        try folder.checkIsUnmoved()
         let project = folder.path + "/" + name.folder
         try claim(project, id: database.project)
         try DataFolder.makeFolder(project)
@@ -167,7 +167,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     }
 
     private func names() throws(Status) -> [DatabaseName] {
-        try folder.checkIsInPlace()
+        try folder.checkIsUnmoved()
         monitor.lock()
         defer { monitor.unlock() }
         var found: [DatabaseName] = []

@@ -7,7 +7,8 @@ enum NetworkMetrics {
             ("hearth_connections_open", .gauge, "Connections that are open.", network.connectionsOpen),
             ("hearth_connections_total", .counter, "Connections that were accepted.", network.connectionsAccepted),
             (
-                "hearth_connections_refused_total", .counter, "Connections closed immediately: too many in use, or not TLS.",
+                "hearth_connections_refused_total", .counter,
+                "Connections closed immediately: too many in use, or not TLS.",
                 network.connectionsRefused
             ),
             (

@@ -37,17 +37,17 @@ final class ConnectionLimit: @unchecked Sendable {
         /// It waits for a search that is under way.
         case wait
         /// It waits, and the search must begin.
-        case makeRoom
+        case displace
     }
 
     func exceeded(by connection: Accepted, now: UInt64) -> Excess {
         if now < fullUntil { return .refuse }
         waiting.append(connection)
-        return waiting.count == 1 ? .makeRoom : .wait
+        return waiting.count == 1 ? .displace : .wait
     }
 
     /// Has each loop close idle connections, a sixteenth of the limit by all together, then calls `done` on the first.
-    func makeRoom(_ contexts: [LoopContext], _ done: @escaping @Sendable () -> Void) {
+    func displaceIdle(_ contexts: [LoopContext], _ done: @escaping @Sendable () -> Void) {
         let share = max(1, connectionsMax / ConnectionLimit.closedPart / contexts.count)
         let search = Search(count: contexts.count)
         for context in contexts {
