@@ -206,7 +206,7 @@ struct DataFolderTests {
         #expect(throws: moved) { try provider.databases() }
         #expect(throws: moved) { try provider.open(DatabaseName(project: "p")) }
         #expect(!DataFolder.exists(path))
-        // Another server's folder in its place.
+        // Another server's folder of the same name.
         let other = try SQLiteStoreProvider(path: path)
         #expect(throws: moved) { try provider.open(DatabaseName(project: "p")) }
         #expect(try other.databases() == [])

@@ -5,7 +5,7 @@ import Synchronization
 /// Keeps the number of open connections within `NetworkLimits.connectionsMax`.
 ///
 /// A connection beyond it waits while each loop closes some that have no request (`IdleConnections`), and the listeners
-/// accept no more meanwhile. It is closed when that makes no room: when all others are in use.
+/// accept no more meanwhile. It is closed when that closes none: when all others are in use.
 ///
 /// `@unchecked Sendable`: the count is atomic, everything else belongs to the first loop.
 final class ConnectionLimit: @unchecked Sendable {
@@ -14,7 +14,7 @@ final class ConnectionLimit: @unchecked Sendable {
     private let connectionsMax: Int
     private let openCount = Atomic<Int>(0)
     private var waiting: [Accepted] = []
-    /// No room could be made: until then nothing is searched again, because a search looks at every connection.
+    /// None could be closed: until then nothing is searched again, because a search looks at every connection.
     private var fullUntil: UInt64 = 0
 
     private static let fullMilliseconds: UInt64 = 100
