@@ -13,8 +13,16 @@ package enum StoreEvent: Sendable, Equatable {
     case snapshotsRevoked(Int)
     /// The log has grown past its usual size.
     case logIsLong(bytes: Int)
+    /// The store cannot be opened: damage, a newer format, a failing disk.
+    /// - file: its path, which clients are not shown.
+    case openFails(Status, file: String)
+    case opened
+    /// A file was there, without any contents: a new database's after a crash, or one that was truncated.
+    case foundEmpty(file: String)
     /// The store is closed: its earlier reports no longer hold.
     case closed
+    /// The store is deleted, which may have been impossible to open.
+    case deleted
 }
 
 /// Receives events of stores. Called on any thread, also on the writer's, so it must return quickly.

@@ -80,13 +80,14 @@ package final class Server: Sendable {
     package init(_ configuration: Configuration, onShutdownRequest: @escaping @Sendable () -> Void = {}) throws(Status)
     {
         let log = configuration.log
+        let shares = try Self.shares(configuration)
         let health = StorageHealth(log: log)
         let stores = try Stores(configuration, health)
         // With TLS a part of the memory that all kinds share is its own.
         let tlsBytes = configuration.network.tls == nil ? 0 : Limits.tlsOwnBytes
         memory = ServerMemory(pool: MemoryPool(bytesMax: Limits.pooledBytesMax - tlsBytes))
         lifecycle = LifecycleThreads()
-        openStores = OpenStores(OpenStores.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
+        openStores = OpenStores(OpenStores.Bounds(shares), threads: lifecycle)
         self.log = log
         tls = configuration.network.tls
         registry = DatabaseRegistry(
@@ -99,8 +100,9 @@ package final class Server: Sendable {
         longReads = LongReads()
         stopRequest = SharedRequest(onShutdownRequest)
         let rules = RulesRegistry()
-        rulesFiles = RulesFiles(configuration.rules, rules, log: log)
-        try rulesFiles.load()
+        let rulesFiles = RulesFiles(configuration.rules, rules, log: log)
+        self.rulesFiles = rulesFiles
+        try Self.configured { () throws(Status) in try rulesFiles.load() }
         let authenticator = Authenticator(
             isEmulator: configuration.isEmulator, configuration.identity, clock: clock)
         realtime = try Self.realtime(
@@ -132,7 +134,7 @@ package final class Server: Sendable {
         let extensions = Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer)
         routeFamilies = extensions.map { "\(type(of: $0))" }.sorted()
         network = NetworkServer(
-            configuration: Self.network(configuration, memory),
+            configuration: Self.network(configuration, memory, shares),
             http: RESTFrontEnd(
                 service, extensions: extensions, observer: observer, servesEmulatorRoutes: configuration.isEmulator,
                 origins: Self.origins(configuration), health: health, shutdown: { request.fire() }),
@@ -204,10 +206,30 @@ package final class Server: Sendable {
             common: configuration.realtimeRules, byName: configuration.realtimeRulesByName)
         realtime.folder = stores.realtimeFolder
         realtime.log = configuration.log
-        return try RealtimeService(
-            realtime,
-            provider: stores.realtime, authenticator: authenticator, pool: pool, memory: memory, longReads: longReads,
-            lifecycle: lifecycle, clock: clock)
+        return try configured { [realtime] () throws(Status) in
+            try RealtimeService(
+                realtime,
+                provider: stores.realtime, authenticator: authenticator, pool: pool, memory: memory,
+                longReads: longReads, lifecycle: lifecycle, clock: clock)
+        }
+    }
+
+    /// Reads files that the operator has named: one that is missing or can't be read is an error of the configuration.
+    private static func configured<Result>(_ body: () throws(Status) -> Result) throws(Status) -> Result {
+        do throws(Status) { return try body() } catch { throw .invalidArgument(error.message) }
+    }
+
+    /// How the process's file descriptors are divided. Fewer connections than were configured are logged.
+    private static func shares(_ configuration: Configuration) throws(Status) -> DescriptorShares {
+        let (descriptors, connections) = (descriptorsMax(), configuration.network.limits.connectionsMax)
+        let shares = try DescriptorShares(
+            descriptorsMax: descriptors, loopCount: loopCount(configuration), connectionsMax: connections)
+        if shares.connectionsMax < connections {
+            configuration.log.info(
+                "the limit of open files allows fewer connections", ("connections", .integer(shares.connectionsMax)),
+                ("openFiles", .integer(descriptors)), ("databasesInUse", .integer(shares.storesUsedMax)))
+        }
+        return shares
     }
 
     /// Files and sockets that the process may have open.
@@ -218,8 +240,11 @@ package final class Server: Sendable {
     }
 
     /// Requests of the Realtime Database may be larger than all others.
-    private static func network(_ configuration: Configuration, _ memory: ServerMemory) -> ServerConfiguration {
+    private static func network(
+        _ configuration: Configuration, _ memory: ServerMemory, _ shares: DescriptorShares
+    ) -> ServerConfiguration {
         var network = configuration.network
+        network.limits.connectionsMax = shares.connectionsMax
         network.receivedBytes = memory.received
         network.pool = memory.pool
         network.limits.bodyBytesMax = max(network.limits.bodyBytesMax, Limits.realtimeBodyBytesMax + 1)

@@ -19,6 +19,21 @@ extension Limits {
     /// File descriptors that an open database may use: those of the writer, the checkpointer and the readers, each with
     /// the log's (ours).
     package static let databaseDescriptorsMax = 16
+    /// Databases that are remembered as impossible to open, so that each is logged once (ours).
+    package static let unopenedStoresMax = 1_000
+    /// Databases that may have half of the file descriptors, if these are few (ours).
+    package static let databasesUsedLeastMax = 32
+    /// File descriptors for what is neither a connection, a database nor a large answer: listening sockets, locks, the log,
+    /// the rules, issuers' keys, and connections that wait for another one to be closed (ours).
+    package static let descriptorsOwn = 128
+    /// File descriptors of an event loop (ours).
+    package static let loopDescriptors = 2
+    /// File descriptors that are kept for large answers; an eighth of all, if these are few (ours).
+    package static let fileDescriptorsMax = 1024
+    /// A server that cannot have as many connections does not start (ours).
+    package static let connectionsLeastMax = 32
+    /// Enough for all connections and thousands of databases (ours).
+    package static let descriptorsAdvised = 100_000
     /// Databases without a store after which the unused ones are forgotten (ours).
     package static let databasesDeferredMax = 256
 

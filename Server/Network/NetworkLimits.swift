@@ -5,7 +5,8 @@
 package struct NetworkLimits: Sendable {
     // MARK: Connections
 
-    /// Open connections in the whole server; a further one is accepted and closed immediately.
+    /// Open connections in the whole server. For a further one connections without a request are closed; when there are
+    /// none, it is closed immediately itself.
     package var connectionsMax = 20_000
     /// Time from the accept to the end of the TLS handshake.
     package var tlsHandshakeMilliseconds = 10_000

@@ -19,7 +19,7 @@ package final class NetworkServer: @unchecked Sendable {
     private let configuration: ServerConfiguration
     private let http: any HTTPHandler
     private let grpc: any GRPCHandler
-    private let openConnections = Atomic<Int>(0)
+    private let limit: ConnectionLimit
     private let state = Mutex(State())
 
     private struct State {
@@ -36,6 +36,7 @@ package final class NetworkServer: @unchecked Sendable {
 
     package init(configuration: ServerConfiguration, http: any HTTPHandler, grpc: any GRPCHandler) {
         self.configuration = configuration
+        limit = ConnectionLimit(connectionsMax: configuration.limits.connectionsMax)
         self.http = http
         self.grpc = grpc
     }
@@ -120,13 +121,36 @@ package final class NetworkServer: @unchecked Sendable {
 
     private func accept(_ descriptor: Int32, _ address: String, _ contexts: [LoopContext]) {
         contexts[0].counters.connectionsAccepted.add(1)
-        let open = openConnections.add(1, ordering: .relaxed).newValue
-        guard open <= configuration.limits.connectionsMax else {
-            openConnections.subtract(1, ordering: .relaxed)
-            contexts[0].counters.connectionsRefused.add(1)
-            close(descriptor)
-            return
+        if limit.enter() { return assign(descriptor, address, contexts) }
+        switch limit.exceeded(by: (descriptor, address), now: contexts[0].loop.now) {
+        case .refuse: refuse(descriptor, contexts)
+        case .wait: break
+        case .displace:
+            for listener in listeners { listener.suspend() }
+            limit.displaceIdle(contexts) { [weak self] in self?.idleWereDisplaced(contexts) }
         }
+    }
+
+    private func refuse(_ descriptor: Int32, _ contexts: [LoopContext]) {
+        contexts[0].counters.connectionsRefused.add(1)
+        close(descriptor)
+    }
+
+    /// Runs on the first loop.
+    private func idleWereDisplaced(_ contexts: [LoopContext]) {
+        for (descriptor, address) in limit.takeWaiting() {
+            if limit.enter() {
+                assign(descriptor, address, contexts)
+            } else {
+                limit.isFull(now: contexts[0].loop.now)
+                refuse(descriptor, contexts)
+            }
+        }
+        for listener in listeners { listener.resume() }
+    }
+
+    /// Passes a counted connection to the loop with the fewest.
+    private func assign(_ descriptor: Int32, _ address: String, _ contexts: [LoopContext]) {
         var chosen = contexts[0]
         for context in contexts where context.connectionCount < chosen.connectionCount { chosen = context }
         chosen.countConnection(1)
@@ -159,7 +183,7 @@ package final class NetworkServer: @unchecked Sendable {
     }
 
     private func connectionClosed(_ context: LoopContext) {
-        openConnections.subtract(1, ordering: .relaxed)
+        limit.leave()
         context.countConnection(-1)
         context.countClosing()
     }
@@ -203,6 +227,7 @@ package final class NetworkServer: @unchecked Sendable {
         first.loop.execute { [self] in
             for listener in listeners { first.loop.unregisterAndClose(listener) }
             listeners = []
+            for connection in limit.takeWaiting() { close(connection.descriptor) }
             closed.open()
         }
         closed.wait()

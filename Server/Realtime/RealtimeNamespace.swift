@@ -18,7 +18,6 @@ package final class RealtimeNamespace: Sendable {
 
     private struct State {
         var rules: TreeRuleset?
-        var observers: [@Sendable () -> Void] = []
         /// Sessions that have ended, whose disconnect writes are in the journal and could not be made.
         var unfinished: Set<String> = []
     }
@@ -42,17 +41,8 @@ package final class RealtimeNamespace: Sendable {
 
     package func setRules(_ rules: TreeRuleset?) {
         database.setIndexes(Self.indexes(of: rules))
-        let observers = state.withLock { state in
-            state.rules = rules
-            return state.observers
-        }
-        for observer in observers { observer() }
+        state.withLock { $0.rules = rules }
         users.rulesChanged()
-    }
-
-    /// Notifies `observer` when other rules are in force, from any thread.
-    func observeRules(_ observer: @escaping @Sendable () -> Void) {
-        state.withLock { $0.observers.append(observer) }
     }
 
     /// A session's disconnect writes could not be made now; the journal contains them.

@@ -72,7 +72,7 @@ package final class RealtimeService: Sendable {
         self.authenticator = RealtimeAuthenticator(authenticator)
         access = RealtimeAccess(isEmulator: configuration.isEmulator, project: configuration.project)
         rulesFiles = try RealtimeRulesFiles(configuration.rules, log: configuration.log)
-        store = RealtimeRulesStore(folder: configuration.folder)
+        store = RealtimeRulesStore(folder: configuration.folder, log: configuration.log)
         spoolFolder = configuration.folder ?? SpillFile.temporaryFolder
         let threads = lifecycle?.threads ?? LifecycleThreads()
         let openStores = lifecycle?.openStores ?? OpenStores(threads: threads)

@@ -35,6 +35,36 @@ import Testing
         #expect(try await harness.refusal("GET", made.name)?.code == .notFound)
     }
 
+    /// A directory in which one database is damaged.
+    private struct DamagedDirectory: DatabaseDirectory {
+        let registry: DatabaseRegistry
+        func database(_ name: DatabaseName) throws(Status) -> Database {
+            if name.database == "damaged" { throw Status(.dataLoss, "It is noise.") }
+            return try registry.database(name)
+        }
+        func exists(_ name: DatabaseName) throws(Status) -> Bool { try registry.exists(name) }
+        func databases() throws(Status) -> [DatabaseName] {
+            try registry.databases() + [DatabaseName(project: "p", database: "damaged")]
+        }
+        func delete(_ name: DatabaseName) throws(Status) { try registry.delete(name) }
+    }
+
+    @Test func aDamagedDatabaseDoesNotHideTheOthers() async throws {
+        let made = try await create("blue-1")
+        let admin = AdminService(directory: DamagedDirectory(registry: harness.registry)) { _, body in body() }
+        let list = await withCheckedContinuation { continuation in
+            do throws(Status) {
+                try admin.listDatabases(ListDatabasesRequest(parent: "projects/p")) {
+                    continuation.resume(returning: $0)
+                }
+            } catch {
+                continuation.resume(returning: .failure(error))
+            }
+        }
+        #expect(try list.get().databases.map(\.name) == [made.name])
+        #expect(try list.get().unreachable == ["\(databases)/damaged"])
+    }
+
     @Test func theDefaultDatabaseAlwaysExists() async throws {
         let first = try await harness.call("GET", harness.root, as: DatabaseMessage.self)
         #expect(first.deleteProtectionState == .deleteProtectionDisabled)

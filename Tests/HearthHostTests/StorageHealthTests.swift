@@ -43,6 +43,26 @@ struct StorageHealthTests {
             ])
     }
 
+    @Test func databasesThatCannotBeOpenedAreLoggedOnceAndLeaveTheServerReady() {
+        let lines = Lines()
+        let health = StorageHealth(log: lines.log)
+        let observer = health.observer(of: .firestore)
+        for _ in 0..<100 {
+            observer.store("p/a", reports: .closed)
+            observer.store("p/a", reports: .openFails(Status(.dataLoss, "It is noise."), file: "/d/p/a.sqlite"))
+        }
+        #expect(health.failure == nil && health.failingCount == 1)
+        observer.store("p/a", reports: .opened)
+        observer.store("p/a", reports: .opened)
+        #expect(health.failingCount == 0)
+        observer.store("p/a", reports: .openFails(Status(.dataLoss, "It is noise."), file: "/d/p/a.sqlite"))
+        observer.store("p/a", reports: .deleted)
+        #expect(health.failingCount == 0)
+        let failure = "error   the database can't be opened database=p/a file=/d/p/a.sqlite reason=\"It is noise.\"\n"
+        #expect(
+            lines.all.withLock { $0 } == [failure, "info    the database can be opened again database=p/a\n", failure])
+    }
+
     @Test func failedCheckpointsAreLoggedOnceAndLeaveTheServerReady() {
         let lines = Lines()
         let health = StorageHealth(log: lines.log)

@@ -135,6 +135,29 @@ import Testing
         #expect(ended.value == nil)
     }
 
+    /// A request, a socket and a stream accept the same token for the same time: a minute more, because clocks differ.
+    @Test func aTokenIsAcceptedForAMinuteMoreByStreamsToo() async throws {
+        let bench = try Bench()
+        let identity = try await identity(bench, expiredFor: 59)
+        guard case .client(let client?) = identity else { throw Status.internalError("nobody") }
+        let end = try #require(client.end)
+        #expect(end.secondsLeft == 1)
+        let ended = Slot<Status>()
+        let expiry = try #require(TokenExpiry(end, on: bench.loop) { ended.value = $0 })
+        await onLoop(bench.loop) { expiry.check() }
+        #expect(ended.value == nil)
+        await onLoop(bench.loop) { expiry.cancel() }
+        await #expect(throws: Authenticator.expired) { try await self.identity(bench, expiredFor: 60) }
+    }
+
+    @discardableResult
+    private func identity(_ bench: Bench, expiredFor seconds: Int64) async throws -> Identity {
+        let token = try TokenMint.mint(
+            try .pem(Array(Self.first.pem.utf8), isPrivate: true), keyID: "a", issuer: "i", subject: "alice",
+            audience: "app", issuedAt: Self.now - 1000, seconds: 1000 - seconds)
+        return try await bench.identity(token)
+    }
+
     /// Also where no key can be withdrawn: the clock may be set forward, and the stream's timer does not notice that.
     @Test func theEndOfATokenIsCheckedEveryMinute() async throws {
         let bench = try Bench()

@@ -100,6 +100,27 @@ import Testing
         #expect(try await silent.readToEnd().isEmpty)
     }
 
+    /// Nothing is owed to them: with these limits a stop that lingered would last for an hour.
+    @Test(.timeLimit(.minutes(1)), arguments: ["GET / HTTP/1.1\r\nHost: h\r\n\r\n", "GET / HT", ""])
+    func clientsThatStayConnectedDoNotDelayIt(sent: String) async throws {
+        var limits = NetworkLimits()
+        limits.lingerMilliseconds = 3_600_000
+        let server = NetworkServer(
+            configuration: ServerConfiguration(loopCount: 1, limits: limits),
+            http: ClosureHTTPHandler { $0.respond(status: 200, headers: [], body: [1]) },
+            grpc: ClosureGRPCHandler { _ in })
+        try server.start()
+        let connection = try RawConnection(port: server.port)
+        connection.send(sent)
+        if sent.hasSuffix("\r\n\r\n") { #expect(try await connection.readAnswer().status == 200) }
+        while server.statistics.bytesReceived < sent.utf8.count || server.statistics.connectionsOpen == 0 {
+            await Task.yield()
+        }
+        try await stop(server, graceSeconds: 3_600)
+        #expect(server.statistics.connectionsOpen == 0)
+        #expect(try await connection.readToEnd().isEmpty)
+    }
+
     @Test func aTakenPortIsNamed() throws {
         let server = try makeServer()
         defer { server.shutdown(graceSeconds: 0) }

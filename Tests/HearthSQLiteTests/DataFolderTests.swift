@@ -3,6 +3,7 @@ import HearthModel
 import HearthEngine
 import HearthTestStores
 import HearthTestSupport
+import Synchronization
 import Testing
 
 @testable import HearthSQLite
@@ -134,6 +135,82 @@ struct DataFolderTests {
         try DataFolder.write("another", folder.path + "/" + DatabaseFileName.component(id) + ".id")
         #expect(throws: Status.self) { try provider.open(DatabaseName(project: id)) }
         #expect(throws: Status.self) { try provider.delete(DatabaseName(project: id)) }
+    }
+
+    private final class Journal: StoreObserver {
+        let events = Mutex<[StoreEvent]>([])
+        func store(_ name: String, reports event: StoreEvent) { events.withLock { $0.append(event) } }
+        func take() -> [StoreEvent] {
+            events.withLock { events in
+                defer { events = [] }
+                return events
+            }
+        }
+    }
+
+    private func provider(_ folder: TemporaryFolder, _ journal: Journal) throws(Status) -> SQLiteStoreProvider {
+        var options = SQLiteStoreOptions()
+        options.observer = journal
+        return try SQLiteStoreProvider(path: folder.path, options: options)
+    }
+
+    /// The operator learns which file it is, clients don't.
+    @Test func aDamagedFileIsReportedWithItsPathAndFailsWithoutIt() throws {
+        let folder = TemporaryFolder()
+        let journal = Journal()
+        let provider = try provider(folder, journal)
+        let name = DatabaseName(project: "p", database: "d")
+        try provider.open(name).close()
+        #expect(journal.take() == [.opened, .closed])
+        let file = folder.path + "/p/d.sqlite"
+        try DataFolder.write(String(repeating: "no database", count: 1000), file)
+        let damage = Status(.dataLoss, "cannot open d.sqlite: file is not a database (SQLite 26).")
+        #expect(throws: damage) { try provider.open(name) }
+        #expect(journal.take() == [.closed, .openFails(damage, file: file)])
+        // Nor when a folder is in the way.
+        try DataFolder.remove(file)
+        try DataFolder.makeFolder(file)
+        let status = #expect(throws: Status.self) { try provider.open(name) }
+        #expect(status?.message.contains(folder.path) == false)
+        try DataFolder.write("x", folder.path + "/q")
+        let other = #expect(throws: Status.self) { try provider.open(DatabaseName(project: "q", database: "d")) }
+        #expect(other?.message.contains(folder.path) == false)
+    }
+
+    /// SQLite takes a file without contents for a new one, and discards its log.
+    @Test func aTruncatedFileIsDamageWhenThereIsALog() throws {
+        let folder = TemporaryFolder()
+        let journal = Journal()
+        let provider = try provider(folder, journal)
+        let name = DatabaseName(project: "p", database: "d")
+        try provider.open(name).close()
+        let file = folder.path + "/p/d.sqlite"
+        #expect(truncate(file, 0) == 0)
+        try DataFolder.write("a log", file + "-wal")
+        let damage = Status(.dataLoss, "d.sqlite is empty, but its log is not: it was truncated.")
+        #expect(throws: damage) { try provider.open(name) }
+        #expect(try DataFolder.read(file + "-wal") == "a log")
+        try DataFolder.remove(file + "-wal")
+        _ = journal.take()
+        // Without a log it may be new: a crash can leave it so.
+        try provider.open(name).close()
+        #expect(journal.take() == [.foundEmpty(file: file), .opened, .closed])
+    }
+
+    @Test func aFolderThatWasDeletedIsNoticed() throws {
+        let folder = TemporaryFolder()
+        let path = folder.path + "/data"
+        let provider = try SQLiteStoreProvider(path: path)
+        #expect(try provider.databases() == [])
+        #expect(rename(path, folder.path + "/moved") == 0)
+        let moved = Status.unavailable("The data folder was deleted or replaced while the server was running.")
+        #expect(throws: moved) { try provider.databases() }
+        #expect(throws: moved) { try provider.open(DatabaseName(project: "p")) }
+        #expect(!DataFolder.exists(path))
+        // Another server's folder of the same name.
+        let other = try SQLiteStoreProvider(path: path)
+        #expect(throws: moved) { try provider.open(DatabaseName(project: "p")) }
+        #expect(try other.databases() == [])
     }
 
     @Test func emptyAndTooLongIdsFail() throws {

@@ -58,9 +58,10 @@ final class Connection: CacheHolder, @unchecked Sendable {
         // write it, so even a reader that changes nothing opens for writing.
         let creation = isReadOnly ? 0 : SQLITE_OPEN_CREATE
         let flags = SQLITE_OPEN_READWRITE | creation | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
+        let action = "cannot open \(EngineError.fileName(path))"
         let result = sqlite3_open_v2(path, &handle, flags, LogBuffer.name ?? "unix-excl")
         if result != SQLITE_OK {
-            let status = EngineError.status(handle, result, "cannot open \(path)")
+            let status = EngineError.status(handle, result, action)
             closeHandle()
             throw status
         }
@@ -70,8 +71,8 @@ final class Connection: CacheHolder, @unchecked Sendable {
         if isReadOnly || cache != nil { _ = hearth_sqlite3_keep_log_on_close(handle) }
         do throws(Status) {
             // Before anything is written; see `LogBuffer`.
-            try execute("PRAGMA synchronous = FULL", "cannot open \(path)")
-            for string in configuration { try execute(string, "cannot open \(path)") }
+            try execute("PRAGMA synchronous = FULL", action)
+            for string in configuration { try execute(string, action) }
             fitCache()
         } catch {
             closeHandle()

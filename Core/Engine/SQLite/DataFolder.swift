@@ -62,6 +62,18 @@ package final class DataFolder: Sendable {
     /// Releases the lock before the object's end; nothing may be written afterwards.
     func unlock() { _ = flock(lock, LOCK_UN) }
 
+    /// - Throws: UNAVAILABLE when the folder was deleted or replaced since it was opened: what is written to it then is lost,
+    ///   or meets another server's data.
+    func checkIsUnmoved() throws(Status) {
+        var (held, found) = (stat(), stat())
+        if fstat(lock, &held) == 0, stat(path + "/" + Self.lockName, &found) == 0, held.st_ino == found.st_ino,
+            held.st_dev == found.st_dev
+        {
+            return
+        }
+        throw .unavailable("The data folder was deleted or replaced while the server was running.")
+    }
+
     private static let lockName = ".lock"
 
     /// Whether a folder was used for data before, or contains a copy of such a one.

@@ -55,11 +55,16 @@ package enum EngineError {
         case SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_LOCKED, SQLITE_PROTOCOL, SQLITE_NOMEM, SQLITE_READONLY,
             SQLITE_PERM, SQLITE_INTERRUPT:
             .unavailable
-        case SQLITE_BUSY, SQLITE_NOTADB: .failedPrecondition
-        case SQLITE_CORRUPT: .dataLoss
+        case SQLITE_BUSY: .failedPrecondition
+        case SQLITE_CORRUPT, SQLITE_NOTADB: .dataLoss
         case SQLITE_TOOBIG: .invalidArgument
         default: .internal
         }
+    }
+
+    /// The name of a database's file in messages that clients may get: without the folders of the server.
+    static func fileName(_ path: String) -> Substring {
+        path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
     }
 
     package static func describe(errno code: Int32) -> String {

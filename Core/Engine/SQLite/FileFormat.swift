@@ -46,10 +46,11 @@ enum FileFormat {
     }
 
     /// Checks that a file is a Hearth database of this version, without changing it.
-    /// - Throws: NOT_FOUND for a file whose making was interrupted, FAILED_PRECONDITION for one of another version.
+    /// - Throws: NOT_FOUND for a file whose making was interrupted, FAILED_PRECONDITION for one of another version, DATA_LOSS
+    ///   for one that is no Hearth database.
     static func check(_ connection: Connection, path: String) throws(Status) {
         let version = try version(connection, path: path)
-        if version == 0 { throw .notFound("\(path) contains no database yet: its creation was interrupted.") }
+        if version == 0 { throw .notFound("The file is empty: it was never written, or was truncated.") }
         if version < Self.version {
             throw .failedPrecondition(
                 "\(path) has the older format version \(version); start a server once to bring it forward.")
@@ -58,13 +59,14 @@ enum FileFormat {
 
     /// The version of a file's format, 0 for one that isn't made yet.
     private static func version(_ connection: Connection, path: String) throws(Status) -> Int {
-        let action = "cannot open \(path)"
+        let action = "cannot open \(EngineError.fileName(path))"
         let found = try connection.number("PRAGMA application_id", action)
         let version = try connection.number("PRAGMA user_version", action)
         if found != applicationID {
             let tables = try connection.number("SELECT count(*) FROM sqlite_schema", action)
             if found != 0 || version != 0 || tables != 0 {
-                throw .failedPrecondition("\(path) is a SQLite database, but not a Hearth database.")
+                throw Status(
+                    .dataLoss, "\(EngineError.fileName(path)) is a SQLite database, but not a Hearth database.")
             }
         }
         if version > Self.version { throw newer(path, version) }
@@ -73,7 +75,7 @@ enum FileFormat {
 
     /// Checks that a file is a Hearth database, makes it when it is new and migrates it to this version.
     static func prepare(_ connection: Connection, path: String) throws(Status) {
-        let action = "cannot open \(path)"
+        let action = "cannot open \(EngineError.fileName(path))"
         let version = try version(connection, path: path)
         if try connection.number("SELECT count(*) FROM sqlite_schema", action) == 0 {
             // Neither can be changed in WAL mode or once there is a table.

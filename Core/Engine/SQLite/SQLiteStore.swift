@@ -28,8 +28,8 @@ package final class SQLiteStore: Store, Sendable {
     private let health: StoreHealth
 
     /// Opens the store in the file at `path`, which is made when it doesn't exist.
-    /// - Throws: FAILED_PRECONDITION when the file isn't a Hearth database, is of a newer format, or another process
-    ///   uses it.
+    /// - Throws: FAILED_PRECONDITION when the file is of a newer format, or another process uses it; DATA_LOSS when it
+    ///   isn't a Hearth database, or is damaged.
     package convenience init(path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws(Status) {
         try self.init(path: path, name: path, options: options, folder: nil)
     }
@@ -46,12 +46,25 @@ package final class SQLiteStore: Store, Sendable {
         writer = WriterConnection(path: path, options: options, counters: counters)
         checkpointer = Checkpointer(
             writer: writer, options: options, pool: pool, counters: counters, health: health)
+        try Self.checkContents(path, name, options)
         if options.isReadOnly {
             try FileFormat.check(try Connection(path: path, configuration: [], isReadOnly: true), path: path)
         } else {
             let writer = writer
             _ = try writer.gate.withLock { () throws(Status) in try writer.open() }
         }
+    }
+
+    /// A file without contents is that of a new database after a crash, or was truncated; it opens as an empty database.
+    /// With a log it was truncated, because the log is begun after the file's first page is durable. SQLite would take it
+    /// for a new one, and discard the log.
+    private static func checkContents(_ path: String, _ name: String, _ options: SQLiteStoreOptions) throws(Status) {
+        var information = stat()
+        guard stat(path, &information) == 0, information.st_size == 0 else { return }
+        if stat(path + "-wal", &information) == 0, information.st_size > 0 {
+            throw Status(.dataLoss, "\(EngineError.fileName(path)) is empty, but its log is not: it was truncated.")
+        }
+        options.observer?.store(name, reports: .foundEmpty(file: path))
     }
 
     deinit { close() }
@@ -184,7 +197,8 @@ package final class SQLiteStore: Store, Sendable {
         let connection = try Connection(path: path, configuration: options.readerConfiguration, isReadOnly: true)
         defer { connection.close() }
         do throws(Status) {
-            let found = try connection.strings("PRAGMA integrity_check(\(max))", "cannot check \(path)")
+            let found = try connection.strings(
+                "PRAGMA integrity_check(\(max))", "cannot check \(EngineError.fileName(path))")
             return found == ["ok"] ? [] : found
         } catch {
             // So much damage that even the check fails.

@@ -55,6 +55,31 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     }
 
     package func open(_ database: DatabaseName) throws(Status) -> any Store {
+        try Self.check(database)
+        do throws(Status) {
+            let store = try openFile(database)
+            options.observer?.store(database.string, reports: .opened)
+            return store
+        } catch {
+            let name = DatabaseFileName(database)
+            let file = folder.path + "/" + name.folder + "/" + name.file + DatabaseFileName.suffix
+            if monitor.withLock({ !isClosed }) {
+                options.observer?.store(database.string, reports: .openFails(error, file: file))
+            }
+            throw withoutFolder(error)
+        }
+    }
+
+    /// Clients get these errors, and need not know where the server keeps its files; the observer knows.
+    private func withoutFolder(_ status: Status) -> Status {
+        Status(status.code, status.message.replacing(folder.path + "/", with: "").replacing(folder.path, with: "."))
+    }
+
+    private func hidingFolder<Result>(_ body: () throws(Status) -> Result) throws(Status) -> Result {
+        do throws(Status) { return try body() } catch { throw withoutFolder(error) }
+    }
+
+    private func openFile(_ database: DatabaseName) throws(Status) -> any Store {
         let name = DatabaseFileName(database)
         let file = folder.path + "/" + name.folder + "/" + name.file
         if let store = try beginOpening(database, name, file) { return store }
@@ -83,7 +108,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         defer { monitor.unlock() }
         while opening.contains(name) { monitor.wait() }
         if isClosed { throw .unavailable("The server is shutting down.") }
-        try Self.check(database)
+        try folder.checkIsUnmoved()
         let project = folder.path + "/" + name.folder
         try claim(project, id: database.project)
         try DataFolder.makeFolder(project)
@@ -121,6 +146,10 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
 
     package func contains(_ database: DatabaseName) throws(Status) -> Bool {
         try Self.check(database)
+        return try hidingFolder { () throws(Status) in try isThere(database) }
+    }
+
+    private func isThere(_ database: DatabaseName) throws(Status) -> Bool {
         monitor.lock()
         defer { monitor.unlock() }
         let name = DatabaseFileName(database)
@@ -134,6 +163,11 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     }
 
     package func databases() throws(Status) -> [DatabaseName] {
+        try hidingFolder { () throws(Status) in try names() }
+    }
+
+    private func names() throws(Status) -> [DatabaseName] {
+        try folder.checkIsUnmoved()
         monitor.lock()
         defer { monitor.unlock() }
         var found: [DatabaseName] = []
@@ -157,6 +191,11 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     }
 
     package func delete(_ database: DatabaseName) throws(Status) {
+        try hidingFolder { () throws(Status) in try deleteFile(database) }
+        options.observer?.store(database.string, reports: .deleted)
+    }
+
+    private func deleteFile(_ database: DatabaseName) throws(Status) {
         monitor.lock()
         defer { monitor.unlock() }
         let name = DatabaseFileName(database)

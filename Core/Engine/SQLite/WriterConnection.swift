@@ -30,12 +30,16 @@ final class WriterConnection: CacheHolder, @unchecked Sendable {
     /// The connection; opens it first when there is none.
     func open() throws(Status) -> Connection {
         if let connection { return connection }
-        if options.isReadOnly { throw .failedPrecondition("\(path) was opened for reading only.") }
+        if options.isReadOnly {
+            throw .failedPrecondition("\(EngineError.fileName(path)) was opened for reading only.")
+        }
         try DataFolder.makeFile(path)
         // Not even the making of the file may copy the log beside the checkpointer.
         let opened = try Connection(path: path, configuration: ["PRAGMA wal_autocheckpoint = 0"])
         try FileFormat.prepare(opened, path: path)
-        for string in options.writerConfiguration { try opened.execute(string, "cannot open \(path)") }
+        for string in options.writerConfiguration {
+            try opened.execute(string, "cannot open \(EngineError.fileName(path))")
+        }
         let counters = Unmanaged.passUnretained(counters).toOpaque()
         sqlite3_wal_hook(opened.handle, walWasWritten, counters)
         connection = opened

@@ -76,17 +76,18 @@ extension AdminService {
                 .sorted { UTF8Order.compare($0.database, $1.database) < 0 }
             var response = ListDatabasesResponse()
             for name in names {
-                let database = try directory.database(name)
-                // Deleted after its name was read.
-                if !database.exists { continue }
-                let settings: DatabaseSettings
                 do throws(Status) {
-                    settings = try present(database) ?? DatabaseSettings(now: clock.now())
+                    let database = try directory.database(name)
+                    // Deleted after its name was read.
+                    if !database.exists { continue }
+                    let settings = try present(database) ?? DatabaseSettings(now: clock.now())
+                    response.databases.append(settings.message(name, now: clock.now()))
                 } catch {
                     if error.code == .notFound { continue }
-                    throw error
+                    // One that can't be read must not hide the others. Source: `unreachable` of ListDatabasesResponse in
+                    // firestore_admin.proto. The store has logged the reason.
+                    response.unreachable.append(name.string)
                 }
-                response.databases.append(settings.message(name, now: clock.now()))
             }
             return response
         }

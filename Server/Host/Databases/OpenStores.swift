@@ -19,9 +19,8 @@ package final class OpenStores: @unchecked Sendable {
 
         init() {}
 
-        /// - Parameter descriptorsMax: the file descriptors that the process may have.
-        package init(descriptorsMax: Int) {
-            usedMax = max(8, min(usedMax, descriptorsMax / 2 / Limits.databaseDescriptorsMax))
+        package init(_ shares: DescriptorShares) {
+            usedMax = shares.storesUsedMax
             openMax = min(openMax, usedMax)
         }
     }

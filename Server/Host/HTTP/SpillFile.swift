@@ -64,7 +64,7 @@ package final class SpillFile: @unchecked Sendable {
                 pread(descriptor, buffer.baseAddress! + done, buffer.count - done, offset)
             }
             if size < 0, errno == EINTR { continue }
-            if size <= 0 { throw Self.failure("read a temporary file", folder) }
+            if size <= 0 { throw Self.failure("read a temporary file") }
             done += size
         }
         return bytes
@@ -73,7 +73,7 @@ package final class SpillFile: @unchecked Sendable {
     private func spill() throws(Status) {
         var template = Array("\(folder)/hearth-bundle-XXXXXX".utf8CString)
         descriptor = mkstemp(&template)
-        if descriptor < 0 { throw Self.failure("make a temporary file", folder) }
+        if descriptor < 0 { throw Self.failure("make a temporary file") }
         // The file is deleted when it is closed, even if the program crashes.
         unlink(template)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
@@ -87,13 +87,13 @@ package final class SpillFile: @unchecked Sendable {
         while !rest.isEmpty {
             let size = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if size < 0, errno == EINTR { continue }
-            if size <= 0 { throw Self.failure("write a temporary file", folder) }
+            if size <= 0 { throw Self.failure("write a temporary file") }
             rest = rest.dropFirst(size)
         }
     }
 
-    private static func failure(_ what: String, _ folder: String) -> Status {
+    private static func failure(_ what: String) -> Status {
         let code: Status.Code = errno == ENOSPC || errno == EDQUOT ? .resourceExhausted : .unavailable
-        return Status(code, "Cannot \(what) in \(folder): \(String(cString: strerror(errno))).")
+        return Status(code, "Cannot \(what): \(String(cString: strerror(errno))).")
     }
 }

@@ -21,6 +21,8 @@ package final class StorageHealth: Sendable {
         /// The status with which the commits of each store began to fail.
         var failing: [Key: Status] = [:]
         var order: [Key] = []
+        /// Stores that cannot be opened.
+        var unopened: Set<Key> = []
     }
 
     private let log: Log
@@ -40,21 +42,30 @@ package final class StorageHealth: Sendable {
         }
     }
 
-    /// Databases whose commits fail.
-    package var failingCount: Int { state.withLock { $0.failing.count } }
+    /// Databases whose commits fail, or that cannot be opened. The latter don't make the server unready: the others are
+    /// served, and would not be any more if the server were taken out of service for one.
+    package var failingCount: Int { state.withLock { $0.failing.count + $0.unopened.count } }
 
     fileprivate func report(_ product: Product, _ name: String, _ event: StoreEvent) {
         let key = Key(product: product, database: Array(name.utf8))
-        state.withLock { state in
+        let isNews = state.withLock { state in
             switch event {
             case .commitsFail(let status):
                 if state.failing.updateValue(status, forKey: key) == nil { state.order.append(key) }
-            case .commitsRecovered, .closed:
+            case .commitsRecovered, .closed, .deleted:
                 if state.failing.removeValue(forKey: key) != nil { state.order.removeAll { $0 == key } }
+                // An opening that fails ends with `.closed`, too.
+                if event == .deleted { state.unopened.remove(key) }
+            case .openFails:
+                // They are logged again.
+                if state.unopened.count >= Limits.unopenedStoresMax { state.unopened = [] }
+                return state.unopened.insert(key).inserted
+            case .opened: return state.unopened.remove(key) != nil
             default: break
             }
+            return true
         }
-        record(event, (product == .firestore ? "database" : "namespace", .string(name)))
+        if isNews { record(event, (product == .firestore ? "database" : "namespace", .string(name))) }
     }
 
     private func record(_ event: StoreEvent, _ store: Log.Field) {
@@ -71,7 +82,14 @@ package final class StorageHealth: Sendable {
             log.warning("reads that kept too much of the log were ended", store, ("reads", .integer(count)))
         case .logIsLong(let bytes):
             log.warning("the log is long: a read keeps it, or the disk is slow", store, ("bytes", .integer(bytes)))
-        case .closed: break
+        case .openFails(let status, let file):
+            log.error(
+                "the database can't be opened", store, ("file", .string(file)), ("reason", .string(status.message)))
+        case .opened: log.info("the database can be opened again", store)
+        case .foundEmpty(let file):
+            log.warning(
+                "the database's file is empty: it was never written, or was truncated", store, ("file", .string(file)))
+        case .closed, .deleted: break
         }
     }
 

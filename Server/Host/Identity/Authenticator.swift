@@ -124,7 +124,7 @@ package final class Authenticator: Sendable {
     private func remembered(_ string: String) -> Identity? {
         let now = clock.now().microseconds / 1_000_000
         guard let known = verified.withLock({ $0.byToken[string] }) else { return nil }
-        if known.end.seconds + Self.skewSeconds > now, known.end.proof.map({ $0.validity == .accepted }) ?? true {
+        if known.end.seconds > now, known.end.proof.map({ $0.validity == .accepted }) ?? true {
             return known.identity
         }
         verified.withLock { verified in
@@ -185,14 +185,16 @@ package final class Authenticator: Sendable {
         }
         let now = clock.now().microseconds / 1_000_000
         guard let expiry = try token.time("exp") else { throw Self.refused("its expiry time is missing") }
-        if expiry + Self.skewSeconds <= now { throw Self.expired }
+        let end = expiry + Self.skewSeconds
+        if end <= now { throw Self.expired }
         for name in ["nbf", "iat", "auth_time"] {
             if let time = try token.time(name), time > now + Self.skewSeconds {
                 throw Self.refused("its issue time is in the future")
             }
         }
         guard let uid = token.subject else { throw Self.refused("it has no subject") }
-        let end = TokenEnd(seconds: expiry, proof: proof(key), clock: clock)
-        return Verified(identity: .client(ClientIdentity(uid: uid, token: token.claims, end: end)), end: end)
+        let tokenEnd = TokenEnd(seconds: end, proof: proof(key), clock: clock)
+        return Verified(
+            identity: .client(ClientIdentity(uid: uid, token: token.claims, end: tokenEnd)), end: tokenEnd)
     }
 }

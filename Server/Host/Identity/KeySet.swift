@@ -174,8 +174,14 @@ final class KeySet: Sendable {
     private func read() throws(Status) -> [UInt8] {
         switch source {
         case .file(let path):
-            guard let string = try TextFile.read(path) else { throw .notFound("\(path) is not there") }
-            return string
+            // Clients get the reason, and need not know where the server keeps its files.
+            let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
+            do throws(Status) {
+                guard let string = try TextFile.read(path) else { throw .notFound("\(path) is not there") }
+                return string
+            } catch {
+                throw Status(error.code, error.message.replacing(path, with: String(name)))
+            }
         case .address(let address): return try Self.download(address)
         }
     }

@@ -3,7 +3,8 @@ import HearthModel
 
 /// The end of a token's validity.
 package struct TokenEnd: Sendable {
-    /// Since 1970, within the years 1 to 9999.
+    /// When the token is accepted no more, a minute after its expiry time, because clocks differ; since 1970. Every protocol
+    /// goes by this time: a stream ends when a new request would be refused.
     var seconds: Int64
     /// The key that may be withdrawn earlier; nil for none.
     var proof: TokenProof?

@@ -7,8 +7,14 @@ enum NetworkMetrics {
             ("hearth_connections_open", .gauge, "Connections that are open.", network.connectionsOpen),
             ("hearth_connections_total", .counter, "Connections that were accepted.", network.connectionsAccepted),
             (
-                "hearth_connections_refused_total", .counter, "Connections closed immediately: too many, or not TLS.",
+                "hearth_connections_refused_total", .counter,
+                "Connections closed immediately: too many in use, or not TLS.",
                 network.connectionsRefused
+            ),
+            (
+                "hearth_connections_displaced_total", .counter,
+                "Connections without a request that were closed because others wanted to connect.",
+                network.connectionsDisplaced
             ),
             ("hearth_streams_open", .gauge, "HTTP/2 streams that are open.", network.streamsOpen),
             ("hearth_received_bytes_total", .counter, "Bytes received.", network.bytesReceived),

@@ -42,8 +42,10 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     private var lastAnswerAt: UInt64 = 0
     private var isClosing = false
     private var isShuttingDown = false
+    /// The request is answered with an error, and its rest is not read.
+    private var isRefused = false
 
-    private var idleSince: UInt64
+    private var idleFrom: UInt64
     private var headSince: UInt64?
     private var progress: BodyProgress
 
@@ -53,7 +55,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         input = context.heldInput(of: channel)
         held = HeldRequests(context)
         parser = HTTP1Parser(limits: context.limits)
-        idleSince = channel.loop.now
+        idleFrom = channel.loop.now
         progress = BodyProgress(now: channel.loop.now)
     }
 
@@ -221,7 +223,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     private func finishIfComplete() {
         guard isRequestComplete, isAnswerComplete, !isClosing else { return }
         exchange = nil
-        idleSince = channel.loop.now
+        idleFrom = channel.loop.now
         if !keepsAlive || isShuttingDown { return close() }
         guard !isParsing else { return }
         parseLeftover()
@@ -231,6 +233,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
 
     private func refuse(_ failure: HTTP1Failure) {
         context.counters.badRequests.add(1)
+        isRefused = true
         exchange?.cancel()
         exchange = nil
         // A started response cannot be followed by another one.
@@ -266,11 +269,14 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         return result
     }
 
+    /// The rest of a request that was not read, or input after it, would make the kernel reset the connection before
+    /// the peer has read the response: such input is dropped for a while. A peer that sent nothing more needs no time.
     private func close() {
+        let lingers = isRefused || owesContinue || !isRequestComplete || !leftover.isEmpty
         isClosing = true
         leftover = []
         channel.resumeReading()
-        channel.closeWhenFlushed(lingers: true)
+        channel.closeWhenFlushed(lingers: lingers)
     }
 
     // MARK: Output
@@ -325,7 +331,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
                 context.counters.timeouts.add(1)
                 refuse(HTTP1Failure(status: 408, reason: "the request body took too long"))
             }
-        } else if !isBusy, headSince == nil, now > idleSince + UInt64(limits.idleHTTP1Milliseconds) * 1_000_000 {
+        } else if !isBusy, headSince == nil, now > idleFrom + UInt64(limits.idleHTTP1Milliseconds) * 1_000_000 {
             channel.timeOut()
         }
     }
@@ -335,6 +341,12 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         keepsAlive = false
         if !isBusy, !isClosing { close() }
     }
+
+    var idleSince: UInt64? {
+        isBusy || isClosing || !output.isEmpty || !leftover.isEmpty ? nil : headSince ?? idleFrom
+    }
+
+    func closeIdle() { channel.close() }
 
     func endShutdown() { channel.close() }
 }

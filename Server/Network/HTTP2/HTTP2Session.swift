@@ -407,6 +407,14 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         channel.flushLater()
     }
 
+    var idleSince: UInt64? { streams.isEmpty && !isOver ? channel.lastReceivedAt : nil }
+
+    func closeIdle() {
+        isEnding = true
+        endGracefully()
+        channel.closeWhenFlushed(lingers: false)
+    }
+
     func endShutdown() {
         guard !isOver else { return channel.close() }
         for stream in streams where !stream.isClosed { stream.giveUp(.unavailable("the server is shutting down")) }

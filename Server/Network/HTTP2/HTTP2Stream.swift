@@ -244,9 +244,6 @@ final class HTTP2Stream {
         return hasCapacity(session)
     }
 
-    /// More bytes of the piece that was just queued.
-    func queueMore(_ bytes: [UInt8]) -> Bool { queue(bytes) }
-
     private func hasCapacity(_ session: HTTP2Session) -> Bool {
         guard output.count >= session.context.answerHighWaterBytes || session.isAboveHighWater else {
             return true

@@ -18,6 +18,10 @@ package protocol ChannelDriver: AnyObject {
     func beginShutdown()
     /// The grace period is over.
     func endShutdown()
+    /// Since when the connection has had no request, in monotonic nanoseconds; nil while it has one.
+    var idleSince: UInt64? { get }
+    /// Closes an idle connection at once.
+    func closeIdle()
     /// Waiting response bytes, and when some of them were last sent.
     var waitingAnswers: (bytes: Int, since: UInt64) { get }
 }
@@ -28,5 +32,7 @@ extension ChannelDriver {
     package func checkTimeouts(now: UInt64) {}
     package func beginShutdown() {}
     package func endShutdown() {}
+    package var idleSince: UInt64? { nil }
+    package func closeIdle() {}
     package var waitingAnswers: (bytes: Int, since: UInt64) { (0, 0) }
 }

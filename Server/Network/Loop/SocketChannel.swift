@@ -37,6 +37,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     let counters: LoopCounters
     private(set) var isClosed = false
     private(set) var lastReceivedAt: UInt64
+    private(set) var hasReceived = false
     private var tls: TLSState
     private let admission: TLSAdmission?
     /// These belong to the admission.
@@ -191,6 +192,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
 
     private func deliver(_ count: Int) {
         lastReceivedAt = loop.now
+        hasReceived = true
         counters.bytesReceived.add(count)
         if case .lingering = closing { return }
         driver?.received(UnsafeRawBufferPointer(rebasing: loop.readBuffer[..<count]))
@@ -390,6 +392,17 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         driver?.channelClosed()
         isReadingPaused = false
         updateInterest()
+    }
+
+    /// Since when the connection has had no request; nil while it has one. One that only waits for the peer's end is idle.
+    var idleSince: UInt64? {
+        if case .lingering = closing { return createdAt }
+        guard case .no = closing, pendingStart == pending.count else { return nil }
+        return driver?.idleSince
+    }
+
+    func closeIdle() {
+        if let driver { driver.closeIdle() } else { close() }
     }
 
     package func close() {

@@ -5,6 +5,7 @@ import Glibc
 package final class Listener: EventSource {
     private let loop: EventLoop
     private let accepted: (Int32, String) -> Void
+    private var isSuspended = false
     private static let acceptsPerTickMax = 64
     /// Out of descriptors or memory: a pause lets connections end, and keeps the loop from spinning.
     private static let pauseMilliseconds = 100
@@ -19,6 +20,7 @@ package final class Listener: EventSource {
 
     override func handleEvents(_ events: UInt32) {
         for _ in 0..<Listener.acceptsPerTickMax {
+            guard !isSuspended else { return }
             var address = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             let socket = withUnsafeMutablePointer(to: &address) { pointer in
@@ -40,7 +42,18 @@ package final class Listener: EventSource {
         loop.change(self, events: 0)
         nonisolated(unsafe) let this = self
         loop.schedule(afterMilliseconds: Listener.pauseMilliseconds) {
-            this.loop.change(this, events: linux_epoll_in)
+            if !this.isSuspended { this.loop.change(this, events: linux_epoll_in) }
         }
+    }
+
+    /// Accepts nothing until `resume`; the kernel keeps what connects.
+    func suspend() {
+        isSuspended = true
+        loop.change(self, events: 0)
+    }
+
+    func resume() {
+        isSuspended = false
+        loop.change(self, events: linux_epoll_in)
     }
 }

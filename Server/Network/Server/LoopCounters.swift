@@ -20,6 +20,7 @@ package final class LoopCounters: Sendable {
     let connectionsAccepted = LoopCounter()
     let connectionsOpen = LoopCounter()
     let connectionsRefused = LoopCounter()
+    let connectionsDisplaced = LoopCounter()
     let streamsOpen = LoopCounter()
     let httpRequests = LoopCounter()
     let grpcCalls = LoopCounter()
@@ -41,6 +42,7 @@ package final class LoopCounters: Sendable {
         sum.connectionsAccepted += connectionsAccepted.current
         sum.connectionsOpen += connectionsOpen.current
         sum.connectionsRefused += connectionsRefused.current
+        sum.connectionsDisplaced += connectionsDisplaced.current
         sum.streamsOpen += streamsOpen.current
         sum.httpRequests += httpRequests.current
         sum.grpcCalls += grpcCalls.current

@@ -5,6 +5,8 @@ package struct NetworkStatistics: Sendable, Equatable {
     /// Closed immediately: too many connections, or plaintext on a TLS port; or at the start of the handshake: too many
     /// with TLS.
     package var connectionsRefused = 0
+    /// Closed without a request, because others wanted to connect.
+    package var connectionsDisplaced = 0
     package var streamsOpen = 0
     package var httpRequests = 0
     package var grpcCalls = 0

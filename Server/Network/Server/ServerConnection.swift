@@ -60,6 +60,9 @@ final class ServerConnection: ChannelDriver {
         if now > channel.createdAt + UInt64(milliseconds) * 1_000_000 { channel.timeOut() }
     }
 
+    var idleSince: UInt64? { channel.createdAt }
+    func closeIdle() { channel.close() }
+
     func beginShutdown() { channel.close() }
     func endShutdown() { channel.close() }
 }

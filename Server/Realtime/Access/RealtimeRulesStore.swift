@@ -19,14 +19,18 @@ struct RealtimeRulesStore: Sendable {
 
     /// Nil stores them in memory, as long as the server runs.
     let folder: String?
+    private let log: Log
     private let memory = Memory()
 
     private final class Memory: Sendable {
         let rules = Mutex<[String: Stored]>([:])
+        /// Namespaces whose files failed, of which each is logged once.
+        let failing = Mutex<Set<String>>([])
     }
 
-    init(folder: String?) {
+    init(folder: String?, log: Log = Log()) {
         self.folder = folder
+        self.log = log
     }
 
     private static let mark = "hearth-rules 1 "
@@ -35,14 +39,41 @@ struct RealtimeRulesStore: Sendable {
         folder.map { "\($0)/\(DatabaseFileName.component(name)).rules" }
     }
 
-    /// - Throws: FAILED_PRECONDITION when the file cannot be read.
+    /// - Throws: INTERNAL when the file cannot be read, or has other contents.
     func load(_ name: String) throws(Status) -> Stored? {
         guard let path = path(name) else { return memory.rules.withLock { $0[name] } }
-        guard let bytes = try TextFile.read(path) else { return nil }
-        guard bytes.starts(with: Self.mark.utf8), let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else {
-            throw .failedPrecondition("\(path) contains no rules.")
+        let stored = try logging(name, .internal, "The stored rules of \(name) can't be read.") { () throws(Status) in
+            try Self.read(path)
         }
-        let base = String(decoding: bytes[Self.mark.utf8.count..<end], as: UTF8.self)
+        memory.failing.withLock { _ = $0.remove(name) }
+        return stored
+    }
+
+    /// Logs the reason, once for each namespace, and throws a status without it: clients need not know the path.
+    private func logging<Result>(
+        _ name: String, _ code: Status.Code, _ message: String, _ body: () throws(Status) -> Result
+    ) throws(Status) -> Result {
+        do throws(Status) { return try body() } catch {
+            let isNews = memory.failing.withLock { failing in
+                // They are logged again.
+                if failing.count >= Limits.unopenedStoresMax { failing = [] }
+                return failing.insert(name).inserted
+            }
+            if isNews {
+                log.error(
+                    "the stored rules of a namespace fail", ("namespace", .string(name)),
+                    ("reason", .string(error.message)))
+            }
+            throw Status(code, message)
+        }
+    }
+
+    private static func read(_ path: String) throws(Status) -> Stored? {
+        guard let bytes = try TextFile.read(path) else { return nil }
+        guard bytes.starts(with: mark.utf8), let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else {
+            throw .internalError("\(path) contains no rules.")
+        }
+        let base = String(decoding: bytes[mark.utf8.count..<end], as: UTF8.self)
         return Stored(base: base, string: Array(bytes[(end + 1)...]))
     }
 
@@ -52,13 +83,20 @@ struct RealtimeRulesStore: Sendable {
         guard let folder, let path = path(name) else {
             return memory.rules.withLock { $0[name] = Stored(base: base, string: string) }
         }
+        try logging(name, .unavailable, "The rules of \(name) can't be stored.") { () throws(Status) in
+            try Self.write(Array("\(Self.mark)\(base)\n".utf8) + string, path, in: folder)
+        }
+        memory.failing.withLock { _ = $0.remove(name) }
+    }
+
+    private static func write(_ string: [UInt8], _ path: String, in folder: String) throws(Status) {
         let draft = path + ".new"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         if descriptor < 0 { throw DataFolder.failure("write \(draft)") }
-        var rest = (Array("\(Self.mark)\(base)\n".utf8) + string)[...]
+        var rest = string[...]
         var isWritten = true
         while !rest.isEmpty, isWritten {
-            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             isWritten = count > 0
             if isWritten { rest = rest.dropFirst(count) }
