@@ -1,3 +1,4 @@
+import HearthTestSupport
 import HearthModel
 import Testing
 
@@ -61,7 +62,7 @@ import Testing
             let second = try RawConnection(port: server.port)
             second.send(head)
             #expect(try await second.readAnswer().status == 200)
-            #expect(await goAway.value() == 0)
+            #expect(try await goAway.value() == 0)
         }
     }
 

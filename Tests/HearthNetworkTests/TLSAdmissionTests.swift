@@ -1,4 +1,5 @@
 @testable import HearthLoadClient
+import HearthTestSupport
 import CLinux
 import Glibc
 import HearthModel
