@@ -1,5 +1,4 @@
 import CLinux
-import Dispatch
 import Glibc
 import HearthTestSupport
 

@@ -1,4 +1,3 @@
-import Dispatch
 import HearthModel
 import HearthNetwork
 import HearthTestSupport

@@ -1,5 +1,4 @@
 @testable import HearthConcurrency
-import Dispatch
 import Glibc
 import HearthModel
 import HearthSQLite

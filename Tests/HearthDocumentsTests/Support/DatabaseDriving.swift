@@ -1,4 +1,3 @@
-import Dispatch
 import HearthConcurrency
 import HearthModel
 import HearthTestSupport
