@@ -3,7 +3,8 @@ import HearthModel
 /// The contract between Hearth and a storage engine: an ordered key-value store with snapshots.
 ///
 /// Keys are ordered by their bytes. Code above this file does not know SQL, files or pages; code below it does not know
-/// documents or queries. Invariants:
+/// queries, and of documents only their stored form, which `Snapshot.document` splits without a copy of the value.
+/// Invariants:
 ///
 /// - A `Snapshot` shows one state of all keyspaces, that of the moment when it was taken, whatever is written
 ///   meanwhile.

@@ -45,6 +45,8 @@ package struct WorkloadMetrics: Sendable {
             "hearth_held_bytes", [("kind", "decoded")], memory.working.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "sorted")], memory.sorting.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "listened")], memory.listening.usedBytes)
+        string.sample("hearth_held_bytes", [("kind", "unsent")], memory.listenersWaiting.usedBytes)
+        // The former name, for one version.
         string.sample("hearth_held_bytes", [("kind", "untold")], memory.listenersWaiting.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "windows")], memory.windows.usedBytes)
         string.sample("hearth_held_bytes", [("kind", "kept")], memory.cachedWindows.usedBytes)
