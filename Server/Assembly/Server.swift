@@ -67,6 +67,8 @@ package final class Server: Sendable {
     private let bundles: BundleCache
     private let readiness: Readiness
     private let lifecycle: LifecycleThreads
+    /// Set when the limit of open files allows fewer connections than were configured.
+    private let fewerConnections: DescriptorShares?
     private let openStores: OpenStores
     private let upkeep = LifecycleThreads(threadsMax: 1, name: "hearth-upkeep")
     private let ticks = Slot<Periodic>()
@@ -81,6 +83,7 @@ package final class Server: Sendable {
     {
         let log = configuration.log
         let shares = try Self.shares(configuration)
+        fewerConnections = shares.connectionsMax < configuration.network.limits.connectionsMax ? shares : nil
         let health = StorageHealth(log: log)
         let stores = try Stores(configuration, health)
         // With TLS a part of the memory that all kinds share is its own.
@@ -94,9 +97,7 @@ package final class Server: Sendable {
             provider: stores.firestore, threads: lifecycle, openStores: openStores, clock: clock,
             allowsClockSkew: configuration.allowsClockSkew, memory: memory.databases,
             prepare: Self.preparation(configuration.indexes, log))
-        let shortWorkersMax = max(1, configuration.workersMax / 2)
-        pool = WorkerPool(
-            shortThreadsMax: shortWorkersMax, longThreadsMax: max(1, configuration.workersMax - shortWorkersMax))
+        pool = Self.workers(configuration)
         longReads = LongReads()
         stopRequest = SharedRequest(onShutdownRequest)
         let rules = RulesRegistry()
@@ -124,13 +125,9 @@ package final class Server: Sendable {
             folder: configuration.dataFolder ?? SpillFile.temporaryFolder,
             requireIndexes: configuration.firestore.requireIndexes)
         let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
-        let watchedNetwork = watchedNetwork
-        let realtime = realtime
-        var metrics = ServerMetrics(
-            requests: requests, network: { watchedNetwork.value?.statistics ?? NetworkStatistics() },
-            databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) },
-            health: health)
-        metrics.workload = WorkloadMetrics(pool: pool, reads: longReads, memory: memory)
+        let metrics = Self.metrics(
+            requests, watchedNetwork, registry, realtime, health,
+            WorkloadMetrics(pool: pool, reads: longReads, memory: memory))
         let extensions = Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer)
         routeFamilies = extensions.map { "\(type(of: $0))" }.sorted()
         network = NetworkServer(
@@ -140,6 +137,23 @@ package final class Server: Sendable {
                 origins: Self.origins(configuration), health: health, shutdown: { request.fire() }),
             grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
         watchedNetwork.value = network
+    }
+
+    private static func workers(_ configuration: Configuration) -> WorkerPool {
+        let shortMax = max(1, configuration.workersMax / 2)
+        return WorkerPool(shortThreadsMax: shortMax, longThreadsMax: max(1, configuration.workersMax - shortMax))
+    }
+
+    private static func metrics(
+        _ requests: RequestMetrics, _ network: Slot<NetworkServer>, _ registry: DatabaseRegistry,
+        _ realtime: RealtimeService, _ health: StorageHealth, _ workload: WorkloadMetrics
+    ) -> ServerMetrics {
+        var metrics = ServerMetrics(
+            requests: requests, network: { network.value?.statistics ?? NetworkStatistics() },
+            databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) },
+            health: health)
+        metrics.workload = workload
+        return metrics
     }
 
     /// Brings a database that is opened to the configured indexes.
@@ -219,17 +233,18 @@ package final class Server: Sendable {
         do throws(Status) { return try body() } catch { throw .invalidArgument(error.message) }
     }
 
-    /// How the process's file descriptors are divided. Fewer connections than were configured are logged.
+    /// How the process's file descriptors are divided.
     private static func shares(_ configuration: Configuration) throws(Status) -> DescriptorShares {
-        let (descriptors, connections) = (descriptorsMax(), configuration.network.limits.connectionsMax)
-        let shares = try DescriptorShares(
-            descriptorsMax: descriptors, loopCount: loopCount(configuration), connectionsMax: connections)
-        if shares.connectionsMax < connections {
-            configuration.log.info(
-                "the limit of open files allows fewer connections", ("connections", .integer(shares.connectionsMax)),
-                ("openFiles", .integer(descriptors)), ("databasesInUse", .integer(shares.storesUsedMax)))
-        }
-        return shares
+        try DescriptorShares(
+            descriptorsMax: descriptorsMax(), loopCount: loopCount(configuration),
+            connectionsMax: configuration.network.limits.connectionsMax)
+    }
+
+    private func logFewerConnections() {
+        guard let shares = fewerConnections else { return }
+        log.info(
+            "the limit of open files allows fewer connections", ("connections", .integer(shares.connectionsMax)),
+            ("openFiles", .integer(Self.descriptorsMax())), ("databasesInUse", .integer(shares.storesUsedMax)))
     }
 
     /// Files and sockets that the process may have open.
@@ -258,6 +273,7 @@ package final class Server: Sendable {
             CertificateFiles(tls, log: log) { () throws(Status) in try network.reloadCertificate() }
         }
         try network.start()
+        logFewerConnections()
         let upkeep = Upkeep(
             registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
             threads: self.upkeep)

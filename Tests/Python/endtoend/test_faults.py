@@ -302,7 +302,8 @@ class TestStarts:
                 if answer[0] != 200:
                     refused += 1
                     # While SQLite creates a file it drops the system's message at some calls; the file is named.
-                    disk.assert_refused(answer, "(default).sqlite" if "hearth-data/f/" in str(answer) else ERRORS[code], number)
+                    words = "cannot open (default).sqlite"
+                    disk.assert_refused(answer, words if words in str(answer) else ERRORS[code], number)
                     if is_crash:
                         disk.server.kill()
                         assert_sound(faults.data)
