@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import Synchronization
 
@@ -5,8 +6,11 @@ import Synchronization
 ///
 /// There are two lanes. The worker takes from both alternately, so that a requester with a quick job waits for one
 /// large job at most, however many are queued. The jobs that the worker takes in one slice come from one lane.
-package final class FairWorker<Job: Sendable>: Sendable {
-    package enum Lane: Int {
+///
+/// It is in the module of its only user, and not beside `FairQueue`: generic code is specialised within a module, and
+/// unspecialised this cost a commit 20,000 instructions.
+final class FairWorker<Job: Sendable>: Sendable {
+    enum Lane: Int {
         case quick, large
     }
 
@@ -14,8 +18,6 @@ package final class FairWorker<Job: Sendable>: Sendable {
         var queue = FairQueue<Job>()
         /// A job that was taken and did not fit into the slice: the first of the next one.
         var returned: Job?
-
-        init() {}
 
         var isEmpty: Bool { returned == nil && queue.isEmpty }
         var count: Int { queue.count + (returned == nil ? 0 : 1) }
@@ -40,8 +42,6 @@ package final class FairWorker<Job: Sendable>: Sendable {
         var isAwake = false
         var isStopped = false
 
-        init() {}
-
         mutating func pop(_ lane: Lane) -> Job? { lane == .quick ? quick.pop() : large.pop() }
 
         mutating func removeAll() -> [Job] { quick.removeAll() + large.removeAll() }
@@ -51,18 +51,18 @@ package final class FairWorker<Job: Sendable>: Sendable {
     private let driver: any WorkerDriver
 
     /// - Parameter body: takes jobs with `next` until there is none.
-    package init(
+    init(
         _ name: String, drivers: WorkerDrivers = ThreadDriver.make, idle: @escaping @Sendable () -> Void = {},
         body: @escaping @Sendable () -> Void
     ) {
         driver = drivers(name, idle, body)
     }
 
-    package func count(_ lane: Lane) -> Int { state.withLock { lane == .quick ? $0.quick.count : $0.large.count } }
+    func count(_ lane: Lane) -> Int { state.withLock { lane == .quick ? $0.quick.count : $0.large.count } }
 
     /// Queues a job.
     /// - Returns: jobs that can't be processed because the worker has ended; mostly none.
-    package func push(_ job: Job, for requester: Requester, cost: Int = 1, _ lane: Lane = .quick) -> [Job] {
+    func push(_ job: Job, for requester: Requester, cost: Int = 1, _ lane: Lane = .quick) -> [Job] {
         let (isStopped, mustWake) = state.withLock { state in
             if state.isStopped { return (true, false) }
             if lane == .quick {
@@ -79,7 +79,7 @@ package final class FairWorker<Job: Sendable>: Sendable {
 
     /// Makes the body run, when there is a job.
     /// - Returns: jobs that can't be processed because the worker has ended.
-    package func wake() -> [Job] {
+    func wake() -> [Job] {
         let mustWake = state.withLock { state in
             if state.isAwake || (state.quick.isEmpty && state.large.isEmpty) { return false }
             state.isAwake = true
@@ -88,7 +88,7 @@ package final class FairWorker<Job: Sendable>: Sendable {
         return mustWake ? wakeDriver() : []
     }
 
-    func wakeDriver() -> [Job] {
+    private func wakeDriver() -> [Job] {
         if driver.wake() { return [] }
         return state.withLock { state in
             state.isAwake = false
@@ -97,7 +97,7 @@ package final class FairWorker<Job: Sendable>: Sendable {
     }
 
     /// The next job; for the body alone, which ends when there is none.
-    package func next() -> (job: Job, lane: Lane)? {
+    func next() -> (job: Job, lane: Lane)? {
         state.withLock { state in
             for lane in state.last == .quick ? [Lane.large, .quick] : [.quick, .large] {
                 guard let job = state.pop(lane) else { continue }
@@ -110,21 +110,21 @@ package final class FairWorker<Job: Sendable>: Sendable {
     }
 
     /// The next job of one lane, for the body.
-    package func next(in lane: Lane) -> Job? { state.withLock { $0.pop(lane) } }
+    func next(in lane: Lane) -> Job? { state.withLock { $0.pop(lane) } }
 
     /// For the body: `job`, the last that it took from a lane, belongs to the next slice of that lane.
-    package func putBack(_ job: Job, in lane: Lane) {
+    func putBack(_ job: Job, in lane: Lane) {
         state.withLock { state in
             if lane == .quick { state.quick.returned = job } else { state.large.returned = job }
         }
     }
 
     /// The body ends although there may be more jobs; `wake` makes it continue.
-    package func pause() { state.withLock { $0.isAwake = false } }
+    func pause() { state.withLock { $0.isAwake = false } }
 
     /// Processes the queued jobs, and ends the worker.
     /// - Returns: the unprocessed jobs, because the worker stops itself or has paused.
-    package func stop() -> [Job] {
+    func stop() -> [Job] {
         state.withLock { $0.isStopped = true }
         driver.stop()
         return state.withLock { $0.removeAll() }
