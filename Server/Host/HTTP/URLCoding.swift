@@ -2,14 +2,26 @@
 package enum URLCoding {
     /// Decodes one part; nil when an escape is malformed or the result is not UTF-8.
     /// - Parameter plusIsSpace: as in queries.
-    package static func decode(_ string: some StringProtocol, plusIsSpace: Bool = false) -> String? {
-        decode(bytes: string.utf8, plusIsSpace: plusIsSpace).flatMap { String(validating: $0, as: UTF8.self) }
+    package static func decode(_ string: String, plusIsSpace: Bool = false) -> String? {
+        decode(string[...], plusIsSpace: plusIsSpace)
+    }
+
+    package static func decode(_ string: Substring, plusIsSpace: Bool = false) -> String? {
+        var string = string
+        let isPlain = string.withUTF8 { bytes in
+            !bytes.contains { $0 == UInt8(ascii: "%") || plusIsSpace && $0 == UInt8(ascii: "+") }
+        }
+        if isPlain { return String(string) }
+        return string.withUTF8 { decode(bytes: $0, plusIsSpace: plusIsSpace) }
+            .flatMap { String(validating: $0, as: UTF8.self) }
     }
 
     /// Decodes a name or a value of a form; nil when an escape is malformed.
-    package static func decode(_ bytes: ArraySlice<UInt8>) -> [UInt8]? { decode(bytes: bytes, plusIsSpace: true) }
+    package static func decode(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
+        bytes.withUnsafeBufferPointer { decode(bytes: $0, plusIsSpace: true) }
+    }
 
-    private static func decode(bytes string: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
+    private static func decode(bytes string: UnsafeBufferPointer<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(string.count)
         var iterator = string.makeIterator()
