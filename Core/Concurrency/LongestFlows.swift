@@ -2,7 +2,7 @@
 ///
 /// A flow that grows is added again with its new length. The entry of a flow that shrinks is corrected when it reaches
 /// the top. A request costs O(log n) in the number of flows on average, and queues that never ask pay nothing.
-struct LongestFlows: Sendable {
+@usableFromInline struct LongestFlows: Sendable {
     private struct Entry {
         var isAdministrator: Bool
         var length: Int
@@ -16,15 +16,17 @@ struct LongestFlows: Sendable {
     }
 
     private var heap: [Entry] = []
-    private(set) var isKept = false
+    @usableFromInline private(set) var isKept = false
     /// The number of entries that were read so far.
-    private(set) var visits = 0
+    @usableFromInline private(set) var visits = 0
+
+    @usableFromInline init() {}
 
     private static let spareEntries = 64
 
     /// Records that a flow has grown.
     /// - Parameter flowsCount: the number of flows.
-    mutating func grew(_ flow: UInt64, to length: Int, isAdministrator: Bool = false, flowsCount: Int) {
+    @usableFromInline mutating func grew(_ flow: UInt64, to length: Int, isAdministrator: Bool = false, flowsCount: Int) {
         guard isKept else { return }
         if heap.count > 2 * flowsCount + Self.spareEntries {
             // Most entries are outdated. The next request builds the heap again.
@@ -40,7 +42,7 @@ struct LongestFlows: Sendable {
     /// - Parameters:
     ///   - flows: all flows, to build the heap when it does not exist yet.
     ///   - length: the current length of a flow.
-    mutating func first(
+    @usableFromInline mutating func first(
         of flows: @autoclosure () -> [(flow: UInt64, isAdministrator: Bool)], length: (UInt64) -> Int
     ) -> UInt64? {
         if !isKept {
