@@ -17,7 +17,7 @@ let fuzzing: [Target] = [
 let wantedTests = Context.environment["HEARTH_TESTS"].map { Set($0.split(separator: ",").map(String.init)) }
 
 // The folders are the architecture: see docs/internals/architecture.md. Dependencies point inward only:
-// Model, JSON <- Wire <- Engine <- Documents, TreeStorage <- Host <- the products <- the programs.
+// Model, JSON <- Wire, Engine <- Documents, TreeStorage <- Host <- the products <- the programs.
 let package = Package(
     name: "hearth",
     products: [
@@ -33,7 +33,7 @@ let package = Package(
         .target(name: "HearthWire", dependencies: ["HearthModel", "HearthJSON"], path: "Core/Wire"),
         .target(name: "HearthConcurrency", dependencies: ["HearthModel", "CLinux"], path: "Core/Concurrency"),
         .target(
-            name: "HearthEngine", dependencies: ["HearthModel", "HearthWire", "HearthConcurrency"], path: "Core/Engine",
+            name: "HearthEngine", dependencies: ["HearthModel", "HearthConcurrency"], path: "Core/Engine",
             exclude: ["SQLite"]),
         .target(
             name: "HearthSQLite", dependencies: ["HearthModel", "HearthConcurrency", "HearthEngine", "CSQLite"],

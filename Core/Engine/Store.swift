@@ -3,7 +3,7 @@ import HearthModel
 /// The contract between Hearth and a storage engine: an ordered key-value store with snapshots.
 ///
 /// Keys are ordered by their bytes. Code above this file does not know SQL, files or pages; code below it does not know
-/// queries, and of documents only their stored form, which `Snapshot.document` splits without a copy of the value.
+/// documents or queries.
 /// Invariants:
 ///
 /// - A `Snapshot` shows one state of all keyspaces, that of the moment when it was taken, whatever is written
@@ -68,8 +68,11 @@ extension Store {
 package protocol Snapshot: AnyObject {
     func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]?
 
-    /// A document's stored form, split as it is read.
-    func document(_ key: [UInt8]) throws(Status) -> StoredDocument?
+    /// Calls `body` with the value at a key, which is valid during the call only; false when there is none. For values
+    /// that are taken apart: `get` copies the whole.
+    func read(
+        _ keyspace: Keyspace, _ key: [UInt8], _ body: (UnsafeRawBufferPointer) throws(Status) -> Void
+    ) throws(Status) -> Bool
 
     /// Walks a range upwards, or downwards when `reverse`.
     /// - Parameters:
@@ -92,9 +95,13 @@ package protocol Snapshot: AnyObject {
 extension Snapshot {
     package func becomeLong() {}
 
-    package func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
-        guard let bytes = try get(.documents, key) else { return nil }
-        return try StoredDocument(stored: bytes)
+    package func read(
+        _ keyspace: Keyspace, _ key: [UInt8], _ body: (UnsafeRawBufferPointer) throws(Status) -> Void
+    ) throws(Status) -> Bool {
+        guard let value = try get(keyspace, key) else { return false }
+        let result = value.withUnsafeBytes { value in Result { () throws(Status) in try body(value) } }
+        try result.get()
+        return true
     }
 
     package func scan(

@@ -34,9 +34,11 @@ private final class CountedSnapshot: Snapshot {
         return try inner.get(keyspace, key)
     }
 
-    func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
+    func read(
+        _ keyspace: Keyspace, _ key: [UInt8], _ body: (UnsafeRawBufferPointer) throws(Status) -> Void
+    ) throws(Status) -> Bool {
         store.count()
-        return try inner.document(key)
+        return try inner.read(keyspace, key, body)
     }
 
     func scan(

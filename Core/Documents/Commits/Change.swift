@@ -1,4 +1,3 @@
-import HearthEngine
 
 /// What a commit did to one document.
 package struct Change: Sendable {

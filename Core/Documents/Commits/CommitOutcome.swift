@@ -1,4 +1,3 @@
-import HearthEngine
 import HearthModel
 
 /// The answer to a commit.

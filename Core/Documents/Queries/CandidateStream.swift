@@ -1,4 +1,3 @@
-import HearthEngine
 import HearthModel
 
 /// A candidate document of a query, known by its key; its content is read on demand.

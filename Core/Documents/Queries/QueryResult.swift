@@ -1,4 +1,3 @@
-import HearthEngine
 
 /// One document of a query's results.
 package struct QueryResult: Sendable {

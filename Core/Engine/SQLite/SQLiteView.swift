@@ -13,21 +13,20 @@ class SQLiteView {
     }
 
     final func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
-        try read(keyspace, key) { Array($0) }
+        try value(keyspace, key) { Array($0) }
     }
 
-    final func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
-        switch try read(.documents, key, { bytes in Result { () throws(Status) in try StoredDocument(stored: bytes) } })
-        {
-        case nil: nil
-        case .success(let document): document
-        case .failure(let status): throw status
-        }
+    final func read(
+        _ keyspace: Keyspace, _ key: [UInt8], _ body: (UnsafeRawBufferPointer) throws(Status) -> Void
+    ) throws(Status) -> Bool {
+        let result = try value(keyspace, key) { bytes in Result { () throws(Status) in try body(bytes) } }
+        try result?.get()
+        return result != nil
     }
 
     /// The result of `body` for the value at a key; nil when there is none.
     @inline(__always)
-    private func read<Value>(
+    private func value<Value>(
         _ keyspace: Keyspace, _ key: [UInt8], _ body: (UnsafeRawBufferPointer) -> Value
     ) throws(Status) -> Value? {
         try connection.enter(lease)

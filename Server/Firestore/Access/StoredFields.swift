@@ -1,6 +1,6 @@
 import HearthModel
 import HearthRules
-import HearthEngine
+import HearthDocuments
 import HearthWire
 
 /// Encoded fields, for rules that read few of them.

@@ -1,7 +1,7 @@
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthEngine
+import HearthDocuments
 import HearthWire
 
 /// How commits change the results of targets.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthEngine
+import HearthDocuments
 
 /// The net effect of commits on the documents of a stream's targets since the client's last snapshot. For each document
 /// it records only whether a target showed it then and shows it now.

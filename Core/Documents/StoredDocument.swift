@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 import HearthWire
 
@@ -55,5 +56,15 @@ package struct StoredDocument: Sendable, Equatable {
         EncodedDocument(
             name: name, fields: fields, createTime: Timestamp(microseconds: createVersion),
             updateTime: Timestamp(microseconds: updateVersion))
+    }
+}
+
+extension Snapshot {
+    /// The document at a key, split as it is read.
+    /// - Throws: DATA_LOSS for bytes that are not a stored document.
+    package func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
+        var document: StoredDocument?
+        _ = try read(.documents, key) { bytes throws(Status) in document = try StoredDocument(stored: bytes) }
+        return document
     }
 }
