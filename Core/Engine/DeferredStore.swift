@@ -71,7 +71,7 @@ package final class DeferredStore: Store, @unchecked Sendable {
         let current = current
         if current.isMade || current.isClosed { return try current.store.write(body) }
         // Readers must not see state that is not durable: the write is made on a separate copy.
-        let draft = current.memory.copied()
+        let draft = try current.memory.copied()
         let result = try draft.write(body)
         if draft.changeCount == 0 { return result }
         let snapshot = try draft.snapshot()

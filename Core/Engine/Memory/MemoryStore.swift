@@ -3,11 +3,13 @@ import Synchronization
 
 /// A store without a disk: for `--memory` and for tests. Its contents live as long as its provider.
 ///
-/// The present state is four trees that share nodes with the states before (`MemoryStoreTree`). A snapshot retains
-/// them; a transaction changes a copy, which becomes the present state when it succeeds.
+/// A `Table` with a tree for each keyspace. A snapshot holds a version of it; a transaction makes the next one.
 package final class MemoryStore: Store {
     private let contents: MemoryStoreContents
     private let life = MemoryStoreLife()
+
+    /// Each takes about a millisecond of the writer's thread.
+    private static let partsFreedMax = 20
 
     package convenience init() {
         self.init(MemoryStoreContents())
@@ -19,37 +21,53 @@ package final class MemoryStore: Store {
 
     package func snapshot() throws(Status) -> any Snapshot {
         try life.check()
-        return MemoryStoreSnapshot(contents.trees.withLock { $0 }, life)
+        return MemoryStoreSnapshot(contents.table.present, life)
     }
 
     package func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         // Mutex can't return a value that isn't Sendable.
         var result: Result?
-        try contents.writer.withLock { _ throws(Status) in
+        try contents.table.writer.withLock { _ throws(Status) in
             try life.check()
-            let transaction = MemoryStoreTransaction(contents.trees.withLock { $0 }, life)
+            let transaction = MemoryStoreTransaction(contents.table, life)
             defer { transaction.close() }
-            result = try body(transaction)
-            if !transaction.isChanged { return }
-            let trees = transaction.trees
-            contents.trees.withLock { $0 = trees }
+            do throws(Status) {
+                result = try body(transaction)
+            } catch {
+                contents.table.rollBack()
+                throw error
+            }
+            guard transaction.isChanged else { return contents.table.rollBack() }
+            contents.table.commit(transaction.roots)
             contents.changes.add(1, ordering: .relaxed)
         }
         guard let result else { preconditionFailure("a body that didn't throw has a result") }
         return result
     }
 
-    package func maintain() {}
+    package func maintain() {
+        // What is left is freed by the next commits.
+        for _ in 0..<Self.partsFreedMax {
+            guard contents.table.writer.withLock({ _ in contents.table.freePart() }) else { return }
+        }
+    }
 
     package func close() { life.end() }
     package func close(because reason: Status) { life.end(reason) }
 
-    /// A store of its own with the same contents, in constant time.
-    func copied() -> MemoryStore {
-        let copy = MemoryStoreContents()
-        let trees = contents.trees.withLock { $0 }
-        copy.trees.withLock { $0 = trees }
-        return MemoryStore(copy)
+    /// A store of its own with the same contents; costs as much as these are.
+    func copied() throws(Status) -> MemoryStore {
+        let copy = MemoryStore()
+        let snapshot = try snapshot()
+        defer { snapshot.close() }
+        try copy.write { transaction throws(Status) in
+            for keyspace in Keyspace.allCases {
+                let cursor = try snapshot.scan(keyspace, KeyRange(lower: [], upper: nil), reverse: false, values: true)
+                while try cursor.next() { try transaction.put(keyspace, cursor.key, cursor.value) }
+            }
+        }
+        copy.contents.changes.store(0, ordering: .relaxed)
+        return copy
     }
 
     /// How many transactions put or deleted something.
@@ -62,10 +80,7 @@ package final class MemoryStore: Store {
 
 /// What all handles of a database share.
 private final class MemoryStoreContents: Sendable {
-    /// Held during a transaction.
-    let writer = Mutex<Void>(())
-    /// One tree a keyspace, by its raw value.
-    let trees = Mutex(Array(repeating: MemoryStoreTree(), count: Keyspace.allCases.count))
+    let table = Table(trees: Keyspace.allCases.count)
     let changes = Atomic(0)
 }
 
@@ -86,86 +101,5 @@ final class MemoryStoreLife: Sendable {
     @inline(__always)
     func check() throws(Status) {
         if !isOpen { throw reason.withLock { $0 } }
-    }
-}
-
-private class MemoryStoreSnapshot: Snapshot {
-    fileprivate var trees: [MemoryStoreTree]
-    fileprivate let life: MemoryStoreLife
-
-    init(_ trees: [MemoryStoreTree], _ life: MemoryStoreLife) {
-        self.trees = trees
-        self.life = life
-    }
-
-    /// The trees, or an error when the snapshot or the store is closed.
-    @inline(__always)
-    final func check() throws(Status) {
-        try life.check()
-        if trees.isEmpty { throw .internalError("The snapshot is closed.") }
-    }
-
-    final func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
-        try check()
-        return trees[keyspace.rawValue].get(key)
-    }
-
-    final func scan(
-        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
-    ) throws(Status) -> any KeyCursor {
-        try check()
-        return MemoryStoreCursor(
-            trees[keyspace.rawValue], range, reverse: reverse, values: values, dropping: dropping, life: life)
-    }
-
-    final func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
-        try check()
-        let tree = trees[keyspace.rawValue]
-        let end = range.upper.map { tree.rank($0) } ?? tree.count
-        return max(0, min(limit, end - tree.rank(range.lower)))
-    }
-
-    final func close() { trees = [] }
-}
-
-private final class MemoryStoreTransaction: MemoryStoreSnapshot, StoreTransaction {
-    private(set) var isChanged = false
-
-    func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
-        try check()
-        isChanged = true
-        trees[keyspace.rawValue].put(key, value)
-    }
-
-    func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) {
-        try check()
-        isChanged = true
-        trees[keyspace.rawValue].remove(key)
-    }
-
-    func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
-        if range.lower.isEmpty, range.upper == nil, limit == .max { return try deleteAll(keyspace) }
-        let keys = try keys(keyspace, range, limit: limit)
-        if !keys.isEmpty { isChanged = true }
-        for key in keys { trees[keyspace.rawValue].remove(key) }
-        return keys.count
-    }
-
-    private func deleteAll(_ keyspace: Keyspace) throws(Status) -> Int {
-        try check()
-        let count = trees[keyspace.rawValue].count
-        if count > 0 {
-            isChanged = true
-            trees[keyspace.rawValue] = MemoryStoreTree()
-        }
-        return count
-    }
-
-    /// In a function of its own, so that no cursor holds the nodes while they are changed.
-    private func keys(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> [[UInt8]] {
-        var keys: [[UInt8]] = []
-        let cursor = try scan(keyspace, range, reverse: false, values: false)
-        while keys.count < limit, try cursor.next() { keys.append(cursor.key) }
-        return keys
     }
 }

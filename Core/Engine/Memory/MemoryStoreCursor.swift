@@ -1,25 +1,20 @@
 import HearthModel
 
-/// A walk over one state of a tree; it retains the tree's root, so the nodes of its path do not change.
+/// A walk over one version of a tree. In a transaction that changes the tree meanwhile, the rest of the walk sees the
+/// changes.
 final class MemoryStoreCursor: KeyCursor {
-    private typealias Node = MemoryStoreTree.Node
-
-    private let tree: MemoryStoreTree
-    private let range: KeyRange
+    private let view: MemoryStoreView
+    private let keyspace: Keyspace
     private let reverse: Bool
     private let values: Bool
     private let dropping: Int
-    private let life: MemoryStoreLife
-
-    /// The inner nodes down to the leaf, each with the index of the child that was taken.
-    private var path: [(node: Node, index: Int)] = []
-    private var leaf = Node()
-    /// Positions of the leaf that are in the range and still ahead.
-    private var rest = 0..<0
-    private var position = 0
+    /// What is left of the range.
+    private var lower: [UInt8]
+    private var upper: [UInt8]?
+    private var walk: TableWalk
+    /// The view's, when `walk` was made.
+    private var changes: Int
     private var phase = Phase.unstarted
-    /// Where a walk begins or restarts, when not at the range's edge.
-    private var start: [UInt8]?
 
     private enum Phase {
         /// The next step descends from the root.
@@ -29,136 +24,93 @@ final class MemoryStoreCursor: KeyCursor {
     }
 
     init(
-        _ tree: MemoryStoreTree, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int, life: MemoryStoreLife
+        _ view: MemoryStoreView, _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
     ) {
-        self.dropping = dropping
-        self.tree = tree
-        self.range = range
+        self.view = view
+        self.keyspace = keyspace
         self.reverse = reverse
         self.values = values
-        self.life = life
+        self.dropping = dropping
+        lower = range.lower
+        upper = range.upper
+        walk = TableWalk(view.root(keyspace))
+        changes = view.changes
     }
 
-    var key: [UInt8] { dropping == 0 ? leaf.keys[position] : Array(leaf.keys[position].dropFirst(dropping)) }
-    var value: [UInt8] { values ? leaf.values[position] : [] }
+    var key: [UInt8] {
+        precondition(!view.isClosed, "the snapshot is closed")
+        guard let key = walk.entry?.key, key.count > dropping else { return [] }
+        return RawKey(key.base + dropping, key.count - dropping).bytes
+    }
+
+    var value: [UInt8] {
+        precondition(!view.isClosed, "the snapshot is closed")
+        guard values, let entry = walk.entry else { return [] }
+        return [UInt8](entry.value)
+    }
 
     func next() throws(Status) -> Bool {
-        try life.check()
-        if phase == .unstarted {
-            descend(to: start)
+        if phase == .ended { return false }
+        try view.check()
+        if view.changes != changes { restart() }
+        if phase == .walking {
+            if reverse { walk.previous() } else { walk.next() }
+        } else {
+            descend()
             phase = .walking
         }
-        while rest.isEmpty {
-            if phase == .ended || !moveToNextLeaf() {
-                close()
-                return false
-            }
-        }
-        if reverse {
-            rest = rest.lowerBound..<(rest.upperBound - 1)
-            position = rest.upperBound
-        } else {
-            position = rest.lowerBound
-            rest = (rest.lowerBound + 1)..<rest.upperBound
+        guard let entry = walk.entry, !isOutside(entry.key) else {
+            close()
+            return false
         }
         return true
     }
 
     func seek(_ target: [UInt8]) throws(Status) {
-        switch phase {
-        case .ended:
-            return
-        case .unstarted:
-            if let start, !isBeyond(target, start) { return }
-            start = target
-        case .walking:
-            // Most seeks of a merge join are short: the present leaf is checked first.
-            if rest.isEmpty {
-                if !isBeyond(target, position) { return }
-            } else if !isBeyond(target, reverse ? rest.lowerBound : rest.upperBound - 1) {
-                return skip(to: target)
-            }
-            start = target
-            phase = .unstarted
+        if phase == .ended { return }
+        try view.check()
+        if phase == .walking, let entry = walk.entry {
+            let order = target.withKey { $0.compare(entry.key) }
+            if reverse ? order >= 0 : order <= 0 { return }
         }
+        if reverse {
+            let bound = target + [0]
+            if let upper, UTF8Order.compare(bound, upper) >= 0 { return }
+            upper = bound
+        } else {
+            if UTF8Order.compare(target, lower) <= 0 { return }
+            lower = target
+        }
+        phase = .unstarted
     }
 
     func close() {
         phase = .ended
-        rest = 0..<0
-        path = []
+        walk = TableWalk(nil)
     }
 
-    /// Whether `key` is after `other` in the walk's direction.
-    private func isBeyond(_ key: [UInt8], _ other: [UInt8]) -> Bool {
-        let order = UTF8Order.compare(key, other)
-        return reverse ? order < 0 : order > 0
-    }
-
-    /// Whether `key` is after the leaf's key at a position.
-    private func isBeyond(_ key: [UInt8], _ position: Int) -> Bool {
-        let order = leaf.keys.compare(position, key)
-        return reverse ? order > 0 : order < 0
-    }
-
-    /// Skips entries before `target` in the leaf; never moves back.
-    private func skip(to target: [UInt8]) {
-        var (position, isFound) = leaf.keys.search(target)
-        if reverse {
-            if isFound { position += 1 }
-            rest = rest.lowerBound..<max(rest.lowerBound, min(rest.upperBound, position))
+    private func descend() {
+        if !reverse {
+            lower.withKey { walk.moveUp(to: $0) }
+        } else if let upper {
+            upper.withKey { walk.moveDown(below: $0) }
         } else {
-            rest = min(rest.upperBound, max(rest.lowerBound, position))..<rest.upperBound
+            walk.moveDown(below: nil)
         }
     }
 
-    /// Descends from the root to the leaf of `target`, or of the range's edge when that's nearer or there is no target.
-    private func descend(to target: [UInt8]?) {
-        var edge: [UInt8]? = reverse ? range.upper : range.lower
-        if let target {
-            if let limit = edge { edge = isBeyond(target, limit) ? target : limit } else { edge = target }
+    /// The transaction has changed its trees: what is behind the present key is looked up in the new state.
+    private func restart() {
+        changes = view.changes
+        if phase == .walking, let key = walk.entry?.key.bytes {
+            if reverse { upper = key } else { lower = key + [0] }
+            phase = .unstarted
         }
-        path.removeAll(keepingCapacity: true)
-        var node = tree.root
-        while !node.isLeaf {
-            let index = edge.map { node.child($0) } ?? node.children.count - 1
-            path.append((node, index))
-            node = node.children[index]
-        }
-        enter(node)
-        if let target { skip(to: target) }
+        walk = TableWalk(view.root(keyspace))
     }
 
-    private func enter(_ node: Node) {
-        leaf = node
-        let low = leaf.keys.search(range.lower).position
-        let high = range.upper.map { leaf.keys.search($0).position } ?? leaf.keys.count
-        rest = low..<max(low, high)
-    }
-
-    /// False at the end of the tree or of the range.
-    private func moveToNextLeaf() -> Bool {
-        if isPastRange { return false }
-        while let (node, index) = path.popLast() {
-            let next = reverse ? index - 1 : index + 1
-            guard node.children.indices.contains(next) else { continue }
-            path.append((node, next))
-            var node = node.children[next]
-            while !node.isLeaf {
-                let index = reverse ? node.children.count - 1 : 0
-                path.append((node, index))
-                node = node.children[index]
-            }
-            enter(node)
-            return true
-        }
-        return false
-    }
-
-    /// Whether the range ends within the leaf.
-    private var isPastRange: Bool {
-        if leaf.keys.isEmpty { return false }
-        if reverse { return leaf.keys.compare(0, range.lower) < 0 }
-        return range.upper.map { leaf.keys.compare(leaf.keys.count - 1, $0) >= 0 } ?? false
+    private func isOutside(_ key: RawKey) -> Bool {
+        if reverse { return lower.withKey { key.compare($0) < 0 } }
+        return upper.map { $0.withKey { key.compare($0) >= 0 } } ?? false
     }
 }

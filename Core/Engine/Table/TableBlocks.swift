@@ -1,0 +1,136 @@
+import Glibc
+import Synchronization
+
+/// The memory of a table: frees what no version shows that anyone holds.
+///
+/// What a commit replaced is still shown by the version before it, and kept for that one. When the last holder of a
+/// version is gone, what is kept for it is freed, or kept for the nearest earlier version that is still held, if that
+/// one shows it, too: if it was made no later. So a snapshot that is held for long keeps what it shows and nothing else.
+///
+/// `@unchecked Sendable`: everything but `endedVersions` belongs to whoever holds the writer's lock.
+final class TableBlocks: @unchecked Sendable {
+    private struct Kept {
+        let version: UInt64
+        var blocks: ContiguousArray<TableBlock> = []
+        /// Roots of trees, with all that is below them.
+        var trees: [TableBlock] = []
+    }
+
+    /// One for each version that may be held, in their order. The last is the present one.
+    private var kept: [Kept] = []
+    /// What nobody sees. Freed in pieces, so that no commit has to free what a long snapshot has kept.
+    private var unused: ContiguousArray<TableBlock> = []
+    /// Nodes of which nobody sees anything, nor of what is below them.
+    private var unusedTrees: [TableBlock] = []
+    /// Blocks that are allocated: what versions show that anyone holds, and what is about to be freed.
+    private(set) var count = 0
+    /// Those of the present version.
+    private var roots: ContiguousArray<TableBlock?> = []
+    private let endedVersions = Mutex<[UInt64]>([])
+
+    /// Blocks that a commit frees besides twice as many as it replaced.
+    private static let freedMin = 64
+    private static let partBlocksMax = 10_000
+    private static let keptCapacity = 1 << 12
+
+    deinit {
+        // Nobody holds a version, or else it would hold this.
+        for root in roots { TableTree(root).forEachBlock { free($0) } }
+        for entry in kept {
+            for block in entry.blocks { free(block) }
+            unusedTrees.append(contentsOf: entry.trees)
+        }
+        for root in unusedTrees { TableTree(root).forEachBlock { free($0) } }
+        for block in unused { free(block) }
+    }
+
+    /// Called by a version that nobody holds any more, on any thread.
+    func ended(_ version: UInt64) { endedVersions.withLock { $0.append(version) } }
+
+    /// A version is about to become the present one.
+    /// - Parameters:
+    ///   - retired: what the version before had and this one hasn't.
+    ///   - trees: roots of whole trees of which that holds.
+    ///   - madeCount: how many blocks the transaction has made.
+    func published(
+        _ version: UInt64, _ roots: ContiguousArray<TableBlock?>, retired: ContiguousArray<TableBlock>,
+        trees: [TableBlock], madeCount: Int
+    ) {
+        count += madeCount
+        for block in retired {
+            // Made and replaced by the same transaction: never shown.
+            if block.madeVersion == version || kept.isEmpty {
+                unused.append(block)
+            } else {
+                kept[kept.count - 1].blocks.append(block)
+            }
+        }
+        if !kept.isEmpty { kept[kept.count - 1].trees += trees }
+        kept.append(Kept(version: version))
+        self.roots = roots
+    }
+
+    /// Frees some of what nobody sees.
+    /// - Parameter replaced: how many blocks the commit replaced.
+    func freeSome(replaced: Int) {
+        settle()
+        freeUnused(max: max(Self.freedMin, 2 * replaced))
+    }
+
+    /// Frees a part of what nobody sees, in a millisecond or two.
+    /// - Returns: whether there is more.
+    func freePart() -> Bool {
+        settle()
+        freeUnused(max: Self.partBlocksMax)
+        return !unused.isEmpty || !unusedTrees.isEmpty
+    }
+
+    private func freeUnused(max: Int) {
+        while unused.count < max, let root = unusedTrees.popLast() {
+            let node = TableNode(root)
+            for index in 0..<node.count { unused.append(node.keys[index]) }
+            if !node.isLeaf { for index in 0...node.count { unusedTrees.append(node.children[index]) } }
+            unused.append(root)
+        }
+        let freed = min(max, unused.count)
+        for block in unused[(unused.count - freed)...] { free(block) }
+        unused.removeLast(freed)
+        count -= freed
+        if unused.isEmpty, freed > Self.keptCapacity { unused = [] }
+    }
+
+    /// Passes on what was kept for versions that have ended.
+    private func settle() {
+        let ended = endedVersions.withLock { ended -> [UInt64] in
+            defer { ended.removeAll(keepingCapacity: true) }
+            return ended
+        }
+        for version in ended { settle(version) }
+    }
+
+    private func settle(_ version: UInt64) {
+        guard let index = index(of: version) else { return }
+        let ended = kept.remove(at: index)
+        guard index > 0 else {
+            unused.append(contentsOf: ended.blocks)
+            return unusedTrees.append(contentsOf: ended.trees)
+        }
+        for block in ended.blocks { keepOrFree(block, index - 1) }
+        for root in ended.trees { TableTree(root).forEachBlock { keepOrFree($0, index - 1) } }
+    }
+
+    /// Keeps a block for a version if that one shows it.
+    private func keepOrFree(_ block: TableBlock, _ index: Int) {
+        if block.madeVersion <= kept[index].version { kept[index].blocks.append(block) } else { unused.append(block) }
+    }
+
+    private func index(of version: UInt64) -> Int? {
+        var low = 0
+        var high = kept.count
+        while low < high {
+            let middle = (low + high) / 2
+            if kept[middle].version < version { low = middle + 1 } else { high = middle }
+        }
+        return low < kept.count && kept[low].version == version ? low : nil
+    }
+}
