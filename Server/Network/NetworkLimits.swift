@@ -16,7 +16,8 @@ package struct NetworkLimits: Sendable {
     /// A handshake that takes longer than this ends while others wait. It is an answer and one round trip.
     package var tlsHandshakePatienceMilliseconds = 500
     /// What established connections with TLS take in the whole server, besides what they do: each 14 KB, with HTTP/2
-    /// 27 KB, which are 12,100 of them. Without HTTP/2 `connectionsMax` is less.
+    /// 27 KB, which are 12,100 of them. Without HTTP/2 `connectionsMax` is less. For a further one connections without a
+    /// request are closed, on one loop; when it has none, the further one is closed.
     package var tlsConnectionBytesMax = 320 * 1024 * 1024
     /// Connections of which a part of a TLS record has arrived, of the whole server; each takes a buffer of 17 KB. Above
     /// it those without a complete record for `tlsHandshakePatienceMilliseconds` are closed; above 1.5 times as much,

@@ -149,10 +149,11 @@ package final class NetworkServer: @unchecked Sendable {
         for listener in listeners { listener.resume() }
     }
 
-    /// Passes a counted connection to the loop with the fewest.
+    /// Passes a counted connection to the loop with the fewest, of those that have memory for it.
     private func assign(_ descriptor: Int32, _ address: String, _ contexts: [LoopContext]) {
+        func load(_ context: LoopContext) -> (Int, Int) { (context.tlsAdmission.reluctance, context.connectionCount) }
         var chosen = contexts[0]
-        for context in contexts where context.connectionCount < chosen.connectionCount { chosen = context }
+        for context in contexts where load(context) < load(chosen) { chosen = context }
         chosen.countConnection(1)
         let context = chosen
         if context.loop.isCurrent {

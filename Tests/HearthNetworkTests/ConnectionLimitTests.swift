@@ -67,18 +67,53 @@ import Testing
     }
 
     @Test func theAddressWithTheMostConnectionsLosesThemFirst() {
-        func candidate(_ address: Substring, silent: Bool = false, since: UInt64) -> IdleConnections.Candidate {
-            IdleConnections.Candidate(address: address, isSilent: silent, since: since)
+        let (a, b, c): (UInt64, UInt64, UInt64) = (1, 2, 3)
+        func candidate(_ account: UInt64, silent: Bool = false, since: UInt64) -> IdleConnections.Candidate {
+            IdleConnections.Candidate(account: account, isSilent: silent, since: since, size: 10)
         }
         let candidates = [
-            candidate("a", since: 5), candidate("a", since: 4), candidate("a", silent: true, since: 9),
-            candidate("b", silent: true, since: 1), candidate("c", since: 2), candidate("c", since: 3),
+            candidate(a, since: 5), candidate(a, since: 4), candidate(a, silent: true, since: 9),
+            candidate(b, silent: true, since: 1), candidate(c, since: 2), candidate(c, since: 3),
         ]
         // Two more of c are in use.
-        let counts: [Substring: Int] = ["a": 3, "b": 1, "c": 4]
-        func chosen(_ max: Int) -> [Int] { IdleConnections.chosen(candidates, counts: counts, max: max) }
+        let counts = [a: 3, b: 1, c: 4]
+        func chosen(_ size: Int) -> [Int] { IdleConnections.chosen(candidates, counts: counts, size: size) }
         #expect(chosen(1) == [4])
-        #expect(chosen(3) == [4, 2, 5])
-        #expect(chosen(10) == [4, 2, 5, 1, 3, 0])
+        #expect(chosen(10) == [4])
+        #expect(chosen(21) == [4, 2, 5])
+        #expect(chosen(100) == [4, 2, 5, 1, 3, 0])
+    }
+
+    @Test(arguments: [
+        ("[2001:db8:0:1::5]:7000", "[2001:db8:0:1:a:b:c:d]:80", true),
+        ("[2001:db8:0:1::5]:1", "[2001:db8:0:2::5]:1", false),
+        ("192.0.2.1:5000", "[::ffff:192.0.2.1]:7", true), ("192.0.2.1:5000", "192.0.2.2:5000", false),
+    ])
+    func connectionsOfAnIPv6NetworkCountTogether(first: String, second: String, together: Bool) throws {
+        let loop = try EventLoop()
+        let counters = LoopCounters()
+        let accounts = [first, second].map { address in
+            SocketChannel(
+                loop: loop, descriptor: -1, remoteAddress: address, limits: NetworkLimits(), counters: counters
+            ).account
+        }
+        #expect((accounts[0] == accounts[1]) == together)
+    }
+
+    @Test func theGreatestNumberOfConnectionsOfAnAccountIsKnown() {
+        var random = SeededGenerator(seed: 7)
+        var accounts = AccountCounts()
+        var open: [UInt64] = []
+        for _ in 0..<2_000 {
+            if random.next() % 100 < 55 || open.isEmpty {
+                open.append(random.next() % 10)
+                accounts.add(open[open.count - 1])
+            } else {
+                accounts.remove(open.remove(at: Int(random.next() % UInt64(open.count))))
+            }
+            let counts = open.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+            #expect(accounts.counts == counts)
+            #expect(accounts.greatest == counts.values.max() ?? 0)
+        }
     }
 }

@@ -9,22 +9,33 @@ final class RawConnection: @unchecked Sendable {
 
     struct Failure: Error { var string: String }
 
-    init(port: Int, timeoutSeconds: Int = 10) throws {
+    /// - Parameter host: the last part of the address from which it connects, 127.0.0.x.
+    init(port: Int, host: UInt32 = 1, timeoutSeconds: Int = 10) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         var noDelay: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay, 4)
+        if host != 1 {
+            let result = Self.withAddress(host: host, port: 0) { bind(descriptor, $0, $1) }
+            guard result == 0 else { throw Failure(string: "bind: \(errno)") }
+        }
+        let result = Self.withAddress(host: 1, port: port) { Glibc.connect(descriptor, $0, $1) }
+        guard result == 0 else { throw Failure(string: "connect: \(errno)") }
+    }
+
+    private static func withAddress(
+        host: UInt32, port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = UInt16(port).bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let result = withUnsafePointer(to: &address) { pointer in
+        address.sin_addr.s_addr = (0x7F00_0000 | host).bigEndian
+        return withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        guard result == 0 else { throw Failure(string: "connect: \(errno)") }
     }
 
     deinit { close(descriptor) }

@@ -6,14 +6,15 @@ import Synchronization
 
 /// A server whose handlers are closures; it is stopped after the body.
 func withServer<Result: Sendable>(
-    limits: NetworkLimits = NetworkLimits(), tls: TLSConfiguration? = nil, compressionThresholdBytes: Int? = nil,
+    limits: NetworkLimits = NetworkLimits(), loopCount: Int = 1, tls: TLSConfiguration? = nil,
+    compressionThresholdBytes: Int? = nil,
     http: @escaping @Sendable (HTTPExchange) -> Void = { $0.respond(status: 404, headers: [], body: []) },
     grpc: @escaping @Sendable (GRPCCall) -> Void = { $0.finish(.unimplemented("no such method: \($0.path)")) },
     _ body: (NetworkServer) async throws -> Result
 ) async throws -> Result {
     let server = NetworkServer(
         configuration: ServerConfiguration(
-            host: "127.0.0.1", loopCount: 1, tls: tls, limits: limits,
+            host: "127.0.0.1", loopCount: loopCount, tls: tls, limits: limits,
             grpcCompressionThresholdBytes: compressionThresholdBytes),
         http: ClosureHTTPHandler(closure: http), grpc: ClosureGRPCHandler(closure: grpc))
     try server.start()

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import HearthModel
 import HearthTLS
 import Synchronization
 
@@ -29,6 +30,8 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     let remoteAddress: String
     /// Identifies a connection in the process.
     let number = SocketChannel.numbers.add(1, ordering: .relaxed).newValue
+    /// Whose connections count together while nothing else is known of the peer: an IPv4 address, or an IPv6 network.
+    let account: UInt64
     let createdAt: UInt64
     let isSecure: Bool
     package var driver: (any ChannelDriver)?
@@ -76,6 +79,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         self.loop = loop
         self.limits = limits
         self.remoteAddress = remoteAddress
+        account = Requester.nobody(at: remoteAddress, connection: number).account
         self.counters = counters
         createdAt = loop.now
         lastReceivedAt = loop.now

@@ -36,8 +36,9 @@ final class ServerConnection: ChannelDriver {
     private func becomeHTTP1(_ bytes: [UInt8]) { become(HTTP1Connection(channel: channel, context: context), bytes) }
 
     private func becomeHTTP2(_ bytes: [UInt8]) {
-        guard let session = HTTP2Session(channel: channel, context: context) else { return channel.close() }
-        context.tlsAdmission.usesHTTP2(channel)
+        guard context.tlsAdmission.usesHTTP2(channel),
+            let session = HTTP2Session(channel: channel, context: context)
+        else { return channel.close() }
         become(session, bytes)
     }
 

@@ -6,7 +6,8 @@ import HearthModel
 /// An unfinished handshake takes up to 67 KB, for a hello of 500 bytes that costs its sender nothing. So a connection's
 /// hello stays in the socket's buffer until one of a bounded number of handshakes can begin. While others wait, the oldest
 /// unfinished one ends after a short time. Established connections, and the records that peers leave unfinished, which take
-/// a buffer each, have bounds, too.
+/// a buffer each, have bounds, too. At the bound of established ones some without a request are closed
+/// (`IdleConnections`); a new one is closed when all are in use.
 ///
 /// `@unchecked Sendable`: all of it belongs to the loop's thread.
 final class TLSAdmission: @unchecked Sendable {
@@ -24,6 +25,12 @@ final class TLSAdmission: @unchecked Sendable {
     private var handshaking: [SocketChannel] = []
     private var establishedCount = 0
     private var establishedBytes = 0
+    private var accounts = AccountCounts()
+    /// Runs after a search for idle connections that found fewer than it looked for: until then there is no other.
+    private var searchTimer: Timer?
+    /// The last search found none, and there are none since.
+    private var isInUse = false
+    private let currentReluctance = LoopCounter()
     private var isStartDue = false
     private var patienceTimer: Timer?
     private var partialRecords = 0
@@ -42,6 +49,10 @@ final class TLSAdmission: @unchecked Sendable {
     /// OpenSSL's buffer for an incomplete record.
     private static let partialRecordBytes = 17 << 10
     private static let relievingMilliseconds = 50
+    /// The part of the bound that is closed at once, so that a search, which sorts all, serves many connections.
+    private static let closedPart = 16
+    private static let searchMilliseconds = 100
+    private static let refusalsPerTickMax = 64
 
     init(
         loop: EventLoop, loopCount: Int, limits: NetworkLimits, counters: LoopCounters, table: ChannelTable,
@@ -61,18 +72,24 @@ final class TLSAdmission: @unchecked Sendable {
 
     /// The channel's hello has arrived. `beginHandshake` follows, at the earliest at the end of this tick.
     func enqueue(_ channel: SocketChannel) {
-        let owner = Requester.nobody(at: channel.remoteAddress, connection: channel.number).account
-        waiting.push(channel, number: channel.number, owner: owner)
+        waiting.push(channel, number: channel.number, owner: channel.account)
         move(channel, to: .waiting)
     }
 
     func established(_ channel: SocketChannel) { move(channel, to: .established) }
 
-    /// The connection speaks HTTP/2, which takes more. To be called once it is established.
-    func usesHTTP2(_ channel: SocketChannel) {
-        guard channel.tlsStage == .established, !channel.usesHTTP2 else { return }
+    /// The connection speaks HTTP/2, which takes more. To be called once it is established. False: it must be closed.
+    func usesHTTP2(_ channel: SocketChannel) -> Bool {
+        guard channel.tlsStage == .established, !channel.usesHTTP2 else { return true }
+        // The bound may be exceeded by as much as the handshakes that had begun, not by all who did not say it in theirs.
+        guard establishedBytes < establishedBytesMax + handshakesMax * Self.http2Bytes else {
+            counters.connectionsRefused.add(1)
+            return false
+        }
         channel.usesHTTP2 = true
         establishedBytes += Self.http2Bytes
+        updateReluctance()
+        return true
     }
 
     func closed(_ channel: SocketChannel) {
@@ -87,7 +104,8 @@ final class TLSAdmission: @unchecked Sendable {
         case .handshaking: handshaking.removeAll { $0 === channel }
         case .established:
             establishedCount -= 1
-            establishedBytes -= Self.connectionBytes + (channel.usesHTTP2 ? Self.http2Bytes : 0)
+            establishedBytes -= bytes(of: channel)
+            accounts.remove(channel.account)
         }
         channel.tlsStage = stage
         switch stage {
@@ -96,7 +114,9 @@ final class TLSAdmission: @unchecked Sendable {
         case .established:
             establishedCount += 1
             establishedBytes += Self.connectionBytes
+            accounts.add(channel.account)
         }
+        updateReluctance()
         counters.tlsHandshakesWaiting.set(waiting.count)
         counters.tlsHandshakesOpen.set(handshaking.count)
         counters.tlsConnectionsOpen.set(establishedCount)
@@ -115,10 +135,18 @@ final class TLSAdmission: @unchecked Sendable {
 
     private func start() {
         var starts = 0
+        var refusals = 0
         while !waiting.isEmpty {
-            guard starts < Self.startsPerTickMax else { return startLater() }
-            guard handshaking.count < handshakesMax || endOldest(), let channel = waiting.pop() else { return }
-            guard establishedBytes + (handshaking.count + 1) * Self.connectionBytes <= establishedBytesMax else {
+            guard starts < Self.startsPerTickMax, refusals < Self.refusalsPerTickMax else { return startLater() }
+            guard handshaking.count < handshakesMax || endOldest() else { return }
+            let isBelowBound = missingBytes <= 0
+            guard isBelowBound || isInUse else {
+                if searchTimer == nil { makeWay() }
+                return
+            }
+            guard let channel = waiting.pop() else { return }
+            guard isBelowBound else {
+                refusals += 1
                 counters.connectionsRefused.add(1)
                 channel.close()
                 continue
@@ -145,6 +173,52 @@ final class TLSAdmission: @unchecked Sendable {
         }
         oldest.timeOut()
         return true
+    }
+
+    // MARK: Established connections
+
+    private func bytes(of channel: SocketChannel) -> Int {
+        Self.connectionBytes + (channel.usesHTTP2 ? Self.http2Bytes : 0)
+    }
+
+    /// What a further handshake would take beyond the bound.
+    private var missingBytes: Int {
+        establishedBytes + (handshaking.count + 1) * Self.connectionBytes - establishedBytesMax
+    }
+
+    /// Closes idle connections, and continues when they are closed.
+    private func makeWay() {
+        let wanted = max(missingBytes, establishedBytesMax / Self.closedPart)
+        let freed = IdleConnections.close(in: table, of: loop, counts: accounts.counts, size: wanted) {
+            $0.tlsStage == .established ? bytes(of: $0) : nil
+        }
+        isInUse = freed == 0
+        updateReluctance()
+        if freed < wanted { searchLater() }
+        startLater()
+    }
+
+    private func searchLater() {
+        searchTimer = loop.schedule(afterMilliseconds: Self.searchMilliseconds) { [weak self] in
+            guard let self else { return }
+            searchTimer = nil
+            isInUse =
+                isInUse && missingBytes > 0
+                && !table.channels.contains { $0.tlsStage == .established && $0.idleSince != nil }
+            updateReluctance()
+            if isInUse { searchLater() }
+            start()
+        }
+    }
+
+    /// The loop with the least is given the next connection; 0 while a handshake can begin. Of loops that must close
+    /// others for it that one comes first in which an account has most: each closes only its own, and new connections would
+    /// otherwise go on replacing each other on one loop while an account keeps its connections on the others. On any thread.
+    var reluctance: Int { currentReluctance.current }
+
+    private func updateReluctance() {
+        let isFull = missingBytes > 0
+        currentReluctance.set(!isFull ? 0 : isInUse ? .max : .max - 1 - accounts.greatest)
     }
 
     // MARK: Records
