@@ -1,6 +1,6 @@
 // HearthConcurrency: threads, what they share, and time. No sockets and no data.
 //
-// - Work: `WorkerPool` has the threads for what would block an event loop, served in turns between accounts by
+// - Work: `WorkerPool` has the threads for what would block an event loop, served round-robin between accounts by
 //   `FairQueue`; `WorkerThread` is one thread with a queue, `Periodic` one that wakes up at intervals, `Mailbox` the
 //   way to a loop.
 // - Waiting: `Monitor`, `Latch` and `Awaited` for threads, `Answer` for tasks; `Cancellation` says that a result is

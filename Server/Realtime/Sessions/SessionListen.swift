@@ -199,7 +199,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
     /// The result of the read is not wanted. The read counts towards the session's limit until it ends.
     private func endReading() {
         if postponed != nil {
-            // It ends when its turn comes. Until then nothing of the client's data needs to be kept.
+            // It ends when it gets the slot. Until then nothing of the client's data needs to be kept.
             postponed = KnownData.nothing
             return
         }
