@@ -67,7 +67,8 @@ let package = Package(
 
         // Security Rules of both products; bundles, for server, tool and client.
         .target(
-            name: "HearthRules", dependencies: ["HearthModel", "HearthJSON", "HearthTree", "COpenSSL", "CRE2", "CZlib"],
+            name: "HearthRules",
+            dependencies: ["HearthModel", "HearthJSON", "HearthTree", "COpenSSL", "CRE2", "CZlib"],
             path: "Rules"),
         .target(name: "HearthBundle", dependencies: ["HearthModel", "HearthWire"], path: "Bundler"),
 
