@@ -67,7 +67,9 @@ let package = Package(
 
         // Security Rules of both products; bundles, for server, tool and client.
         .target(
-            name: "HearthRules", dependencies: ["HearthModel", "HearthJSON", "HearthTree", "CRE2"], path: "Rules"),
+            name: "HearthRules",
+            dependencies: ["HearthModel", "HearthJSON", "HearthTree", "COpenSSL", "CRE2", "CZlib"],
+            path: "Rules"),
         .target(name: "HearthBundle", dependencies: ["HearthModel", "HearthWire"], path: "Bundler"),
 
         // Server: the network, what both products share, a module a product, and what puts them together.
@@ -124,7 +126,7 @@ let package = Package(
             name: "HearthSync",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthCache",
-                "HearthBundle",
+                "HearthBundle", "COpenSSL",
             ], path: "Client/Sync"),
         .target(
             name: "HearthFirestore",

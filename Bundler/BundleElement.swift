@@ -21,7 +21,7 @@ package struct BundleMetadata: Sendable, Equatable {
     package var totalBytes: Int64
 
     /// The only version of the format.
-    package static let currentVersion = 1
+    static let currentVersion = 1
 
     package init(id: String, createTime: Timestamp, version: Int = 1, totalDocuments: Int, totalBytes: Int64) {
         self.id = id

@@ -8,5 +8,5 @@ extension Limits {
     /// One element of a bundle. A document of 1 MiB that contains only small values takes about 45 MiB as JSON.
     package static let bundleElementSizeBytesMax = 64 << 20
     /// Digits of the length before an element.
-    package static let bundlePrefixDigitsMax = 15
+    static let bundlePrefixDigitsMax = 15
 }

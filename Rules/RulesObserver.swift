@@ -8,7 +8,7 @@ package struct RulesExpression: Sendable {
     package let line: Int
     package let column: Int
     /// In bytes of UTF-8 from the start of the source; the end is exclusive.
-    package let startOffset: Int
+    let startOffset: Int
     package let endOffset: Int
     /// The expression of which this is an operand; nil for conditions, values of variables and results of functions.
     package let parent: Int?

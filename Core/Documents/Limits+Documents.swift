@@ -6,13 +6,13 @@ extension Limits {
     // MARK: Indexes
 
     /// Index entries of one document.
-    package static let indexEntriesPerDocumentMax = 40_000
+    static let indexEntriesPerDocumentMax = 40_000
     /// Bytes of an encoded value in an index. Longer values are truncated.
     package static let indexedValueSizeBytesMax = 1500
     /// Bytes of one index entry.
-    package static let indexEntrySizeBytesMax = 7680
+    static let indexEntrySizeBytesMax = 7680
     /// Bytes of all index entries of a document.
-    package static let indexEntriesSizeBytesMax = 8 << 20
+    static let indexEntriesSizeBytesMax = 8 << 20
     /// Composite indexes of a database.
     package static let compositeIndexesMax = 1000
 
@@ -24,26 +24,26 @@ extension Limits {
     // MARK: Queries
 
     /// Disjunctions of a query in disjunctive normal form.
-    package static let disjunctionsMax = 30
+    static let disjunctionsMax = 30
     /// Fields with inequality filters.
-    package static let inequalityFieldsMax = 10
+    static let inequalityFieldsMax = 10
     /// Filters, sort orders and the ancestor, together, counted on the normal form.
-    package static let queryComponentsMax = 100
+    static let queryComponentsMax = 100
     /// Bytes that one query may hold while it sorts.
-    package static let queryMemoryBytesMax = 128 << 20
+    static let queryMemoryBytesMax = 128 << 20
     /// Bytes of keys of documents that have changed since the version that a read asks for.
-    package static let historyKeysBytesMax = 32 << 20
+    static let historyKeysBytesMax = 32 << 20
 
     // MARK: Transactions
 
     /// Seconds until an unused transaction expires.
-    package static let transactionIdleSecondsMax = 60
+    static let transactionIdleSecondsMax = 60
     /// Seconds until any transaction expires.
-    package static let transactionTotalSecondsMax = 270
+    static let transactionTotalSecondsMax = 270
     /// Transactions open at a time in one database (ours).
     package static let transactionsOpenMax = 20_000
     /// Ended transactions of one database whose age a retry can take over (ours).
-    package static let transactionsRememberedMax = 100_000
+    static let transactionsRememberedMax = 100_000
     /// Documents in the read set of one transaction (ours).
     package static let transactionReadSetMax = 100_000
     /// Queries in the read set of one transaction (ours): each is matched against every change until the commit.
@@ -55,14 +55,14 @@ extension Limits {
     /// The same of one account (ours).
     package static let readSetShareBytesMax = 96 << 20
     /// Bytes that a connection may hold although its account has its share (ours).
-    package static let readSetSmallBytesMax = 64 << 10
+    static let readSetSmallBytesMax = 64 << 10
     /// Bytes of the read set of one transaction that aren't counted (ours): those of some documents.
-    package static let readSetUncountedBytes = 2 << 10
+    static let readSetUncountedBytes = 2 << 10
     /// Seconds that a read-write transaction holds its locks on what it read before others may overtake it (ours).
     /// Counted from when the lock was granted, however often the transaction reads the same again.
-    package static let leaseSeconds = 5.0
+    static let leaseSeconds = 5.0
     /// Seconds that a commit waits for the locks of others (as in Google's emulator).
-    package static let lockWaitSeconds = 2.0
+    static let lockWaitSeconds = 2.0
     /// Reads that wait for the lock of one document or collection (ours).
     package static let lockQueueLengthMax = 10_000
 
@@ -76,19 +76,19 @@ extension Limits {
     /// Seconds after the last commit of such a stream in which it can be resumed (ours).
     package static let streamAnswersSeconds = 30 * 86_400
     /// Bytes of the answers of all streams of a database, besides those of the last hour (ours).
-    package static let streamAnswersBytesMax = 64 << 20
+    static let streamAnswersBytesMax = 64 << 20
     /// Bytes of staged changes after which a group is closed (ours).
-    package static let groupCommitBytesMax = 8 << 20
+    static let groupCommitBytesMax = 8 << 20
     /// Milliseconds of the writer's work after which a group is closed (ours).
-    package static let groupCommitMillisecondsMax = 50
+    static let groupCommitMillisecondsMax = 50
     /// Bytes of staged changes that one commit may make (ours).
-    package static let commitBytesMax = 64 << 20
+    static let commitBytesMax = 64 << 20
     /// Records of the store that one commit may change when it changes several documents: documents, their index
     /// entries, the history. About a quarter of a second of the writer's work (ours; the service bounds the same,
     /// without a published number).
     package static let commitRecordsMax = 80_000
     /// Bytes of documents that the writes of one commit may make the server decode, compare and search (ours).
-    package static let commitWorkBytesMax = 256 << 20
+    static let commitWorkBytesMax = 256 << 20
     /// Commits that wait for the writer (ours). Clients that are not administrators may use three quarters of it
     /// together, one account half.
     package static let commitQueueMax = 20_000
@@ -96,28 +96,28 @@ extension Limits {
     package static let commitQueueBytesMax = 256 << 20
     /// The same for all databases of a process together (ours), for all clients that are not administrators, and for
     /// one account.
-    package static let commitsWaitingBytesMax = 128 << 20
-    package static let commitsWaitingClientsBytesMax = 96 << 20
-    package static let commitsWaitingShareBytesMax = 64 << 20
+    static let commitsWaitingBytesMax = 128 << 20
+    static let commitsWaitingClientsBytesMax = 96 << 20
+    static let commitsWaitingShareBytesMax = 64 << 20
     /// What a connection may have although its account has its share (ours).
-    package static let commitsWaitingSmallBytesMax = 64 << 10
+    static let commitsWaitingSmallBytesMax = 64 << 10
     /// Cost of a commit besides its writes: the call that waits for it (ours).
     package static let commitWaitingBytes = 4 << 10
     /// Maximum cost of one commit there. A larger commit is counted where it was decoded, until it is answered (ours).
     package static let commitWaitingBytesMax = 2 << 20
     /// Milliseconds of the writer's work that one client may have queued while others wait (ours).
-    package static let commitQueuedMillisecondsMax = 1000
+    static let commitQueuedMillisecondsMax = 1000
     /// Commits that are prepared and wait for the writer at a time (ours).
     package static let commitsPreparedMax = 2
     /// How often a large commit is prepared again because the state that it read has changed in the meantime (ours).
     package static let commitPreparationsMax = 8
     /// After that many attempts it takes the locks of its documents, so that it succeeds (ours).
-    package static let commitPreparationsFreeMax = 2
+    static let commitPreparationsFreeMax = 2
     /// Bytes of documents of the latest commits that all databases of a process hold; beyond them each keeps little
     /// (ours).
-    package static let recentChangesBytesMax = 64 << 20
+    static let recentChangesBytesMax = 64 << 20
     /// Bytes of the feed indexes, which record the collections that the latest commits changed, in the same way (ours).
-    package static let feedIndexBytesMax = 64 << 20
+    static let feedIndexBytesMax = 64 << 20
 
     // MARK: Workers and memory; bounds of ours
 

@@ -6,49 +6,49 @@ extension Limits {
     // MARK: The Realtime Database's storage; our own bounds
 
     /// The bytes that one read may visit: documented as 256 MB.
-    package static let treeReadSizeBytesMax = 256 << 20
+    static let treeReadSizeBytesMax = 256 << 20
     /// The bytes of one write: documented as 256 MB for REST.
-    package static let treeWriteSizeBytesMax = 256 << 20
+    static let treeWriteSizeBytesMax = 256 << 20
     /// The children of a window whose keys are read in one batch before their data.
     package static let treeWindowKeysMax = 2_000_000
     /// The writes that wait for the writer.
     package static let treeWriteQueueMax = 20_000
     /// The bytes of queued writes.
-    package static let treeWriteQueueBytesMax = 512 << 20
+    static let treeWriteQueueBytesMax = 512 << 20
     /// The bytes of one session's disconnect writes in the journal.
     package static let treeJournalRecordSizeBytesMax = 16 << 20
     /// The indexes of one database.
     package static let treeIndexesMax = 10_000
     /// The nodes of a write, or of the data that it replaces, from which on it is made in slices.
-    package static let treeReplacementNodesMin = 2_000
+    static let treeReplacementNodesMin = 2_000
     /// The bytes of a write, or of the data that it replaces, from which on it is made in slices, however few its nodes
     /// are.
-    package static let treeReplacementBytesMin = 512 << 10
+    static let treeReplacementBytesMin = 512 << 10
     /// The locations of a large write that is made as replaced ranges; one with more is made on a shadow of the tree.
-    package static let treeReplacementLocationsMax = 512
+    static let treeReplacementLocationsMax = 512
     /// The size of one transaction of background work on a tree.
-    package static let treeSliceRecordsMax = 2_000
-    package static let treeSliceBytesMax = 1 << 20
-    package static let treeSliceMilliseconds = 15
+    static let treeSliceRecordsMax = 2_000
+    static let treeSliceBytesMax = 1 << 20
+    static let treeSliceMilliseconds = 15
     /// The size of one transaction of clients' writes to a tree, after which other jobs run.
-    package static let treeGroupMilliseconds = 20
+    static let treeGroupMilliseconds = 20
     /// The largest group of jobs of a tree's writer, in nodes and quarters of a kilobyte.
-    package static let treeGroupCostMax = 4_000
+    static let treeGroupCostMax = 4_000
     /// The bytes that the writer of a tree reads itself to compare a hash; larger data is read beside it.
-    package static let treeCompareBytesMax = 64 << 10
+    static let treeCompareBytesMax = 64 << 10
     /// The steps of a guard's decision on the thread of a tree's writer, a third of a microsecond each; longer
     /// decisions are evaluated beside it.
     package static let treeJudgeStepsMax = 10_000
     /// The locations that are stored of a guard's reads beside the writer.
-    package static let treeReadsMax = 10_000
+    static let treeReadsMax = 10_000
     /// The same for a write that was evaluated beside the writer in vain, because the data that its guard reads is
     /// written all the time; and the maximum number of its locations.
-    package static let treeJudgeAgainStepsMax = 150_000
-    package static let treeJudgedAgainChangesMax = 20_000
+    static let treeJudgeAgainStepsMax = 150_000
+    static let treeJudgedAgainChangesMax = 20_000
     /// The concurrent computations of hashes and evaluations of guards beside the writer of a tree.
-    package static let treeComparisonsMax = 2
+    static let treeComparisonsMax = 2
     /// The attempts beside the writer after which a write fails because the tree changes too fast.
     package static let treeAttemptsMax = 8
     /// The children that are indexed between two groups of writes.
-    package static let treeIndexSliceMax = 500
+    static let treeIndexSliceMax = 500
 }

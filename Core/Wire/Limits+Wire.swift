@@ -19,13 +19,13 @@ extension Limits {
     // MARK: Queries
 
     /// Values of `IN` and `ARRAY_CONTAINS_ANY`.
-    package static let inValuesMax = 30
+    static let inValuesMax = 30
     /// Values of `NOT_IN`.
-    package static let notInValuesMax = 10
+    static let notInValuesMax = 10
     /// Aggregations of one aggregation query.
-    package static let aggregationsMax = 5
+    static let aggregationsMax = 5
     /// The `limit` of a nearest-neighbour search.
-    package static let findNearestLimitMax = 1000
+    static let findNearestLimitMax = 1000
     /// Nesting of a filter tree (ours).
     package static let filterDepthMax = 100
 }

@@ -6,5 +6,5 @@ extension Limits {
     // MARK: Storage
 
     /// Seconds after which an unused database or namespace is closed (ours).
-    package static let databaseIdleSeconds = 300
+    static let databaseIdleSeconds = 300
 }

@@ -6,62 +6,62 @@ extension Limits {
     // MARK: Indexes
 
     /// Fields of a composite index.
-    package static let compositeIndexFieldsMax = 100
+    static let compositeIndexFieldsMax = 100
 
     // MARK: Storage
 
     /// Bytes of the log that wait for its reader (ours).
     package static let logQueueBytesMax = 1 << 20
     /// Databases and namespaces that are open at the same time, unless more are in use (ours).
-    package static let databasesOpenMax = 128
+    static let databasesOpenMax = 128
     /// Databases and namespaces that are in use at the same time (ours).
-    package static let databasesUsedMax = 4096
+    static let databasesUsedMax = 4096
     /// File descriptors that an open database may use: those of the writer, the checkpointer and the readers, each with
     /// the log's (ours).
     package static let databaseDescriptorsMax = 16
     /// Databases that are remembered as impossible to open, so that each is logged once (ours).
     package static let unopenedStoresMax = 1_000
     /// Databases that may have half of the file descriptors, if these are few (ours).
-    package static let databasesUsedLeastMax = 32
+    static let databasesUsedLeastMax = 32
     /// File descriptors for what is neither a connection, a database nor a large answer: listening sockets, locks, the log,
     /// the rules, issuers' keys, and connections that wait for another one to be closed (ours).
     package static let descriptorsOwn = 128
     /// File descriptors of an event loop (ours).
-    package static let loopDescriptors = 2
+    static let loopDescriptors = 2
     /// File descriptors that are kept for large answers; an eighth of all, if these are few (ours).
-    package static let fileDescriptorsMax = 1024
+    static let fileDescriptorsMax = 1024
     /// A server that cannot have as many connections does not start (ours).
     package static let connectionsLeastMax = 32
     /// Enough for all connections and thousands of databases (ours).
     package static let descriptorsAdvised = 100_000
     /// Databases without a store after which the unused ones are forgotten (ours).
-    package static let databasesDeferredMax = 256
+    static let databasesDeferredMax = 256
 
     // MARK: Listeners (ours)
 
     /// Bytes that the targets of all listeners use together: their queries, documents and clients.
-    package static let listeningBytesMax = 256 << 20
+    static let listeningBytesMax = 256 << 20
     /// The same for one account; a target beyond it fails with RESOURCE_EXHAUSTED.
-    package static let listeningShareBytesMax = 128 << 20
+    static let listeningShareBytesMax = 128 << 20
     /// Bytes that a connection's targets may use although its account has used its share.
-    package static let listeningSmallBytesMax = 64 << 10
+    static let listeningSmallBytesMax = 64 << 10
     /// Bytes of changes that wait for slow clients, for all together; targets beyond it are sent anew.
-    package static let listenWaitingBytesMax = 128 << 20
+    static let listenWaitingBytesMax = 128 << 20
     /// The same for one account.
-    package static let listenWaitingShareBytesMax = 96 << 20
+    static let listenWaitingShareBytesMax = 96 << 20
     /// Bytes that may wait for the clients of one connection although its account has used its share.
-    package static let listenWaitingSmallBytesMax = 64 << 10
+    static let listenWaitingSmallBytesMax = 64 << 10
     /// Bytes of the recorded windows of all clients: the documents that they have of targets with a limit or an offset
     /// (ours).
-    package static let listenWindowsBytesMax = 128 << 20
+    static let listenWindowsBytesMax = 128 << 20
     /// The same for one account (ours).
-    package static let listenWindowsShareBytesMax = 96 << 20
+    static let listenWindowsShareBytesMax = 96 << 20
     /// Bytes that a connection may hold although its account has used its share (ours).
-    package static let listenWindowsSmallBytesMax = 256 << 10
+    static let listenWindowsSmallBytesMax = 256 << 10
     /// Bytes of the cached windows of all queries; changes in a cached window need no index (ours).
     package static let listenCachedWindowsBytesMax = 32 << 20
     /// The same for one account (ours).
-    package static let listenCachedWindowsShareBytesMax = 24 << 20
+    static let listenCachedWindowsShareBytesMax = 24 << 20
 
     // MARK: Workers and memory (ours)
 
@@ -73,38 +73,38 @@ extension Limits {
     package static let sortingOwnBytes = 8 << 20
     package static let otherOwnBytes = 4 << 20
     /// Bytes that were received and cannot be processed yet, of all connections of all protocols together.
-    package static let receivedBytesMax = 128 << 20
+    static let receivedBytesMax = 128 << 20
     /// The same for one account: an identity, or the address of an unauthenticated client.
-    package static let receivedShareBytesMax = 96 << 20
+    static let receivedShareBytesMax = 96 << 20
     /// Bytes that a connection may hold although its account has used its share.
-    package static let receivedSmallBytesMax = 64 << 10
+    static let receivedSmallBytesMax = 64 << 10
     /// Decoded bytes of requests in progress that become large, together; more of them wait.
-    package static let workingLargeBytesMax = 56 << 20
+    static let workingLargeBytesMax = 56 << 20
     /// Decoded bytes of all other requests in progress from 2 KiB on, together.
-    package static let workingCommonBytesMax = 24 << 20
+    static let workingCommonBytesMax = 24 << 20
     /// The part of the common memory above which a decoded request is large: above 2 MiB.
-    package static let workingClaimDivisor = 12
+    static let workingClaimDivisor = 12
     /// Bytes that a connection's decoded requests may have although its account holds much.
-    package static let workingSmallBytesMax = 128 << 10
+    static let workingSmallBytesMax = 128 << 10
     /// Requests that wait for common memory and are tried when some is released.
-    package static let workingTriesMax = 16
+    static let workingTriesMax = 16
     /// Bytes that queries hold while they sort, together; one connection gets at most about 0.38 of them.
-    package static let sortingBytesMax = 128 << 20
+    static let sortingBytesMax = 128 << 20
 
     // MARK: WebChannel (ours)
 
     /// Unacknowledged bytes of all sessions together. Above half of the limit clients must acknowledge early, and a
     /// session that gets no memory ends with RESOURCE_EXHAUSTED.
-    package static let webChannelOutputBytesMax = 128 << 20
+    static let webChannelOutputBytesMax = 128 << 20
     /// The same for one account.
-    package static let webChannelOutputShareBytesMax = 96 << 20
+    static let webChannelOutputShareBytesMax = 96 << 20
     /// Bytes that a connection may hold although its account has used its share.
-    package static let webChannelOutputSmallBytesMax = 256 << 10
+    static let webChannelOutputSmallBytesMax = 256 << 10
 
     // MARK: Bundles (ours)
 
     /// The size of a bundle that the server builds, uncompressed.
-    package static let bundleSizeBytesMax: Int64 = 1 << 30
+    static let bundleSizeBytesMax: Int64 = 1 << 30
     /// Bytes of a bundle beyond which it is stored in a file while it is built and cached.
     package static let bundleMemoryBytesMax = 1 << 20
 
@@ -118,7 +118,7 @@ extension Limits {
     /// Unread output of all clients together.
     package static let realtimeUnreadBytesMax = 64 << 20
     /// The same for one account.
-    package static let realtimeUnreadShareBytesMax = 48 << 20
+    static let realtimeUnreadShareBytesMax = 48 << 20
     /// Bytes that a connection may have although its account has used its share.
-    package static let realtimeUnreadSmallBytesMax = 64 << 10
+    static let realtimeUnreadSmallBytesMax = 64 << 10
 }

@@ -20,6 +20,7 @@ package final class FaultyStore: Store {
     private let gate = DispatchSemaphore(value: 1)
     private let isUnreadable = Atomic(false)
     private let waiting = Atomic(0)
+    private let refused = Atomic(0)
 
     package init(_ inner: MemoryStore = MemoryStore()) {
         self.inner = inner
@@ -35,6 +36,9 @@ package final class FaultyStore: Store {
 
     /// Makes this many of the writer's transactions fail before they begin, from now on.
     package func refuse(transactions: Int) { plan.withLock { $0.refusals = transactions } }
+
+    /// Transactions that `refuse` has made fail, in total.
+    package var refusedTransactions: Int { refused.load(ordering: .relaxed) }
 
     /// Operations since `fail` was called last.
     package var operations: Int { plan.withLock { $0.operations } }
@@ -73,7 +77,10 @@ package final class FaultyStore: Store {
             plan.refusals -= 1
             return plan.status
         }
-        if let refusal { throw refusal }
+        if let refusal {
+            refused.add(1, ordering: .relaxed)
+            throw refusal
+        }
         return try inner.write { transaction throws(Status) in
             let shown = FaultyTransaction(transaction, self)
             let result = try body(shown)

@@ -153,6 +153,7 @@ private final class ConvergenceRun {
                 log.append("server is killed")
                 let folder = "\(backend.folder.path)/data"
                 DiskFaults.plant(DiskFaults.Plan(folder: folder, code: EIO) { _ in true })
+                // A part of the random schedule: no expectation depends on how long it is.
                 if random.chance(50) { try await Task.sleep(for: .milliseconds(random.below(100))) }
                 backend.stop()
                 DiskFaults.remove(from: folder)

@@ -125,7 +125,7 @@ private final class DatabaseConvergenceRun {
             if participant.isOnline { participant.device.db.goOnline() } else { participant.device.db.goOffline() }
         }
         for _ in 0..<random.below(7) { write(participant, index) }
-        // Sometimes waits, so that other clients make changes first.
+        // A part of the random schedule: other clients sometimes make changes first. No expectation depends on it.
         if random.chance(40) { try await Task.sleep(for: .milliseconds(random.below(30))) }
         if participant.isPersistent, random.chance(12) {
             log.append("\(index) restarts")

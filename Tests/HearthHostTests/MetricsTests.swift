@@ -31,6 +31,21 @@ import Testing
                 """)
     }
 
+    @Test func furtherDatabasesShareARow() {
+        let databases = (0..<DatabaseMetrics.labelsMax + 3).map { number in
+            (labels: [(name: "d", value: "\(number)")], statistics: number == 1 ? nil : number)
+        }
+        let figure: LabelledStatistics<Int?>.Figure = ("x", .gauge, "Help.", { $0 })
+        func lines(_ count: Int) -> [Substring] {
+            var string = MetricsWriter()
+            LabelledStatistics(Array(databases.prefix(count)), other: [("d", "other")]).write([figure], to: &string)
+            return String(decoding: string.writer.bytes, as: UTF8.self).split(separator: "\n")
+        }
+        #expect(lines(3).dropFirst(2) == [#"x{d="0"} 0"#, #"x{d="2"} 2"#], "what is not known has no sample")
+        #expect(lines(DatabaseMetrics.labelsMax).last == #"x{d="99"} 99"#)
+        #expect(lines(DatabaseMetrics.labelsMax + 3).suffix(2) == [#"x{d="99"} 99"#, #"x{d="other"} 303"#])
+    }
+
     @Test func requestsAreCountedByMethodTransportAndCode() {
         let requests = RequestMetrics(loopCount: 2)
         requests.record(.commit, .grpc, code: .ok, nanoseconds: 40_000, loopIndex: 0)

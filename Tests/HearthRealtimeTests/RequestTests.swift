@@ -6,7 +6,7 @@ import Testing
 @Suite struct RequestTests {
     private func action(_ name: String, _ body: String) throws -> Result<RealtimeRequest.Action, RealtimeRefusal> {
         let string = Array(#"{"t":"d","d":{"r":7,"a":"\#(name)","b":\#(body)}}"#.utf8)
-        guard case .request(let request) = try RealtimeMessage(string) else {
+        guard case .request(let request) = try RealtimeClientMessage(string) else {
             Issue.record("\(name) is no request")
             throw RealtimeFault(kind: .malformed, reason: "")
         }
@@ -74,15 +74,15 @@ import Testing
         #"{"t":"d","d":{"r":"x","a":"p"}}"#, #"{"t":"c","d":{}}"#, #"{"t":"d","d":{"r":1,"a":"p","b":{}}"#,
     ])
     func closesOnInvalidMessages(_ string: String) {
-        #expect(throws: RealtimeFault.self) { try RealtimeMessage(Array(string.utf8)) }
+        #expect(throws: RealtimeFault.self) { try RealtimeClientMessage(Array(string.utf8)) }
     }
 
     @Test func readsControlMessages() throws {
-        guard case .ping = try RealtimeMessage(Array(#"{"t":"c","d":{"t":"p","d":{}}}"#.utf8)) else {
+        guard case .ping = try RealtimeClientMessage(Array(#"{"t":"c","d":{"t":"p","d":{}}}"#.utf8)) else {
             Issue.record()
             return
         }
-        guard case .ignored = try RealtimeMessage(Array(#"{"t":"c","d":{"t":"n","d":{}}}"#.utf8)) else {
+        guard case .ignored = try RealtimeClientMessage(Array(#"{"t":"c","d":{"t":"n","d":{}}}"#.utf8)) else {
             Issue.record()
             return
         }

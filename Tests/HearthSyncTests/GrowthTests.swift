@@ -48,7 +48,7 @@ struct GrowthTests {
             let core = SyncCore(
                 database: SpecDriver.database, persistence: MemoryPersistence(.eager), datastore: SpecBackend(),
                 credentials: SpecCredentials(.unauthenticated),
-                options: .init(usesClock: false, schedulesMaintenance: false, tokens: { $0(.success(nil)) }))
+                options: .init(firesTimers: false, schedulesMaintenance: false, tokens: { $0(.success(nil)) }))
             core.start()
             core.queue.drain()
             var events = 0

@@ -92,7 +92,7 @@ struct ListenerTests {
         let core = SyncCore(
             database: SpecDriver.database, persistence: persistence, datastore: backend,
             credentials: SpecCredentials(.unauthenticated),
-            options: .init(usesClock: false, schedulesMaintenance: false, tokens: { $0(.success(nil)) }))
+            options: .init(firesTimers: false, schedulesMaintenance: false, tokens: { $0(.success(nil)) }))
         core.start()
         core.queue.drain()
         var errors: [Status] = []
@@ -122,7 +122,7 @@ struct ListenerTests {
         let core = SyncCore(
             database: SpecDriver.database, persistence: persistence, datastore: SpecBackend(),
             credentials: SpecCredentials(.unauthenticated),
-            options: .init(usesClock: false, schedulesMaintenance: false, tokens: { $0(.success(nil)) }))
+            options: .init(firesTimers: false, schedulesMaintenance: false, tokens: { $0(.success(nil)) }))
         core.start()
         core.queue.drain()
         var completions: [Status?] = []

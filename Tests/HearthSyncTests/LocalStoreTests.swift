@@ -185,6 +185,20 @@ struct LocalStoreTests {
         }
     }
 
+    @Test("A write has the time of the clock", arguments: CacheKind.allCases)
+    func writeTime(_ kind: CacheKind) throws {
+        try kind.with { persistence in
+            let clock = StoppedClock()
+            let store = LocalStore(persistence, user: .unauthenticated, clock: clock)
+            let first = clock.now()
+            _ = try store.write([.set("c/a")])
+            clock.advance(seconds: 60)
+            _ = try store.write([.set("c/b")])
+            let batches = try persistence.mutationQueue(for: .unauthenticated).allBatches
+            #expect(batches.map(\.localWriteTime) == [first, clock.now()])
+        }
+    }
+
     @Test("Each user has writes of their own", arguments: CacheKind.allCases)
     func users(_ kind: CacheKind) throws {
         try kind.with { persistence in

@@ -1,5 +1,6 @@
 import Foundation
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -149,9 +150,33 @@ struct RemoteTests {
         #expect(wrong.targetMismatches == [2: .existenceFilterMismatchBloom])
     }
 
+    @Test("Of many targets those without changes receive a token once in a second")
+    func quietTargets() {
+        let clock = StoppedClock()
+        let data = Dictionary(
+            uniqueKeysWithValues: (0..<200).map { number in
+                let target = ClientQuery.collection("c\(number)").target
+                return (Int32(number), TargetData(target: target, targetID: Int32(number), sequenceNumber: 0))
+            })
+        let aggregator = WatchChangeAggregator(
+            database: Self.database, clock: clock, remoteKeys: { _ in [] }, targetData: { data[$0] })
+        for id in data.keys { aggregator.requestSent(id) }
+        aggregator.take(WatchChange.Target(kind: .added, targetIDs: Array(data.keys)))
+        _ = aggregator.remoteEvent(at: .seconds(1))
+        func quietTargets(token: UInt8) -> Int {
+            aggregator.take(WatchChange.Target(kind: .noChange, targetIDs: [], resumeToken: [token]))
+            return aggregator.remoteEvent(at: .seconds(Int64(token))).quietTargets.count
+        }
+        #expect(quietTargets(token: 2) == 200)
+        clock.advance(seconds: 0.5)
+        #expect(quietTargets(token: 3) == 0)
+        clock.advance(seconds: 0.5)
+        #expect(quietTargets(token: 4) == 200)
+    }
+
     @Test("One failure before the first success means offline; a success resets")
     func onlineState() {
-        let queue = WorkerQueue(label: "test", usesClock: false)
+        let queue = WorkerQueue(label: "test", firesTimers: false)
         var states: [OnlineState] = []
         let tracker = OnlineStateTracker(queue) { states.append($0) }
         var warnings: [String] = []

@@ -70,7 +70,7 @@ final class SpecDriver {
                 folder: folder.path, appName: "spec", database: database, sizeBytes: 100 << 20)
         }
         let options = SyncCore.Options(
-            usesClock: false, limboResolutionsMax: limboResolutionsMax, schedulesMaintenance: false,
+            firesTimers: false, limboResolutionsMax: limboResolutionsMax, schedulesMaintenance: false,
             tokens: { $0(.success(nil)) })
         let core = SyncCore(
             database: database, persistence: persistence, datastore: backend, credentials: credentials,

@@ -194,7 +194,7 @@ struct SyncClientTests {
         let loading = listen("long")
         _ = listen("bad")
         _ = listen("c")
-        while !server.requests.contains(["long"]) { try await Task.sleep(for: .milliseconds(2)) }
+        #expect(await eventually { server.requests.contains(["long"]) })
         client.remove(loading)
         var received: Set<String> = []
         while received.count < 2 { received.insert(try #require(await events.next())) }

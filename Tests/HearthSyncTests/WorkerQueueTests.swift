@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthSync
@@ -24,7 +25,7 @@ struct WorkerQueueTests {
 
     @Test("Timers run in the order of time, up to the given one")
     func order() {
-        let queue = WorkerQueue(label: "test", usesClock: false)
+        let queue = WorkerQueue(label: "test", firesTimers: false)
         var names: [WorkerQueue.TimerName] = []
         queue.sync {
             for (name, seconds) in [
@@ -37,6 +38,29 @@ struct WorkerQueueTests {
         #expect(names == [.listenStreamBackoff, .onlineStateTimeout])
         queue.runDelayed(through: nil)
         #expect(names.last == .listenStreamIdle)
+    }
+
+    @Test("The time since a stream's last attempt counts as waited")
+    func backoff() {
+        let clock = StoppedClock()
+        let queue = WorkerQueue(label: "test", clock: clock, firesTimers: false)
+        let backoff = StreamBackoff(queue, .listenStreamBackoff)
+        /// Whether an attempt is made within a tenth of a second.
+        func isMadeSoon() -> Bool {
+            var events: [String] = []
+            queue.sync {
+                backoff.run { events.append("attempt") }
+                _ = queue.schedule(.onlineStateTimeout, afterSeconds: 0.1) { events.append("timeout") }
+            }
+            queue.runDelayed(through: nil)
+            return events == ["attempt", "timeout"]
+        }
+        #expect(isMadeSoon(), "the first one")
+        backoff.growToMax()
+        #expect(!isMadeSoon())
+        clock.advance(seconds: 100)
+        #expect(isMadeSoon())
+        #expect(!isMadeSoon())
     }
 
     /// The cost of a change of one document for a view of many, in seconds of this thread.

@@ -184,9 +184,7 @@ private final class Counts: Sendable {
                 }
                 for _ in 0..<5 {
                     let before = counts.ok.load(ordering: .relaxed)
-                    while counts.ok.load(ordering: .relaxed) < before + 200 {
-                        try await Task.sleep(for: .milliseconds(5))
-                    }
+                    #expect(await eventually { counts.ok.load(ordering: .relaxed) >= before + 200 })
                     try await stop(server, graceSeconds: 1)
                     server = try makeServer(port: port)
                 }

@@ -2,6 +2,7 @@ import Glibc
 import HearthModel
 import HearthNetwork
 import HearthTestCertificates
+import HearthTestSupport
 import HearthTransport
 import Testing
 
@@ -166,8 +167,9 @@ private struct EnvironmentProxies: Sendable {
                 let stream = channel.open("/p.S/Bidi", recorder)
                 stream.send([1])
                 await recorder.wait { $0.messages.count == 1 }
-                // PINGs that are answered, for longer than the allowed silence.
-                try await Task.sleep(for: .milliseconds(2_000))
+                // PINGs that are answered, for longer than the allowed silence: each follows an idle time.
+                let answers = proxy.answers
+                #expect(await eventually { proxy.answers >= answers + 5 || recorder.now.status != nil })
                 #expect(recorder.now.status == nil)
                 proxy.freeze()
                 let clock = ContinuousClock()
@@ -184,14 +186,19 @@ private struct EnvironmentProxies: Sendable {
     /// Then the consumer is silent, not the server.
     @Test func aPausedStreamIsNoBlackHole() async throws {
         try await withServer(grpc: flood(200)) { server, transport in
-            let channel = GRPCChannel(
+            let probing = GRPCChannel(
                 transport: transport,
                 address: ServerAddress(host: "127.0.0.1", port: server.port, security: .plaintext, proxy: .none),
                 keepAlive: KeepAlive(idleMilliseconds: 200, answerMilliseconds: 400))
             let recorder = StreamRecorder()
-            let stream = channel.openPausing(recorder, at: [3])
+            let stream = probing.openPausing(recorder, at: [3])
             await recorder.wait { $0.messages.count >= 3 }
-            try await Task.sleep(for: .milliseconds(2_000))
+            // A later timer of the same thread, on another connection, has passed.
+            let later = StreamRecorder()
+            let unanswered = channel(transport, port: server.port).open(
+                "/p.S/Silent", later, timeoutMilliseconds: 2_000)
+            #expect(await later.end().status?.code == .deadlineExceeded)
+            #expect(unanswered.queuedBytes == 0)
             #expect(recorder.now.status == nil)
             #expect(recorder.now.messages.count == 3)
             stream.resumeReceiving()

@@ -192,6 +192,24 @@ final class StreamRecorder: Sendable {
     func end() async -> Snapshot { await wait { $0.status != nil } }
 }
 
+/// Waits until a transport's thread has nothing to do: until it runs a handful of ticks at most while one of its own
+/// timers passes, the deadline of a call that is not answered. False when its thread does not become idle.
+func becomesIdle(_ transport: Transport, port: Int, security: TransportSecurity = .plaintext) async -> Bool {
+    // To open and to end the call itself takes about ten; a thread that is woken for nothing makes thousands.
+    let ticksMax = 30
+    for _ in 0..<50 {
+        let before = transport.statistics.ticks
+        let recorder = StreamRecorder()
+        let call = channel(transport, port: port, security: security).open(
+            "/p.S/Silent", recorder, timeoutMilliseconds: 200)
+        let end = await recorder.end()
+        expectEqual(end.status?.code, .deadlineExceeded)
+        expectEqual(call.queuedBytes, 0)
+        if transport.statistics.ticks - before <= ticksMax { return true }
+    }
+    return false
+}
+
 extension GRPCChannel {
     func open(_ path: String, _ recorder: StreamRecorder, timeoutMilliseconds: Int? = nil) -> GRPCStream {
         openStream(path, timeoutMilliseconds: timeoutMilliseconds) { recorder.take($0) }

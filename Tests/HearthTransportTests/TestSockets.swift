@@ -99,6 +99,7 @@ enum TestSocket {
 final class ConnectProxy: Sendable {
     private struct Notes {
         var targets: [String] = []
+        var answers = 0
         var isFrozen = false
         var isOver = false
     }
@@ -124,6 +125,8 @@ final class ConnectProxy: Sendable {
     var url: String { "http://127.0.0.1:\(port)" }
     /// `host:port` of every CONNECT.
     var targets: [String] { shared.notes.withLock { $0.targets } }
+    /// Pieces that were received from servers.
+    var answers: Int { shared.notes.withLock { $0.answers } }
     /// Stops forwarding without closing connections: a black hole.
     func freeze() { shared.notes.withLock { $0.isFrozen = true } }
 
@@ -166,6 +169,7 @@ final class ConnectProxy: Sendable {
             for (isReady, from, to) in [(ready.0, client, server), (ready.1, server, client)] where isReady {
                 let bytes = TestSocket.receive(from)
                 guard !bytes.isEmpty, TestSocket.sendAll(to, bytes) else { return }
+                if from == server { shared.notes.withLock { $0.answers += 1 } }
             }
         }
     }

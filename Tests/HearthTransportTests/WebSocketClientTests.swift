@@ -327,6 +327,5 @@ private func answerHead(to request: [UInt8]) -> String? {
 }
 
 private func expectNoSockets(_ transport: Transport) async {
-    for _ in 0..<500 where transport.statistics.sockets > 0 { try? await Task.sleep(for: .milliseconds(10)) }
-    #expect(transport.statistics.sockets == 0)
+    #expect(await eventually { transport.statistics.sockets == 0 })
 }

@@ -99,21 +99,29 @@ import Testing
     @Test(.timeLimit(.minutes(1))) func theRestOfALargeWriteIsDeletedWithoutAnotherWrite() throws {
         final class Watcher: TreeObserver {
             let store: FaultyStore
+            let planned = Atomic(0)
             init(_ store: FaultyStore) { self.store = store }
             func prepare(_ commit: TreeCommit, after: TreeView) {}
-            func publish() { store.refuse(transactions: 3) }
+            func publish() {
+                store.refuse(transactions: 3)
+                planned.add(3, ordering: .relaxed)
+            }
             func discard() {}
         }
         let store = FaultyStore()
         let database = try TreeDatabase(
             name: "rest", store: store, clock: SystemClock(), options: .sliced(nodes: 10, records: 7))
         defer { database.close() }
-        database.setObserver(Watcher(store))
+        let watcher = Watcher(store)
+        database.setObserver(watcher)
         let children = Node(children: (0..<40).map { (TreeKey("k\($0)"), 1) })
         let promises = [database.begin(TreeWrite(("a", children))), database.begin(TreeWrite(("b", children)))]
         // The disk may still be full for the second one; it is answered.
         for promise in promises { _ = promise.wait() }
-        while !database.isSettled { sched_yield() }
+        #expect(eventually { database.isSettled })
+        let planned = watcher.planned.load(ordering: .relaxed)
+        #expect(planned > 0)
+        #expect(store.refusedTransactions == planned)
     }
 
     /// One connection may use two accounts: with two tokens over one connection.

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthWire
 
@@ -8,7 +9,9 @@ import HearthWire
 final class SyncCore: @unchecked Sendable {
     /// The settings that differ between a program and a test.
     struct Options {
-        var usesClock = true
+        var clock: any Clock = SystemClock()
+        /// See `WorkerQueue`.
+        var firesTimers = true
         var limboResolutionsMax = 100
         /// Runs background work: garbage collection and index backfill.
         var schedulesMaintenance = true
@@ -36,7 +39,7 @@ final class SyncCore: @unchecked Sendable {
     ) {
         self.database = database
         serializer = TargetSerializer(database: database)
-        queue = WorkerQueue(label: "hearth.sync", usesClock: options.usesClock)
+        queue = WorkerQueue(label: "hearth.sync", clock: options.clock, firesTimers: options.firesTimers)
         self.datastore = datastore
         self.credentials = credentials
         self.persistence = PersistenceBox(persistence)
@@ -67,7 +70,7 @@ final class SyncCore: @unchecked Sendable {
     }
 
     private func begin(_ user: ClientUser) {
-        let localStore = LocalStore(persistence.persistence, user: user)
+        let localStore = LocalStore(persistence.persistence, user: user, clock: options.clock)
         let remoteStore = RemoteStore(
             database: database, localStore: localStore, datastore: datastore, queue: queue,
             tokens: options.tokens ?? { [weak self] in self?.fetchToken($0) },

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import HearthConcurrency
 
 /// The serial queue on which a client's engine runs, and its timers.
 ///
@@ -42,16 +43,22 @@ final class WorkerQueue: @unchecked Sendable {
     }
 
     private let queue: DispatchQueue
-    private let usesClock: Bool
+    /// Of everything that runs on the queue.
+    let clock: any Clock
+    private let firesTimers: Bool
     private let lock = NSLock()
     private var pendingCount = 0
     private var delayed: [Delayed] = []
 
-    /// - Parameter usesClock: false in tests: timers fire only on request.
-    init(label: String, usesClock: Bool = true) {
+    /// - Parameter firesTimers: false in tests: timers fire only on request.
+    init(label: String, clock: any Clock = SystemClock(), firesTimers: Bool = true) {
         queue = DispatchQueue(label: label)
-        self.usesClock = usesClock
+        self.clock = clock
+        self.firesTimers = firesTimers
     }
+
+    /// Seconds of the clock, which never decrease.
+    var nowSeconds: Double { Double(clock.monotonicNanoseconds()) / 1e9 }
 
     func enqueue(_ operation: @escaping @Sendable () -> Void) {
         lock.withLock { pendingCount += 1 }
@@ -66,10 +73,10 @@ final class WorkerQueue: @unchecked Sendable {
 
     /// Runs an operation later. Call it only on the queue.
     func schedule(_ name: TimerName, afterSeconds: Double, _ operation: @escaping () -> Void) -> Delayed {
-        let entry = Delayed(name, dueSeconds: Clock.seconds() + afterSeconds, operation)
+        let entry = Delayed(name, dueSeconds: nowSeconds + afterSeconds, operation)
         delayed.removeAll { $0.operation == nil }
         delayed.append(entry)
-        if usesClock {
+        if firesTimers {
             let box = DelayedBox(entry)
             queue.asyncAfter(deadline: .now() + afterSeconds) { [weak self] in
                 guard let self else { return }

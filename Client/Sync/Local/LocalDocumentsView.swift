@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 
 /// Documents as the user sees them: remote documents with their overlays applied.
@@ -8,6 +9,7 @@ struct LocalDocumentsView {
         var changed: Set<FieldPath>?
     }
 
+    let clock: any Clock
     let remoteDocuments: any RemoteDocumentCache
     let queue: any MutationQueue
     let overlays: any OverlayCache
@@ -64,7 +66,7 @@ struct LocalDocumentsView {
     }
 
     private func apply(_ overlay: Overlay, to document: inout ClientDocument) {
-        _ = overlay.mutation.applyLocally(to: &document, changed: [], localWriteTime: Clock.now())
+        _ = overlay.mutation.applyLocally(to: &document, changed: [], localWriteTime: clock.now())
     }
 
     // MARK: Overlays

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 
 /// The server's answer to a batch.
@@ -23,6 +24,7 @@ final class LocalStore {
     /// The maximal time that a resume token stays only in memory.
     static let resumeTokenAgeSecondsMax: Int64 = 300
 
+    private let clock: any Clock
     let persistence: any Persistence
     let targets: any TargetCache
     let remoteDocuments: any RemoteDocumentCache
@@ -42,7 +44,8 @@ final class LocalStore {
     /// Acknowledgements on streams that can be resumed.
     private var acknowledgements = 0
 
-    init(_ persistence: any Persistence, user: ClientUser) {
+    init(_ persistence: any Persistence, user: ClientUser, clock: any Clock = SystemClock()) {
+        self.clock = clock
         self.persistence = persistence
         targets = persistence.targets
         remoteDocuments = persistence.remoteDocuments
@@ -51,7 +54,8 @@ final class LocalStore {
         indexManager = persistence.indexManager(for: user)
         queryEngine = QueryEngine(
             LocalDocumentsView(
-                remoteDocuments: remoteDocuments, queue: queue, overlays: overlays, indexManager: indexManager))
+                clock: clock, remoteDocuments: remoteDocuments, queue: queue, overlays: overlays,
+                indexManager: indexManager))
         persistence.references.localViewReferences = viewReferences
     }
 
@@ -86,7 +90,8 @@ final class LocalStore {
         indexManager = persistence.indexManager(for: user)
         overlayDebts = OverlayDebts()
         queryEngine.view = LocalDocumentsView(
-            remoteDocuments: remoteDocuments, queue: queue, overlays: overlays, indexManager: indexManager)
+            clock: clock, remoteDocuments: remoteDocuments, queue: queue, overlays: overlays,
+            indexManager: indexManager)
     }
 
     /// Runs a change on another user's writes, and returns the changes that the present user sees.
@@ -111,7 +116,7 @@ final class LocalStore {
     func write(
         _ mutations: [Mutation]
     ) throws(Status) -> (batchID: Int, changed: [ResourcePath: ClientDocument]) {
-        let localWriteTime = Clock.now()
+        let localWriteTime = clock.now()
         let keys = Set(mutations.map(\.key))
         let collections = Set(keys.map(\.parent)).subtracting(knownCollections)
         let outcome = try persistence.transaction("Write locally") { () throws(Status) in

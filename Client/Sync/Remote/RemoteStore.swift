@@ -170,7 +170,7 @@ final class RemoteStore {
 
     private func startWatchStream() {
         aggregator = WatchChangeAggregator(
-            database: database, remoteKeys: { [unowned self] in engine.remoteKeys(of: $0) },
+            database: database, clock: queue.clock, remoteKeys: { [unowned self] in engine.remoteKeys(of: $0) },
             targetData: { [unowned self] in listenTargets[$0] })
         watchStream.start()
         onlineState.watchStreamStarts()

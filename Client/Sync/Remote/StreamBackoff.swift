@@ -11,12 +11,13 @@ final class StreamBackoff {
     private let queue: WorkerQueue
     private let timer: WorkerQueue.TimerName
     private var backoff = Backoff(.firestore)
-    private var lastAttemptSeconds = Clock.seconds()
+    private var lastAttemptSeconds: Double
     private var delayed: WorkerQueue.Delayed?
 
     init(_ queue: WorkerQueue, _ timer: WorkerQueue.TimerName) {
         self.queue = queue
         self.timer = timer
+        lastAttemptSeconds = queue.nowSeconds
     }
 
     func reset() { backoff.reset() }
@@ -31,9 +32,9 @@ final class StreamBackoff {
     func run(_ operation: @escaping () -> Void) {
         cancel()
         let wantedSeconds = backoff.next(random: Double.random(in: 0..<1)) / 1_000
-        let sinceLastSeconds = max(0, Clock.seconds() - lastAttemptSeconds)
+        let sinceLastSeconds = max(0, queue.nowSeconds - lastAttemptSeconds)
         delayed = queue.schedule(timer, afterSeconds: max(0, wantedSeconds - sinceLastSeconds)) { [unowned self] in
-            lastAttemptSeconds = Clock.seconds()
+            lastAttemptSeconds = queue.nowSeconds
             delayed = nil
             operation()
         }

@@ -1,9 +1,11 @@
+import HearthConcurrency
 import HearthModel
 import HearthWire
 
 /// Collects the watch stream's messages until a global snapshot makes them consistent.
 final class WatchChangeAggregator {
     private let database: DatabaseName
+    private let clock: any Clock
     private let remoteKeys: (Int32) -> Set<ResourcePath>
     private let targetData: (Int32) -> TargetData?
     private var states: [Int32: WatchTargetState] = [:]
@@ -34,10 +36,11 @@ final class WatchChangeAggregator {
     ///   - remoteKeys: the keys that the server has sent for a target.
     ///   - targetData: the active target with an id; nil when there is none.
     init(
-        database: DatabaseName, remoteKeys: @escaping (Int32) -> Set<ResourcePath>,
-        targetData: @escaping (Int32) -> TargetData?
+        database: DatabaseName, clock: any Clock = SystemClock(),
+        remoteKeys: @escaping (Int32) -> Set<ResourcePath>, targetData: @escaping (Int32) -> TargetData?
     ) {
         self.database = database
+        self.clock = clock
         self.remoteKeys = remoteKeys
         self.targetData = targetData
     }
@@ -227,7 +230,7 @@ final class WatchChangeAggregator {
 
     private var isTimeForQuietTargets: Bool {
         if states.count <= Self.quietTargetsAtOnceMax { return true }
-        let now = Clock.seconds()
+        let now = Double(clock.monotonicNanoseconds()) / 1e9
         guard now >= quietAtSeconds + Self.quietSeconds else { return false }
         quietAtSeconds = now
         return true

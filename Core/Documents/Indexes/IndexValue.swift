@@ -36,8 +36,8 @@ package enum IndexValue {
         package static let vector: UInt8 = 0x35
         package static let map: UInt8 = 0x37
         package static let terminator: UInt8 = 0x02
-        package static let numericSegment: UInt8 = 0x10
-        package static let stringSegment: UInt8 = 0x20
+        static let numericSegment: UInt8 = 0x10
+        static let stringSegment: UInt8 = 0x20
     }
 
     /// Bytes after which the encoding of an array, a vector or a map is cut. Queries rarely compare whole containers;

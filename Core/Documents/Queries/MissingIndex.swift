@@ -2,8 +2,8 @@ import HearthModel
 import HearthWire
 
 /// The error of a query without its index, in production's words, for `--require-indexes`.
-package enum MissingIndex {
-    package static func status(_ index: IndexDefinition, database: DatabaseName) -> Status {
+enum MissingIndex {
+    static func status(_ index: IndexDefinition, database: DatabaseName) -> Status {
         let payload = Self.payload(index, database: database)
         let page =
             database.database == DatabaseName.defaultDatabase
@@ -15,7 +15,7 @@ package enum MissingIndex {
     }
 
     /// The entry of `firestore.indexes.json` that defines an index.
-    package static func definitionJSON(_ index: IndexDefinition) -> String {
+    static func definitionJSON(_ index: IndexDefinition) -> String {
         let fields = index.fields.map { field in
             let kind =
                 switch field.kind {

@@ -3,7 +3,7 @@ import HearthModel
 /// Cuts a collection group into parts of about equal size.
 package enum Partitions {
     /// Minimum number of documents in a part; smaller groups are not cut.
-    package static let partSizeMin = 128
+    static let partSizeMin = 128
 
     /// The keys of documents at which parts begin, ascending in the order of names.
     /// - Parameters:

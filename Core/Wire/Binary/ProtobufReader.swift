@@ -10,7 +10,7 @@ package struct ProtobufReader {
         package static let varint: UInt32 = 0
         package static let fixed64: UInt32 = 1
         package static let lengthDelimited: UInt32 = 2
-        package static let startGroup: UInt32 = 3
+        static let startGroup: UInt32 = 3
         package static let endGroup: UInt32 = 4
         package static let fixed32: UInt32 = 5
     }

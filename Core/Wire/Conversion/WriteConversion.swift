@@ -106,7 +106,7 @@ extension PreconditionMessage {
 extension DocumentMaskMessage {
     /// The paths of an update mask, which must not contain the document's name.
     /// - Throws: INVALID_ARGUMENT for a malformed or reserved path.
-    package func writePaths() throws(Status) -> [FieldPath] {
+    func writePaths() throws(Status) -> [FieldPath] {
         try fieldPaths.mapPaths { string throws(Status) in try FieldPath(writable: string) }
     }
 

@@ -60,7 +60,7 @@ package struct JSONWriter {
     }
 
     /// A 64-bit number in quotes, as proto3 JSON requires: JavaScript's numbers lose the low bits.
-    package mutating func quotedInteger(_ value: Int64) {
+    mutating func quotedInteger(_ value: Int64) {
         bytes.append(UInt8(ascii: "\""))
         integer(value)
         bytes.append(UInt8(ascii: "\""))

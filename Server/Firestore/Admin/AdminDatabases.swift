@@ -45,8 +45,7 @@ extension AdminService {
 
     // MARK: Methods
 
-    package func getDatabase(_ request: GetDatabaseRequest, _ answer: @escaping Answer<DatabaseMessage>) throws(Status)
-    {
+    func getDatabase(_ request: GetDatabaseRequest, _ answer: @escaping Answer<DatabaseMessage>) throws(Status) {
         let name = try DatabaseName(parsing: request.name)
         background({ answer(.failure($0)) }) { [self] in
             do throws(Status) {
@@ -102,7 +101,7 @@ extension AdminService {
         return String(segments[1])
     }
 
-    package func createDatabase(
+    func createDatabase(
         _ request: CreateDatabaseRequest, _ answer: @escaping Answer<OperationMessage>
     ) throws(Status) {
         let project = try Self.project(request.parent)
@@ -177,7 +176,7 @@ extension AdminService {
         if message.cmekConfig != nil { throw .unimplemented("Customer-managed encryption keys are not available.") }
     }
 
-    package func updateDatabase(
+    func updateDatabase(
         _ request: UpdateDatabaseRequest, _ answer: @escaping Answer<OperationMessage>
     ) throws(Status) {
         guard let wanted = request.database else { throw .invalidArgument("The request has no database.") }
@@ -220,7 +219,7 @@ extension AdminService {
     private static let staleTag = Status.failedPrecondition(
         "The etag does not match the current etag of the database. Read the database again and retry.")
 
-    package func deleteDatabase(
+    func deleteDatabase(
         _ request: DeleteDatabaseRequest, _ answer: @escaping Answer<OperationMessage>
     ) throws(Status) {
         let name = try DatabaseName(parsing: request.name)

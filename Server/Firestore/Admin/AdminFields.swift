@@ -5,14 +5,14 @@ import HearthWire
 
 /// Single-field indexes and time-to-live.
 extension AdminService {
-    package func getField(_ request: GetFieldRequest, _ answer: @escaping Answer<FieldMessage>) throws(Status) {
+    func getField(_ request: GetFieldRequest, _ answer: @escaping Answer<FieldMessage>) throws(Status) {
         let name = try FieldName(parsing: request.name)
         try name.group.checkSingle()
         let database = try directory.database(name.group.database)
         answer(.success(FieldView(catalog: database.catalog, database: name.group.database).message(name)))
     }
 
-    package func listFields(
+    func listFields(
         _ request: ListFieldsRequest, _ answer: @escaping Answer<ListFieldsResponse>
     ) throws(Status) {
         let group = try CollectionGroupName(parsing: request.parent)
@@ -64,8 +64,7 @@ extension AdminService {
         }
     }
 
-    package func updateField(_ request: UpdateFieldRequest, _ answer: @escaping Answer<OperationMessage>) throws(Status)
-    {
+    func updateField(_ request: UpdateFieldRequest, _ answer: @escaping Answer<OperationMessage>) throws(Status) {
         guard let message = request.field else { throw .invalidArgument("The request has no field.") }
         let name = try FieldName(parsing: message.name)
         try name.group.checkSingle()

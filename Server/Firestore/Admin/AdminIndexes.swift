@@ -68,7 +68,7 @@ extension AdminService {
         }
     }
 
-    package func listIndexes(
+    func listIndexes(
         _ request: ListIndexesRequest, _ answer: @escaping Answer<ListIndexesResponse>
     ) throws(Status) {
         let group = try CollectionGroupName(parsing: request.parent)
@@ -82,7 +82,7 @@ extension AdminService {
         answer(.success(ListIndexesResponse(indexes: page.items, nextPageToken: page.next)))
     }
 
-    package func getIndex(_ request: GetIndexRequest, _ answer: @escaping Answer<IndexMessage>) throws(Status) {
+    func getIndex(_ request: GetIndexRequest, _ answer: @escaping Answer<IndexMessage>) throws(Status) {
         let name = try IndexName(parsing: request.name)
         let database = try directory.database(name.group.database)
         answer(.success(try Self.find(name, in: database.catalog).message(in: name.group.database)))
@@ -96,7 +96,7 @@ extension AdminService {
         return found
     }
 
-    package func deleteIndex(_ request: DeleteIndexRequest, _ answer: @escaping Answer<EmptyMessage>) throws(Status) {
+    func deleteIndex(_ request: DeleteIndexRequest, _ answer: @escaping Answer<EmptyMessage>) throws(Status) {
         let name = try IndexName(parsing: request.name)
         let database = try directory.database(name.group.database)
         Self.remove(try Self.find(name, in: database.catalog), from: database) { answer($0.map { EmptyMessage() }) }

@@ -4,13 +4,13 @@ import HearthWire
 
 /// Operations and locations. Source: google/longrunning/operations.proto, google/cloud/location/locations.proto.
 extension AdminService {
-    package func getOperation(_ request: GetOperationRequest, _ answer: @escaping Answer<OperationMessage>)
+    func getOperation(_ request: GetOperationRequest, _ answer: @escaping Answer<OperationMessage>)
         throws(Status)
     {
         answer(.success(try operations.operation(request.name)))
     }
 
-    package func listOperations(
+    func listOperations(
         _ request: ListOperationsRequest, _ answer: @escaping Answer<ListOperationsResponse>
     ) throws(Status) {
         if !request.filter.isEmpty { throw .invalidArgument("Filters on operations are not supported.") }
@@ -24,14 +24,14 @@ extension AdminService {
         answer(.success(ListOperationsResponse(operations: page.items, nextPageToken: page.next)))
     }
 
-    package func deleteOperation(_ request: DeleteOperationRequest, _ answer: @escaping Answer<EmptyMessage>)
+    func deleteOperation(_ request: DeleteOperationRequest, _ answer: @escaping Answer<EmptyMessage>)
         throws(Status)
     {
         try operations.delete(request.name)
         answer(.success(EmptyMessage()))
     }
 
-    package func cancelOperation(_ request: CancelOperationRequest, _ answer: @escaping Answer<EmptyMessage>)
+    func cancelOperation(_ request: CancelOperationRequest, _ answer: @escaping Answer<EmptyMessage>)
         throws(Status)
     {
         try operations.cancel(request.name)
@@ -47,7 +47,7 @@ extension AdminService {
             metadata: AnyMessage(LocationMetadata()))
     }
 
-    package func listLocations(
+    func listLocations(
         _ request: ListLocationsRequest, _ answer: @escaping Answer<ListLocationsResponse>
     ) throws(Status) {
         var name = request.name
@@ -57,8 +57,7 @@ extension AdminService {
             .success(ListLocationsResponse(locations: [Self.location(project, DatabaseSettings.locationDefault)])))
     }
 
-    package func getLocation(_ request: GetLocationRequest, _ answer: @escaping Answer<LocationMessage>) throws(Status)
-    {
+    func getLocation(_ request: GetLocationRequest, _ answer: @escaping Answer<LocationMessage>) throws(Status) {
         let segments = request.name.split(separator: "/", omittingEmptySubsequences: false)
         guard segments.count == 4, segments[0] == "projects", segments[2] == "locations",
             segments[3] == DatabaseSettings.locationDefault

@@ -5,12 +5,12 @@ import HearthDocuments
 import HearthWire
 
 /// Builds bundles from databases.
-package enum BundleBuilding {
+enum BundleBuilding {
     /// Reads all documents of a definition in one view and adds them to a builder.
     /// - Parameters:
     ///   - requireIndexes: fail for queries whose index is not defined.
     ///   - check: called regularly; throws to end the work.
-    package static func collect<Spool: BundleSpool>(
+    static func collect<Spool: BundleSpool>(
         _ definition: BundleDefinition, from view: ReadView, into builder: inout BundleBuilder<Spool>,
         requireIndexes: Bool = false, check: @escaping () throws(Status) -> Void = {}
     ) throws(Status) {

@@ -60,7 +60,7 @@ package struct IdentityConfiguration: Sendable, Equatable {
         }
 
         /// Shorter ones could be guessed.
-        package static let secretBytesMin = 24
+        static let secretBytesMin = 24
     }
 
     package var issuers: [Issuer] = []

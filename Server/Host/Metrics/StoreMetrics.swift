@@ -8,32 +8,31 @@ enum StoreMetrics {
     static func write(
         _ databases: [Database], _ trees: [TreeDatabase], failing: Int, to string: inout MetricsWriter
     ) {
-        var sum = StoreStatistics()
-        for database in databases { sum = sum + database.store.statistics }
-        for tree in trees { sum = sum + tree.statistics.store }
+        let stores = databases.map { $0.store.statistics } + trees.map { $0.statistics.store }
+        func sum(_ figure: (StoreStatistics) -> Int) -> Int { stores.reduce(0) { $0 + figure($1) } }
         string.family("hearth_snapshots_open", .gauge, "Snapshots that are open, by their lifetime.")
-        string.sample("hearth_snapshots_open", [("use", "short")], sum.shortSnapshots)
-        string.sample("hearth_snapshots_open", [("use", "long")], sum.longSnapshots)
+        string.sample("hearth_snapshots_open", [("use", "short")], sum(\.shortSnapshots))
+        string.sample("hearth_snapshots_open", [("use", "long")], sum(\.longSnapshots))
         let figures: [(String, MetricsWriter.Kind, String, Int)] = [
             (
                 "hearth_snapshots_revoked", .gauge,
                 "Snapshots of open databases that were ended because they held too much of the log.",
-                sum.revokedSnapshots
+                sum(\.revokedSnapshots)
             ),
-            ("hearth_log_bytes", .gauge, "Bytes of write-ahead logs that hold commits.", sum.logBytes),
-            ("hearth_checkpoints", .gauge, "Checkpoints of open databases.", sum.checkpoints),
+            ("hearth_log_bytes", .gauge, "Bytes of write-ahead logs that hold commits.", sum(\.logBytes)),
+            ("hearth_checkpoints", .gauge, "Checkpoints of open databases.", sum(\.checkpoints)),
             (
                 "hearth_checkpoints_failed", .gauge, "Failed checkpoints of open databases.",
-                sum.failedCheckpoints
+                sum(\.failedCheckpoints)
             ),
             (
                 "hearth_checkpoints_unsafe", .gauge,
                 "Checkpoints begun during a write on a fully copied log: 0, otherwise a bug in Hearth.",
-                sum.unsafeCheckpoints
+                sum(\.unsafeCheckpoints)
             ),
             (
                 "hearth_store_commits_failed", .gauge,
-                "Transactions of open databases that failed because of the disk.", sum.failedCommits
+                "Transactions of open databases that failed because of the disk.", sum(\.failedCommits)
             ),
             ("hearth_databases_failing", .gauge, "Databases whose commits fail at present.", failing),
         ]

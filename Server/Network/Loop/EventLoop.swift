@@ -139,13 +139,13 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// Takes the source out and leaves its descriptor open, for another source.
-    package func unregister(_ source: EventSource) {
+    func unregister(_ source: EventSource) {
         _ = linux_epoll_change(epollDescriptor, EPOLL_CTL_DEL, source.descriptor, 0, nil)
         closedSources.append(source)
     }
 
     /// Takes the source out and closes its descriptor; the object lives to the end of the tick.
-    package func unregisterAndClose(_ source: EventSource) {
+    func unregisterAndClose(_ source: EventSource) {
         unregister(source)
         close(source.descriptor)
     }

@@ -118,7 +118,7 @@ package struct LongPollHTTP: HTTPExtension {
         let parameters = URLCoding.parameters(exchange.head.query) ?? []
         guard parameters.contains(where: { $0.name == "s" }) else { return false }
         guard let channel = exchange.upgradeToWebSocket() else { return true }
-        channel.send(string: RealtimeMessages.reset(host: exchange.head.authority))
+        channel.send(string: RealtimeServerMessage.reset(host: exchange.head.authority))
         channel.onText = { _ in }
         channel.close()
         return true

@@ -28,7 +28,7 @@ enum PushStyle {
 
     private func parts(_ push: RealtimePush, _ tag: Int64?) -> (head: [UInt8], tail: [UInt8]) {
         switch self {
-        case .messages: (push.messageHead, RealtimeMessages.pushTail(tag: tag))
+        case .messages: (push.messageHead, RealtimeServerMessage.pushTail(tag: tag))
         case .events(let depth): (push.eventHead(below: depth), RealtimePush.eventTail)
         }
     }

@@ -2,8 +2,9 @@ import HearthModel
 import HearthRules
 import HearthTree
 
-/// One message of a client. Source: the messages of the public SDKs' persistent connection.
-package enum RealtimeMessage: Sendable {
+/// One message of a client, read from its string; `RealtimeServerMessage` has what is sent to it. Source: the messages of
+/// the public SDKs' persistent connection.
+package enum RealtimeClientMessage: Sendable {
     /// Must be answered immediately.
     case ping
     /// Needs no action: messages of long polling only, and those that clients of other versions may send.
@@ -51,7 +52,7 @@ package struct RealtimeRequest: Sendable {
     }
 }
 
-extension RealtimeMessage {
+extension RealtimeClientMessage {
     /// The reason why a write fails whatever its data is; nil when it may be allowed.
     package typealias Foresight = (TreeWriteScope) -> RealtimeRefusal?
 
@@ -77,7 +78,7 @@ extension RealtimeMessage {
 
     private static let malformed = TreeDataError("it is neither a control message nor a request")
 
-    private static func control(_ string: [UInt8], _ range: Range<Int>) throws(TreeDataError) -> RealtimeMessage {
+    private static func control(_ string: [UInt8], _ range: Range<Int>) throws(TreeDataError) -> RealtimeClientMessage {
         let members = Members(try TreeJSON.members(string, in: range))
         return try TreeJSON.value(string, in: try members.required("t")).string == "p" ? .ping : .ignored
     }
@@ -99,7 +100,7 @@ private struct Members {
 
 extension RealtimeRequest {
     fileprivate init(
-        _ string: [UInt8], _ range: Range<Int>, _ foresee: RealtimeMessage.Foresight
+        _ string: [UInt8], _ range: Range<Int>, _ foresee: RealtimeClientMessage.Foresight
     ) throws(TreeDataError) {
         let members = Members(try TreeJSON.members(string, in: range))
         guard let number = try TreeJSON.value(string, in: try members.required("r")).integer,
@@ -133,7 +134,7 @@ private struct RequestBody {
     }
 
     /// Nil for every action that isn't a write.
-    func refusal(of name: String, _ foresee: RealtimeMessage.Foresight) -> RealtimeRefusal? {
+    func refusal(of name: String, _ foresee: RealtimeClientMessage.Foresight) -> RealtimeRefusal? {
         do throws(TreeDataError) {
             switch name {
             case "p", "o": return foresee(.location(try path(allowingPriority: true)))

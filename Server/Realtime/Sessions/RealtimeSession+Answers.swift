@@ -6,33 +6,33 @@ import HearthTree
 /// The answers to requests, which are sent in the order of the requests, and the large ones among them.
 extension RealtimeSession {
     func confirm(_ answer: Answer, data: [UInt8] = Array(#""""#.utf8)) {
-        finish(answer, .small(RealtimeMessages.reply(to: answer.number, .ok, data: data)))
+        finish(answer, .small(RealtimeServerMessage.reply(to: answer.number, .ok, data: data)))
     }
 
     func confirm(_ answer: Answer, data: RealtimeData) {
         switch data {
         case .memory(let json): confirm(answer, data: json)
         case .file(let body):
-            let head = RealtimeMessages.replyHead(answer.number, .ok)
-            finish(answer, .large(LargeMessage(head: head, body: body, tail: RealtimeMessages.replyTail)))
+            let head = RealtimeServerMessage.replyHead(answer.number, .ok)
+            finish(answer, .large(LargeMessage(head: head, body: body, tail: RealtimeServerMessage.replyTail)))
         }
     }
 
     /// Confirms a listen, also before earlier requests are answered: clients take pushes that arrive before this answer
     /// as older than it, and take a push without a difference as the end of it.
     func confirmAtOnce(_ answer: Answer, data: [UInt8]) {
-        send(RealtimeMessages.reply(to: answer.number, .ok, data: data))
+        send(RealtimeServerMessage.reply(to: answer.number, .ok, data: data))
         finish(answer, .sent)
     }
 
     /// A request that was never accepted.
     func refuseTooLarge(_ number: Int64) {
         let string = RealtimeFrameJoiner.tooLarge.reason
-        send(RealtimeMessages.reply(to: number, RealtimeRefusal(status: .tooBig, string: string)))
+        send(RealtimeServerMessage.reply(to: number, RealtimeRefusal(status: .tooBig, string: string)))
     }
 
     func refuse(_ answer: Answer, _ refusal: RealtimeRefusal) {
-        finish(answer, .small(RealtimeMessages.reply(to: answer.number, refusal)))
+        finish(answer, .small(RealtimeServerMessage.reply(to: answer.number, refusal)))
     }
 
     func refuse(_ answer: Answer, _ status: Status) { refuse(answer, RealtimeRefusal(status)) }

@@ -65,7 +65,7 @@ extension RealtimeSession {
     private func tokenEnded() {
         if isEnded { return }
         change(to: .nobody)
-        journalIdentity { [self] in send(RealtimeMessages.tokenExpired) }
+        journalIdentity { [self] in send(RealtimeServerMessage.tokenExpired) }
     }
 
     /// Checks the right of all listens to continue.

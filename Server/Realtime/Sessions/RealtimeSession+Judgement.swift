@@ -3,7 +3,7 @@ import HearthTreeStorage
 
 /// The listens of a session whose right to continue is being checked, because rules or the client's identity have
 /// changed.
-package struct SessionJudgement {
+struct SessionJudgement {
     fileprivate var waiting: [SessionListen] = []
     fileprivate var isAsking = false
     /// The number of failed attempts to check.

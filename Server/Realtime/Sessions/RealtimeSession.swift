@@ -127,7 +127,7 @@ package final class RealtimeSession: @unchecked Sendable {
         disconnect = SessionDisconnect()
         namespace.users.add(self)
         carrier.send(
-            RealtimeMessages.handshake(nowMilliseconds: service.nowMilliseconds, host: host, session: id))
+            RealtimeServerMessage.handshake(nowMilliseconds: service.nowMilliseconds, host: host, session: id))
     }
 
     /// 192 random bits.
@@ -245,7 +245,7 @@ package final class RealtimeSession: @unchecked Sendable {
 
     private func begin(_ string: [UInt8], _ memory: Memory) {
         guard string.count >= LargeRequests.sizeBytesMin else {
-            return take(Result { () throws(RealtimeFault) in try RealtimeMessage(string) }, memory)
+            return take(Result { () throws(RealtimeFault) in try RealtimeClientMessage(string) }, memory)
         }
         hold()
         let identity = identity
@@ -258,7 +258,7 @@ package final class RealtimeSession: @unchecked Sendable {
         service.large.run(string, isJSON: true, for: requester, cancellation: cancellation, refused: refused) {
             [self] share in
             let message = Result { () throws(RealtimeFault) in
-                try RealtimeMessage(string) { scope in refusal(of: scope, string, identity) }
+                try RealtimeClientMessage(string) { scope in refusal(of: scope, string, identity) }
             }
             loop.execute { [self] in
                 take(message, Memory(share: share))
@@ -276,11 +276,11 @@ package final class RealtimeSession: @unchecked Sendable {
         return nil
     }
 
-    private func take(_ message: Result<RealtimeMessage, RealtimeFault>, _ memory: Memory) {
+    private func take(_ message: Result<RealtimeClientMessage, RealtimeFault>, _ memory: Memory) {
         if isEnded { return }
         switch message {
         case .failure(let fault): carrier?.end(fault)
-        case .success(.ping): send(RealtimeMessages.pong)
+        case .success(.ping): send(RealtimeServerMessage.pong)
         case .success(.ignored): break
         case .success(.request(let request)): take(request, memory)
         }

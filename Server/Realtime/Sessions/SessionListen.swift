@@ -1,11 +1,13 @@
 import HearthConcurrency
 import HearthModel
 
-/// A listen of a session.
+/// A client's listen: it sends the data at a location or of a query, and then the changes after it, while the client
+/// has the right to them.
+///
+/// `@unchecked Sendable`: belongs to the session's loop.
 package final class SessionListen: ListenReceiver, @unchecked Sendable {
-    // Belongs to the session's loop.
-    /// Jobs of this listen may run after the end of its session: they refer to the session, and its end releases all
-    /// its listens.
+    /// Not weak: jobs of this listen may run after the end of its session. The two refer to each other until the session
+    /// ends, which drops its listens.
     private let session: RealtimeSession
     let target: RealtimeTarget
     /// Chosen by the client; every push contains it.
@@ -13,7 +15,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
     package private(set) var handle: RealtimeSubscription! = nil
     /// The request that is answered when the data has been sent for the first time.
     private var answer: RealtimeSession.Answer?
-    /// The session's value when the rights of the listen were last checked.
+    /// The session's `judgement` when the rights of the listen were last checked.
     private var judgement = 0
     /// Whether it holds the session's slot for large reads.
     private var isMakingLarge = false
@@ -23,7 +25,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
     private var retries = 0
     private static let retriesMax = 5
     private static let retryMilliseconds = 1000
-    /// The time since when it waits for the check of its rights.
+    /// The subscription's token, with which it goes on after the check of its rights.
     private var pause = 0
     private var isReading = false {
         didSet { session.readsInFlight += (isReading ? 1 : 0) - (oldValue ? 1 : 0) }
@@ -119,10 +121,12 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
 
     private func loaded(_ content: ListenReading.Content) {
         if let json = content.json {
-            session.send(RealtimeMessages.pushHead("d", target.path), json, RealtimeMessages.pushTail(tag: tag))
+            session.send(
+                RealtimeServerMessage.pushHead("d", target.path), json, RealtimeServerMessage.pushTail(tag: tag))
         }
         if let ranges = content.ranges {
-            session.send(RealtimeMessages.pushHead("rm", target.path), ranges, RealtimeMessages.pushTail(tag: tag))
+            session.send(
+                RealtimeServerMessage.pushHead("rm", target.path), ranges, RealtimeServerMessage.pushTail(tag: tag))
         }
         if let answer {
             self.answer = nil
@@ -151,7 +155,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
     /// The listen's part of the check; nil when it is not needed any more.
     var question: ListenReading? { handle.isCancelled ? nil : reading() }
 
-    /// - Parameter judgement: the session's value at the time of the check.
+    /// - Parameter judgement: the session's `judgement` at the time of the check.
     func isJudged(_ verdict: Result<Void, Status>, at judgement: Int) {
         if handle.isCancelled { return }
         self.judgement = judgement
@@ -177,7 +181,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
             self.answer = nil
             session.refuse(answer, status)
         } else {
-            session.send(RealtimeMessages.revoked(target.path, query: target.query))
+            session.send(RealtimeServerMessage.revoked(target.path, query: target.query))
         }
     }
 
@@ -195,6 +199,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
     /// The result of the read is not wanted. The read counts towards the session's limit until it ends.
     private func endReading() {
         if postponed != nil {
+            // It ends when it gets the slot. Until then nothing of the client's data needs to be kept.
             postponed = KnownData.nothing
             return
         }

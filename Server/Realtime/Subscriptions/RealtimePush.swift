@@ -73,13 +73,14 @@ package final class RealtimePush: Sendable {
 
     package func message(tag: Int64?) -> [UInt8] {
         guard let tag else { return message }
-        return message.dropLast(RealtimeMessages.pushTail(tag: nil).count) + RealtimeMessages.pushTail(tag: tag)
+        return message.dropLast(RealtimeServerMessage.pushTail(tag: nil).count)
+            + RealtimeServerMessage.pushTail(tag: tag)
     }
 
     var messageHead: [UInt8] {
         switch kind {
-        case .put(let path, _): RealtimeMessages.pushHead("d", path)
-        case .merge(let path, _): RealtimeMessages.pushHead("m", path)
+        case .put(let path, _): RealtimeServerMessage.pushHead("d", path)
+        case .merge(let path, _): RealtimeServerMessage.pushHead("m", path)
         }
     }
 
@@ -89,7 +90,7 @@ package final class RealtimePush: Sendable {
         case .put(_, let node): TreeJSON.append(node, to: &string, form: .export)
         case .merge(_, let members): Self.append(members, to: &string, form: .export)
         }
-        return string + RealtimeMessages.pushTail(tag: nil)
+        return string + RealtimeServerMessage.pushTail(tag: nil)
     }
 
     /// For event streams: `event: put` and its data with a path relative to the listener's location; empty when the

@@ -47,6 +47,9 @@ enum DiskFaults {
         }
     }
 
+    /// The faults of the present plan.
+    static func count(in folder: String) -> Int { planted.withLock { $0[folder]?.faults ?? 0 } }
+
     fileprivate static func fails(_ descriptor: Int32, isRead: Bool) -> Bool {
         guard isPlanted.load(ordering: .acquiring) else { return false }
         let saved = errno

@@ -97,7 +97,7 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
 
     func say(_ string: [UInt8]) {
         if isEnded { return }
-        if let message = try? RealtimeMessage(string), case .request(let request) = message {
+        if let message = try? RealtimeClientMessage(string), case .request(let request) = message {
             open[request.number, default: 0] += 1
             if case .success(.listen(let target, let tag, let known)) = request.action { note(target, tag, known) }
         }

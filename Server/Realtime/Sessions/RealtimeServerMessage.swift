@@ -1,7 +1,7 @@
 import HearthTree
 
-/// The messages that a server sends, as strings.
-enum RealtimeMessages {
+/// The messages that the server sends, as strings; `RealtimeClientMessage` reads what clients send.
+enum RealtimeServerMessage {
     /// The first message of every connection.
     /// - Parameters:
     ///   - host: the host for this client's next connections; clients store it.
