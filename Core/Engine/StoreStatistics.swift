@@ -14,17 +14,4 @@ package struct StoreStatistics: Sendable {
     package var failedCommits = 0
 
     package init() {}
-
-    package static func + (a: StoreStatistics, b: StoreStatistics) -> StoreStatistics {
-        var sum = a
-        sum.shortSnapshots += b.shortSnapshots
-        sum.longSnapshots += b.longSnapshots
-        sum.revokedSnapshots += b.revokedSnapshots
-        sum.logBytes += b.logBytes
-        sum.checkpoints += b.checkpoints
-        sum.failedCheckpoints += b.failedCheckpoints
-        sum.unsafeCheckpoints += b.unsafeCheckpoints
-        sum.failedCommits += b.failedCommits
-        return sum
-    }
 }

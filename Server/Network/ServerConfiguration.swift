@@ -20,23 +20,19 @@ package struct ServerConfiguration: Sendable {
     /// Where the memory of answers that wait comes from, beyond `Limits.answersOwnBytes`; nil: all of
     /// `NetworkLimits.answersBytesMax` may be used, whatever else is.
     package var pool: MemoryPool?
-    /// Value of the `server` field of HTTP answers; nil leaves it out. gRPC answers never carry it.
-    package var serverHeader: String?
     /// gRPC answers of at least this many bytes are compressed for clients that accept gzip; nil: never. Off by
     /// default: on a local network it costs more than it saves.
     package var grpcCompressionThresholdBytes: Int?
 
     package init(
         host: String = "127.0.0.1", port: Int = 0, loopCount: Int = 0, tls: TLSConfiguration? = nil,
-        limits: NetworkLimits = NetworkLimits(), serverHeader: String? = nil,
-        grpcCompressionThresholdBytes: Int? = nil
+        limits: NetworkLimits = NetworkLimits(), grpcCompressionThresholdBytes: Int? = nil
     ) {
         self.host = host
         self.port = port
         self.loopCount = loopCount
         self.tls = tls
         self.limits = limits
-        self.serverHeader = serverHeader
         self.grpcCompressionThresholdBytes = grpcCompressionThresholdBytes
     }
 }

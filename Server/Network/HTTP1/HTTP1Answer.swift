@@ -16,8 +16,7 @@ struct HTTP1Answer {
     let closesConnection: Bool
 
     init(
-        status: Int, headers: [HTTPHeader], isHead: Bool, isVersion1_0: Bool, keepsAlive: Bool, date: [UInt8],
-        serverHeader: String?
+        status: Int, headers: [HTTPHeader], isHead: Bool, isVersion1_0: Bool, keepsAlive: Bool, date: [UInt8]
     ) {
         let declared = headers.firstValue("content-length").flatMap { Int($0) }
         if isHead || status == 204 || status == 304 {
@@ -35,7 +34,6 @@ struct HTTP1Answer {
             writer.field(header.name, header.value)
         }
         if headers.firstValue("date") == nil { writer.field("date", date) }
-        if let serverHeader, headers.firstValue("server") == nil { writer.field("server", serverHeader) }
         if case .chunked = body { writer.field("transfer-encoding", "chunked") }
         if closes {
             writer.field("connection", "close")

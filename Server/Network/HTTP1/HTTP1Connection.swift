@@ -246,8 +246,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
             }
             let head = HTTP1Answer(
                 status: failure.status, headers: [type, HTTPHeader("content-length", "\(string.count)")],
-                isHead: false, isVersion1_0: false, keepsAlive: false, date: channel.loop.currentDate(),
-                serverHeader: context.serverHeader)
+                isHead: false, isVersion1_0: false, keepsAlive: false, date: channel.loop.currentDate())
             output.append(head.head)
             output.append(string)
         }
@@ -366,8 +365,7 @@ extension HTTP1Connection: ExchangeTransport {
     func start(status: Int, headers: [HTTPHeader]) {
         let answer = HTTP1Answer(
             status: status, headers: headers, isHead: requestIsHead, isVersion1_0: requestIsVersion1_0,
-            keepsAlive: keepsAlive && !owesContinue, date: channel.loop.currentDate(),
-            serverHeader: context.serverHeader)
+            keepsAlive: keepsAlive && !owesContinue, date: channel.loop.currentDate())
         if answer.closesConnection { keepsAlive = false }
         output.append(answer.head)
         self.answer = answer

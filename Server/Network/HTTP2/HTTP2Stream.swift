@@ -467,9 +467,6 @@ extension HTTP2Stream: ExchangeTransport {
         var fields = HTTP2Fields(status: status)
         fields.append(headers)
         if headers.firstValue("date") == nil { fields.append("date", utf8: loop.currentDate()) }
-        if let server = session?.context.serverHeader, headers.firstValue("server") == nil {
-            fields.append("server", server)
-        }
         return fields
     }
 }

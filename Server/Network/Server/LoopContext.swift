@@ -14,7 +14,6 @@ final class LoopContext: @unchecked Sendable {
     let inputBudget: MemoryBudget
     let http: any HTTPHandler
     let grpc: any GRPCHandler
-    let serverHeader: String?
     let compressionThresholdBytes: Int?
     /// For later connections.
     var tls: TLSContext?
@@ -50,7 +49,6 @@ final class LoopContext: @unchecked Sendable {
         self.inputBudget = inputBudget
         self.http = http
         self.grpc = grpc
-        serverHeader = configuration.serverHeader
         compressionThresholdBytes = configuration.grpcCompressionThresholdBytes
         self.tls = tls
         waitingAnswerBytesBound = configuration.limits.answersBytesMax / loopCount

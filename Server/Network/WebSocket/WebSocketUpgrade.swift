@@ -45,7 +45,6 @@ extension HTTP1Connection {
         var head = HTTP1HeadWriter(status: 101)
         for field in fields { head.field(field.name, field.value) }
         head.field("date", channel.loop.currentDate())
-        if let serverHeader = context.serverHeader { head.field("server", serverHeader) }
         sent.append(head.finish())
         let result = WebSocketChannel(
             channel: channel, context: context,

@@ -1,0 +1,12 @@
+// HearthEngine: the contract between Hearth and a storage engine, and what every engine and its users share.
+//
+// Begin at `Store`: an ordered key-value store with snapshots and atomic, durable groups.
+//
+// - `Table/`: ordered maps in memory, with versions that readers hold. `Memory/` makes a store of them.
+// - `SQLite/` is the module `HearthSQLite`: the store on a disk.
+// - `DeferredStore` makes a store's files when there is something worth keeping.
+// - `LongReads` bounds how many snapshots are held for long, and for how long.
+// - `Writing/`: the steps of a group of writes, and how much each client may have waiting, for both products.
+// - `StoreHealth`, `StoreObserver` and `StoreStatistics` are what an operator is told.
+//
+// Nothing here knows documents, trees of the Realtime Database, or a network.
