@@ -26,7 +26,8 @@
 
     /// Records that a flow has grown.
     /// - Parameter flowsCount: the number of flows.
-    @usableFromInline mutating func grew(_ flow: UInt64, to length: Int, isAdministrator: Bool = false, flowsCount: Int) {
+    @usableFromInline mutating func grew(_ flow: UInt64, to length: Int, isAdministrator: Bool = false, flowsCount: Int)
+    {
         guard isKept else { return }
         if heap.count > 2 * flowsCount + Self.spareEntries {
             // Most entries are outdated. The next request builds the heap again.

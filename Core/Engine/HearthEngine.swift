@@ -7,6 +7,6 @@
 // - `DeferredStore` makes a store's files when there is something worth keeping.
 // - `LongReads` bounds how many snapshots are held for long, and for how long.
 // - `Writing/`: the steps of a group of writes, and how much each client may have waiting, for both products.
-// - `StoreHealth`, `StoreObserver` and `StoreStatistics` are what an operator is told.
+// - `StoreHealth`, `StoreObserver` and `StoreStatistics` are for operators.
 //
 // Nothing here knows documents, trees of the Realtime Database, or a network.

@@ -1,4 +1,3 @@
-
 /// What a commit did to one document.
 package struct Change: Sendable {
     package var key: [UInt8]

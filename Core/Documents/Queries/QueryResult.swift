@@ -1,4 +1,3 @@
-
 /// One document of a query's results.
 package struct QueryResult: Sendable {
     package var key: [UInt8]

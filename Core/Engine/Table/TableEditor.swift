@@ -147,7 +147,7 @@ final class TableEditor {
         }
         let last = node.key(node.count - 1)
         let first = right.key(0)
-        // The shortest key that tells the two apart.
+        // The shortest key that is behind the one and not behind the other.
         let separator = RawKey(first.base, last.sharedCount(first, max: first.count) + 1)
         split = (right, makeEntry(separator, UnsafeRawBufferPointer(start: nil, count: 0)))
     }

@@ -34,7 +34,9 @@ struct TableNode {
 
     @inline(__always) private var sharedCount: Int {
         get { Int(block.load(fromByteOffset: 12, as: UInt16.self)) }
-        nonmutating set { block.storeBytes(of: UInt16(truncatingIfNeeded: newValue), toByteOffset: 12, as: UInt16.self) }
+        nonmutating set {
+            block.storeBytes(of: UInt16(truncatingIfNeeded: newValue), toByteOffset: 12, as: UInt16.self)
+        }
     }
 
     /// The number of entries below the node.
