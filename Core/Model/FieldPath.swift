@@ -107,12 +107,11 @@
 
     @inlinable package var description: String { string }
 
-    private static func quoted(_ segment: String) -> String {
-        var isPlain = !segment.isEmpty
-        var isFirst = true
-        for byte in segment.utf8 where isPlain {
-            isPlain = isNameByte(byte, first: isFirst)
-            isFirst = false
+    /// A segment as it is in the string form.
+    package static func quoted(_ segment: String) -> String {
+        var segment = segment
+        let isPlain = segment.withUTF8 { bytes in
+            !bytes.isEmpty && bytes.indices.allSatisfy { isNameByte(bytes[$0], first: $0 == 0) }
         }
         if isPlain { return segment }
         var escaped = "`"

@@ -10,6 +10,8 @@
     @inlinable package var isDocument: Bool { !segments.isEmpty && segments.count.isMultiple(of: 2) }
     @inlinable package var isCollection: Bool { !segments.count.isMultiple(of: 2) }
     @inlinable package var parent: ResourcePath { ResourcePath(Array(segments.dropLast())) }
+    /// Of a document: the id of the collection that it is in.
+    @inlinable package var collectionID: String { segments[segments.count - 2] }
     @inlinable package var string: String { segments.joined(separator: "/") }
     @inlinable package var description: String { string }
 

@@ -223,7 +223,7 @@ struct IndexBuilder: Sendable {
     ) throws(Status) -> Int {
         guard let path = DocumentKey.decode(key), let bytes = try transaction.get(.documents, key) else { return 1 }
         let document = try StoredDocument(stored: bytes)
-        var entries = IndexEntries(key: key, path: path, catalog: catalog)
+        var entries = IndexEntries(key: key, path: path, indexes: catalog.indexes(of: path.collectionID))
         entries.addDefinitions(try FieldsCodec.decode(document.fields))
         for entry in entries.entries { try transaction.put(.entries, entry.key, entry.value) }
         return entries.entries.count + Self.work(ofReading: bytes)
@@ -295,8 +295,9 @@ struct IndexBuilder: Sendable {
     ) throws(Status) -> Int {
         guard let path = DocumentKey.decode(key), let bytes = try transaction.get(.documents, key) else { return 1 }
         let fields = try FieldsCodec.decode(StoredDocument(stored: bytes).fields)
-        var possible = IndexEntries(key: key, path: path, catalog: catalog, extent: .possible)
-        var present = IndexEntries(key: key, path: path, catalog: catalog)
+        let indexes = catalog.indexes(of: path.collectionID)
+        var possible = IndexEntries(key: key, path: path, indexes: indexes, extent: .possible)
+        var present = IndexEntries(key: key, path: path, indexes: indexes)
         possible.add(fields)
         present.add(fields)
         let kept = Set(present.entries.map(\.key))

@@ -29,9 +29,7 @@ package struct IndexCatalog: Sendable, Equatable {
     private(set) var removed: [IndexDefinition] = []
     /// The id of the next new definition; greater than all earlier ids.
     private(set) var nextID: UInt32 = 1
-    // By the bytes of collection ids: to Swift, two spellings of "é" are one string.
-    private var byCollection: [[UInt8]: [IndexDefinition]] = [:]
-    private var overridesByCollection: [[UInt8]: [FieldOverride]] = [:]
+    private var byCollection: [[UInt8]: CollectionIndexes] = [:]
 
     package init(definitions: [IndexDefinition] = [], overrides: [FieldOverride] = []) {
         self.init(definitions: definitions, overrides: overrides, changes: [], removed: [])
@@ -46,8 +44,7 @@ package struct IndexCatalog: Sendable, Equatable {
         self.overrides = overrides
         self.changes = changes
         self.removed = removed
-        byCollection = Dictionary(grouping: definitions) { Array($0.collectionID.utf8) }
-        overridesByCollection = Dictionary(grouping: overrides) { Array($0.collectionID.utf8) }
+        byCollection = CollectionIndexes.all(definitions, overrides, changes)
     }
 
     package static func == (lhs: IndexCatalog, rhs: IndexCatalog) -> Bool {
@@ -55,14 +52,12 @@ package struct IndexCatalog: Sendable, Equatable {
             && lhs.removed == rhs.removed
     }
 
-    /// Whether any definition or override concerns a collection id: the common answer no makes writes cheap.
-    func hasOverrides(_ collectionID: String) -> Bool {
-        !overrides(for: collectionID).isEmpty || (!changes.isEmpty && change(of: collectionID) != nil)
+    /// The indexes of the collections with an id.
+    func indexes(of collectionID: String) -> CollectionIndexes {
+        byCollection.isEmpty ? CollectionIndexes() : byCollection[Array(collectionID.utf8)] ?? CollectionIndexes()
     }
 
-    func overrides(for collectionID: String) -> [FieldOverride] {
-        overridesByCollection.isEmpty ? [] : overridesByCollection[Array(collectionID.utf8)] ?? []
-    }
+    func overrides(for collectionID: String) -> [FieldOverride] { indexes(of: collectionID).overrides }
 
     /// The change of overrides that is under way in a collection.
     func change(of collectionID: String) -> Change? {
@@ -70,51 +65,27 @@ package struct IndexCatalog: Sendable, Equatable {
     }
 
     /// Definitions whose entries are maintained for documents of a collection id.
-    func definitions(for collectionID: String) -> [IndexDefinition] {
-        byCollection.isEmpty ? [] : (byCollection[Array(collectionID.utf8)] ?? []).filter(\.hasEntries)
-    }
+    func definitions(for collectionID: String) -> [IndexDefinition] { indexes(of: collectionID).definitions }
 
     /// The ids of the collections whose overrides differ between two catalogs.
     func collectionsWithOtherOverrides(_ other: IndexCatalog) -> [String] {
-        Set(overridesByCollection.keys).union(other.overridesByCollection.keys).filter { id in
-            Set(overridesByCollection[id] ?? []) != Set(other.overridesByCollection[id] ?? [])
+        Set(byCollection.keys).union(other.byCollection.keys).filter { id in
+            Set(byCollection[id]?.overrides ?? []) != Set(other.byCollection[id]?.overrides ?? [])
         }.map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// The override that governs a field: its own, that of the nearest path above it, or that of the whole collection.
     func override(for path: FieldPath, in collectionID: String) -> FieldOverride? {
-        Self.override(for: path, among: overrides(for: collectionID))
+        CollectionIndexes.override(for: path.segments, among: overrides(for: collectionID))
     }
 
-    private static func override(for path: FieldPath, among overrides: [FieldOverride]) -> FieldOverride? {
-        let above = overrides.filter { $0.path?.isPrefix(of: path) ?? true }
-        return above.max { ($0.path?.segments.count ?? 0) < ($1.path?.segments.count ?? 0) }
+    /// Whether the automatic order index of a field certainly exists, so that queries may use it.
+    func hasOrderIndex(_ path: FieldPath, in collectionID: String) -> Bool {
+        indexes(of: collectionID).hasOrderIndex(path.segments, .certain)
     }
 
-    /// Whether the automatic order index of a field exists: an override keeps it when it keeps either direction.
-    /// Queries use only indexes that certainly exist.
-    func hasOrderIndex(_ path: FieldPath, in collectionID: String, _ extent: Extent = .certain) -> Bool {
-        hasIndex(path, collectionID, extent) { $0 == .ascending || $0 == .descending }
-    }
-
-    func hasContainsIndex(_ path: FieldPath, in collectionID: String, _ extent: Extent = .certain) -> Bool {
-        hasIndex(path, collectionID, extent) { $0 == .contains }
-    }
-
-    private func hasIndex(
-        _ path: FieldPath, _ collectionID: String, _ extent: Extent, _ isKind: (IndexField.Kind) -> Bool
-    ) -> Bool {
-        func isKept(_ overrides: [FieldOverride]) -> Bool {
-            guard let override = Self.override(for: path, among: overrides) else { return true }
-            return override.indexes.contains { $0.scope == .collection && isKind($0.kind) }
-        }
-        let present = isKept(overrides(for: collectionID))
-        guard extent != .present, let change = change(of: collectionID) else { return present }
-        return switch extent {
-        case .present: present
-        case .possible: present || change.earlier.contains(where: isKept)
-        case .certain: present && change.earlier.allSatisfy(isKept)
-        }
+    func hasContainsIndex(_ path: FieldPath, in collectionID: String) -> Bool {
+        indexes(of: collectionID).hasContainsIndex(path.segments, .certain)
     }
 
     /// The definitions that were requested as such, without those that overrides imply.

@@ -15,10 +15,11 @@ struct IndexDifference {
         key: [UInt8], path: ResourcePath, before: [UInt8]?, after: (tree: MapValue, encoded: [UInt8])?,
         catalog: IndexCatalog
     ) throws(Status) {
+        let indexes = catalog.indexes(of: path.collectionID)
         // While overrides change, the stored state may have more entries than are made now.
-        var old = IndexEntries(key: key, path: path, catalog: catalog, extent: .possible)
-        var new = IndexEntries(key: key, path: path, catalog: catalog, isBounded: true)
-        if let after, new.isOverLimit(after.tree) {
+        var old = IndexEntries(key: key, path: path, indexes: indexes, extent: .possible)
+        var new = IndexEntries(key: key, path: path, indexes: indexes, isBounded: true)
+        if let after, new.isOverLimit(after.tree, encodedBytes: after.encoded.count) {
             throw .invalidArgument("too many index entries for entity /\(path.string)")
         }
         if let before, let after {
@@ -59,8 +60,10 @@ struct IndexDifference {
 
     /// Walks over both in the order of keys, which is also the best order of writes for a store.
     private mutating func difference(_ old: [IndexEntries.Entry], _ new: [IndexEntries.Entry]) {
-        let before = old.sorted { UTF8Order.compare($0.key, $1.key) < 0 }
-        let after = new.sorted { UTF8Order.compare($0.key, $1.key) < 0 }
+        let before = Self.inOrder(old)
+        let after = Self.inOrder(new)
+        deleted.reserveCapacity(before.count + 1)
+        inserted.reserveCapacity(after.count + 1)
         var i = 0
         var j = 0
         while i < before.count || j < after.count {
@@ -78,5 +81,13 @@ struct IndexDifference {
                 j += 1
             }
         }
+    }
+
+    /// Entries are made in the order of fields, which usually is that of keys.
+    private static func inOrder(_ entries: [IndexEntries.Entry]) -> [IndexEntries.Entry] {
+        let isOrdered = entries.indices.dropFirst().allSatisfy {
+            UTF8Order.compare(entries[$0 - 1].key, entries[$0].key) < 0
+        }
+        return isOrdered ? entries : entries.sorted { UTF8Order.compare($0.key, $1.key) < 0 }
     }
 }

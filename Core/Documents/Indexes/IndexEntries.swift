@@ -7,13 +7,12 @@ struct IndexEntries {
         var value: [UInt8]
     }
 
-    private let catalog: IndexCatalog
+    private let indexes: CollectionIndexes
     private let key: [UInt8]
     private let collectionID: String
     private let collectionPrefix: ArraySlice<UInt8>
     private let name: ArraySlice<UInt8>
     private let hasOverrides: Bool
-    private let definitions: [IndexDefinition]
     private let isNested: Bool
     private(set) var entries: [Entry] = []
     /// Bytes of the entries' keys.
@@ -22,20 +21,20 @@ struct IndexEntries {
     private let isBounded: Bool
     private let extent: IndexCatalog.Extent
 
+    /// - Parameter indexes: those of the document's collection.
     init(
-        key: [UInt8], path: ResourcePath, catalog: IndexCatalog, isBounded: Bool = false,
+        key: [UInt8], path: ResourcePath, indexes: CollectionIndexes, isBounded: Bool = false,
         extent: IndexCatalog.Extent = .present
     ) {
         self.isBounded = isBounded
         self.extent = extent
-        self.catalog = catalog
+        self.indexes = indexes
         self.key = key
-        collectionID = path.segments[path.segments.count - 2]
+        collectionID = path.collectionID
         let end = DocumentKey.collectionPrefixEnd(key) ?? key.count
         collectionPrefix = key[..<end]
         name = key[end...]
-        hasOverrides = catalog.hasOverrides(collectionID)
-        definitions = catalog.definitions(for: collectionID)
+        hasOverrides = indexes.hasOverrides
         isNested = path.segments.count > 2
     }
 
@@ -47,12 +46,15 @@ struct IndexEntries {
 
     /// The automatic entries of top-level fields.
     mutating func addAutomatic(_ fields: MapValue) {
-        for field in fields.fields { addAutomatic(field.value, path: [field.name], depth: 1) }
+        for field in fields.fields {
+            let segments = hasOverrides ? [field.name] : []
+            addAutomatic(field.value, segments, string: FieldPath.quoted(field.name))
+        }
     }
 
     /// The entries of the catalog's definitions alone.
     mutating func addDefinitions(_ fields: MapValue) {
-        for definition in definitions { add(definition, fields) }
+        for definition in indexes.definitions { add(definition, fields) }
     }
 
     /// All entries that belong to a document.
@@ -60,19 +62,21 @@ struct IndexEntries {
         of key: [UInt8], path: ResourcePath, _ fields: MapValue, catalog: IndexCatalog,
         extent: IndexCatalog.Extent = .present
     ) -> [Entry] {
-        var expected = IndexEntries(key: key, path: path, catalog: catalog, extent: extent)
+        var expected = IndexEntries(
+            key: key, path: path, indexes: catalog.indexes(of: path.collectionID), extent: extent)
         expected.add(fields)
         return expected.entries + (expected.groupNameEntry.map { [Entry(key: $0, value: [])] } ?? [])
     }
 
     /// The entries of the definitions that use one of the changed fields.
     mutating func addDefinitions(_ fields: MapValue, touching changed: ChangedFields) {
-        for definition in definitions where definition.fields.contains(where: { changed.has($0.path.segments[0]) }) {
+        for definition in indexes.definitions
+        where definition.fields.contains(where: { changed.has($0.path.segments[0]) }) {
             add(definition, fields)
         }
     }
 
-    var hasDefinitions: Bool { !definitions.isEmpty }
+    var hasDefinitions: Bool { !indexes.definitions.isEmpty }
 
     /// The entry that finds a nested document by its collection id; the same in all states.
     var groupNameEntry: [UInt8]? {
@@ -80,10 +84,12 @@ struct IndexEntries {
         return IndexKey.groupNamePrefix(collectionID) + pathKey
     }
 
-    private mutating func addAutomatic(_ value: Value, path segments: [String], depth: Int) {
-        let path = FieldPath(segments: segments)
-        if !hasOverrides || catalog.hasOrderIndex(path, in: collectionID, extent) {
-            var entry = IndexKey.fieldPrefix(collectionPrefix: collectionPrefix, path: path, contains: false)
+    /// - Parameters:
+    ///   - segments: the field's path; empty when there are no overrides to be looked up by it.
+    ///   - string: its string form.
+    private mutating func addAutomatic(_ value: Value, _ segments: [String], string: String) {
+        if !hasOverrides || indexes.hasOrderIndex(segments, extent) {
+            var entry = IndexKey.fieldPrefix(collectionPrefix: collectionPrefix, pathString: string, contains: false)
             IndexValue.appendCut(value, to: &entry)
             entry.append(contentsOf: name)
             var mark: [UInt8] = []
@@ -91,16 +97,20 @@ struct IndexEntries {
             append(Entry(key: entry, value: mark))
         }
         switch value {
-        case .array(let elements) where !hasOverrides || catalog.hasContainsIndex(path, in: collectionID, extent):
-            addElements(elements, path: path)
+        case .array(let elements) where !hasOverrides || indexes.hasContainsIndex(segments, extent):
+            addElements(elements, string)
         case .map(let map):
-            for field in map.fields { addAutomatic(field.value, path: segments + [field.name], depth: depth + 1) }
+            for field in map.fields {
+                addAutomatic(
+                    field.value, hasOverrides ? segments + [field.name] : [],
+                    string: string + "." + FieldPath.quoted(field.name))
+            }
         default: break
         }
     }
 
-    private mutating func addElements(_ elements: [Value], path: FieldPath) {
-        let prefix = IndexKey.fieldPrefix(collectionPrefix: collectionPrefix, path: path, contains: true)
+    private mutating func addElements(_ elements: [Value], _ pathString: String) {
+        let prefix = IndexKey.fieldPrefix(collectionPrefix: collectionPrefix, pathString: pathString, contains: true)
         for element in Self.distinct(elements) { append(Entry(key: prefix + element + name, value: [])) }
     }
 
@@ -155,15 +165,21 @@ struct IndexEntries {
 extension IndexEntries {
     /// Whether a document has more entries than are allowed, as the documentation counts them: two for each indexed
     /// value, two for each distinct element of an array, one for each of a definition.
-    func isOverLimit(_ fields: MapValue) -> Bool {
+    /// - Parameter encodedBytes: of the fields in wire form.
+    func isOverLimit(_ fields: MapValue, encodedBytes: Int) -> Bool {
         let most = Limits.indexEntriesPerDocumentMax
+        // No value or element, which counts for two, takes fewer than two bytes.
+        let isSimple = indexes.definitions.allSatisfy { definition in
+            definition.fields.allSatisfy { $0.kind != .contains }
+        }
+        if isSimple, encodedBytes + indexes.definitions.count <= most { return false }
         // Searching for equal elements is expensive, and rarely needed.
         return count(fields, exactly: false) > most && count(fields, exactly: true) > most
     }
 
     private func count(_ fields: MapValue, exactly: Bool) -> Int {
-        let automatic = fields.fields.reduce(0) { $0 + countAutomatic($1.value, path: [$1.name], exactly: exactly) }
-        return definitions.reduce(automatic) { total, definition in
+        let automatic = fields.fields.reduce(0) { $0 + countAutomatic($1.value, [$1.name], exactly: exactly) }
+        return indexes.definitions.reduce(automatic) { total, definition in
             var product = 1
             for field in definition.fields {
                 guard let value = fields[path: field.path] else { return total }
@@ -175,16 +191,15 @@ extension IndexEntries {
         }
     }
 
-    private func countAutomatic(_ value: Value, path segments: [String], exactly: Bool) -> Int {
-        let path = FieldPath(segments: hasOverrides ? segments : [])
-        var count = !hasOverrides || catalog.hasOrderIndex(path, in: collectionID, extent) ? 2 : 0
+    private func countAutomatic(_ value: Value, _ segments: [String], exactly: Bool) -> Int {
+        var count = !hasOverrides || indexes.hasOrderIndex(segments, extent) ? 2 : 0
         switch value {
-        case .array(let elements) where !hasOverrides || catalog.hasContainsIndex(path, in: collectionID, extent):
+        case .array(let elements) where !hasOverrides || indexes.hasContainsIndex(segments, extent):
             count += 2 * (exactly ? Self.distinct(elements).count : elements.count)
         case .map(let map):
             for field in map.fields {
                 let inner = hasOverrides ? segments + [field.name] : []
-                count += countAutomatic(field.value, path: inner, exactly: exactly)
+                count += countAutomatic(field.value, inner, exactly: exactly)
             }
         default: break
         }

@@ -26,7 +26,12 @@ package enum IndexKey {
     static let doubleMark: [UInt8] = [0x01]
 
     static func fieldPrefix(collectionPrefix: some Collection<UInt8>, path: FieldPath, contains: Bool) -> [UInt8] {
-        let string = path.string
+        fieldPrefix(collectionPrefix: collectionPrefix, pathString: path.string, contains: contains)
+    }
+
+    static func fieldPrefix(
+        collectionPrefix: some Collection<UInt8>, pathString string: String, contains: Bool
+    ) -> [UInt8] {
         var key: [UInt8] = []
         // Capacity for a short value and name.
         key.reserveCapacity(collectionPrefix.count + string.utf8.count + 64)

@@ -22,7 +22,7 @@ struct ScopeMatcher: Sendable {
         case .allDescendants: return isBelow(key)
         case .collectionGroup(let id):
             guard isBelow(key), let path = DocumentKey.decode(key) else { return false }
-            return UTF8Order.equal(path.segments[path.segments.count - 2], id)
+            return UTF8Order.equal(path.collectionID, id)
         case .anyCollection:
             guard isBelow(key), let path = DocumentKey.decode(key) else { return false }
             return path.segments.count == parentDepth + 2
