@@ -44,25 +44,46 @@
     /// - Parameter query: names in queries may hold ids that no document can have (NUL bytes, `__id-9…__`); they only
     ///   mark positions. Both are legal in ids anyway, so that only the limit of depth differs.
     @usableFromInline package init(parsing string: String) throws(Status) {
+        var string = string
+        guard let parts = string.withUTF8({ Self.parts(of: $0) }) else { throw Self.malformed(string) }
+        database = DatabaseName(project: parts.project, database: parts.database)
+        path = ResourcePath(parts.segments)
+        try Self.validate(path, name: string)
+    }
+
+    /// nil when the words of a name are not in their places.
+    private static func parts(
+        of bytes: UnsafeBufferPointer<UInt8>
+    ) -> (project: String, database: String, segments: [String])? {
+        var segments = NameSegments(bytes)
+        guard segments.skip("projects"), let project = segments.next(), !project.isEmpty,
+            segments.skip("databases"), let database = segments.next(), !database.isEmpty, segments.skip("documents")
+        else { return nil }
+        var path: [String] = []
+        path.reserveCapacity(4)
+        while let segment = segments.next() { path.append(segment) }
+        return (project, database, path)
+    }
+
+    /// What is wrong with a name without `parts`.
+    private static func malformed(_ string: String) -> Status {
         let segments = ResourcePath.split(string)
-        let heads = ["projects", nil, "databases", nil, "documents"]
         var offset = 0
-        for (index, head) in heads.enumerated() {
+        for (index, head) in ["projects", nil, "databases", nil, "documents"].enumerated() {
             guard index < segments.count else {
-                throw .invalidArgument(
+                return .invalidArgument(
                     "Document name \"\(string)\" lacks \"\(head ?? "/")\" at index \(max(0, offset - 1)).")
             }
             if let head, segments[index] != head {
-                throw .invalidArgument("Document name \"\(string)\" lacks \"\(head)\" at index \(offset).")
+                return .invalidArgument("Document name \"\(string)\" lacks \"\(head)\" at index \(offset).")
             }
             if head == nil, segments[index].isEmpty {
-                throw .invalidArgument("Document name \"\(string)\" contains an empty resource id at index \(offset).")
+                return .invalidArgument(
+                    "Document name \"\(string)\" contains an empty resource id at index \(offset).")
             }
             offset += segments[index].utf8.count + 1
         }
-        database = DatabaseName(project: segments[1], database: segments[3])
-        path = ResourcePath(Array(segments.dropFirst(5)))
-        try Self.validate(path, name: string)
+        return .invalidArgument("Document name \"\(string)\" is malformed.")
     }
 
     private static func validate(_ path: ResourcePath, name: String) throws(Status) {
@@ -93,5 +114,30 @@
             throw .invalidArgument("Document id \"\(documentID)\" is invalid because it contains \"/\".")
         }
         try ResourcePath.validate(documentID, kind: false, index: 0, name: documentID)
+    }
+}
+
+/// Takes a name apart at its slashes, from the start.
+private struct NameSegments {
+    private let bytes: UnsafeBufferPointer<UInt8>
+    /// Beyond the end when there are no more.
+    private var position = 0
+
+    init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+
+    private mutating func nextBytes() -> UnsafeBufferPointer<UInt8>? {
+        guard position <= bytes.count else { return nil }
+        let rest = bytes[position...]
+        let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? bytes.count
+        defer { position = end + 1 }
+        return UnsafeBufferPointer(rebasing: rest[..<end])
+    }
+
+    mutating func next() -> String? { nextBytes().map { String(decoding: $0, as: UTF8.self) } }
+
+    /// - Returns: false when the next segment is not this word.
+    mutating func skip(_ word: StaticString) -> Bool {
+        guard let segment = nextBytes() else { return false }
+        return segment.elementsEqual(UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
     }
 }

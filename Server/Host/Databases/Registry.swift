@@ -14,28 +14,28 @@ import HearthDocuments
 ///   deletion gets a value that was opened after it.
 ///
 /// `@unchecked Sendable`: the monitor guards all state, including the slots.
-package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked Sendable {
-    package typealias Completion = @Sendable (Result<Value, Status>) -> Void
-    package typealias Deletion = @Sendable (Result<Void, Status>) -> Void
+@usableFromInline package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked Sendable {
+    @usableFromInline package typealias Completion = @Sendable (Result<Value, Status>) -> Void
+    @usableFromInline package typealias Deletion = @Sendable (Result<Void, Status>) -> Void
 
-    private enum Request {
+    @usableFromInline enum Request {
         case use(Completion)
         case delete(because: Status, Deletion)
     }
 
-    private final class Slot {
-        var value: Value?
+    @usableFromInline final class Slot {
+        @usableFromInline var value: Value?
         /// A thread works on the slot, or will: the value is not closed as unused, and requests wait.
         var isChanging = false
-        var requests: [Request] = []
+        @usableFromInline var requests: [Request] = []
         /// In monotonic nanoseconds.
-        var used: UInt64 = 0
+        @usableFromInline var used: UInt64 = 0
     }
 
-    private let monitor = Monitor()
-    private var slots: [Name: Slot] = [:]
+    @usableFromInline let monitor = Monitor()
+    @usableFromInline var slots: [Name: Slot] = [:]
     private var isClosed = false
-    private let clock: any Clock
+    @usableFromInline let clock: any Clock
     private let threads: LifecycleThreads
     private let openStores: OpenStores
     private let make: @Sendable (Name) throws(Status) -> Value
@@ -63,8 +63,9 @@ package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unc
 
     // MARK: Use
 
-    /// The open value of a name. The caller may use it while holding the reference.
-    package func opened(_ name: Name) -> Value? {
+    /// The open value of a name. The caller may use it while holding the reference. Inlinable, because every request
+    /// looks for its database.
+    @inlinable package func opened(_ name: Name) -> Value? {
         monitor.lock()
         defer { monitor.unlock() }
         guard let slot = slots[name], let value = slot.value, slot.requests.isEmpty else { return nil }

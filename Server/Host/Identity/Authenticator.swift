@@ -31,7 +31,8 @@ package final class Authenticator: Sendable {
     private let verified = Mutex(Known())
 
     private struct Known {
-        var byToken: [String: Verified] = [:]
+        /// By the whole header.
+        var byHeader: [String: Verified] = [:]
         var sizeBytes = 0
     }
 
@@ -78,20 +79,20 @@ package final class Authenticator: Sendable {
         _ authorization: String?, on loop: EventLoop, _ done: @escaping @Sendable (Result<Identity, Status>) -> Void
     ) {
         guard let authorization, !authorization.isEmpty else { return done(.success(.nobody)) }
+        if let known = remembered(authorization) { return done(.success(known)) }
         guard let space = authorization.utf8.firstIndex(of: UInt8(ascii: " ")),
             authorization[..<space].lowercased() == "bearer"
         else {
             return done(.failure(Status(.unauthenticated, "The authorization must be a bearer token.")))
         }
         let string = String(authorization[authorization.utf8.index(after: space)...])
-        if let known = remembered(string) { return done(.success(known)) }
         if !credentials.isEmpty, let scope = credentials[Self.digest(string)] {
             return done(.success(.administrator(scope)))
         }
         let token: JSONWebToken
         do throws(Status) {
             if isEmulator, let identity = try emulated(string) {
-                remember(string, Verified(identity: identity, end: .never))
+                remember(authorization, Verified(identity: identity, end: .never))
                 return done(.success(identity))
             }
             token = try JSONWebToken(string)
@@ -99,7 +100,7 @@ package final class Authenticator: Sendable {
             return done(.failure(error))
         }
         check(token) { [self] result in
-            if case .success(let verified) = result { remember(string, verified) }
+            if case .success(let verified) = result { remember(authorization, verified) }
             let identity = result.map(\.identity)
             if loop.isCurrent { done(identity) } else { loop.execute { done(identity) } }
         }
@@ -123,12 +124,12 @@ package final class Authenticator: Sendable {
 
     private func remembered(_ string: String) -> Identity? {
         let now = clock.now().microseconds / 1_000_000
-        guard let known = verified.withLock({ $0.byToken[string] }) else { return nil }
+        guard let known = verified.withLock({ $0.byHeader[string] }) else { return nil }
         if known.end.seconds > now, known.end.proof.map({ $0.validity == .accepted }) ?? true {
             return known.identity
         }
         verified.withLock { verified in
-            if verified.byToken.removeValue(forKey: string) != nil { verified.sizeBytes -= string.utf8.count }
+            if verified.byHeader.removeValue(forKey: string) != nil { verified.sizeBytes -= string.utf8.count }
         }
         return nil
     }
@@ -136,10 +137,10 @@ package final class Authenticator: Sendable {
     private func remember(_ string: String, _ new: Verified) {
         verified.withLock { verified in
             // They are verified again at their next use.
-            if verified.byToken.count >= Self.verifiedMax || verified.sizeBytes >= Self.verifiedBytesMax {
+            if verified.byHeader.count >= Self.verifiedMax || verified.sizeBytes >= Self.verifiedBytesMax {
                 verified = Known()
             }
-            if verified.byToken.updateValue(new, forKey: string) == nil { verified.sizeBytes += string.utf8.count }
+            if verified.byHeader.updateValue(new, forKey: string) == nil { verified.sizeBytes += string.utf8.count }
         }
     }
 
