@@ -122,9 +122,9 @@ import Testing
         report.add([figure("rate", 5, .higherIsBetter), figure("p50", 6, .lowerIsBetter)], to: "other")
         #expect(
             report.table() == """
-                workload   figure                 hearth   other   ratio
-                get        rate (/s)   20.0 (10.0..30.0)    5.00   4.00x
-                get        p50 (/s)    3.00 (2.00..4.00)    6.00   2.00x
+                workload   figure                        hearth   other   ratio
+                get        rate (/s)   20.0 (10.0..30.0, 100 %)    5.00   4.00x
+                get        p50 (/s)     3.00 (2.00..4.00, 67 %)    6.00   2.00x
 
                 """)
         #expect(report.json().contains(#""target":"other","direction":"higherIsBetter","median":5.0,"ratio":4.0"#))
