@@ -50,13 +50,13 @@ final class CommitRequests: RequestSource {
         guard let name = message.firstRange(of: Array(requests.name(collection, number).utf8)) else {
             preconditionFailure("a commit without its document's name")
         }
-        let places = values.map { value in
-            guard let place = message.firstRange(of: varint(value)) else {
+        let offsets = values.map { value in
+            guard let found = message.firstRange(of: varint(value)) else {
                 preconditionFailure("a commit without its values")
             }
-            return place.lowerBound
+            return found.lowerBound
         }
-        return Template(message, numberEnd: name.upperBound, values: places)
+        return Template(message, numberEnd: name.upperBound, values: offsets)
     }
 
     /// Bytes of a value's encoding: see `BenchRequests.value`.
@@ -77,14 +77,14 @@ final class CommitRequests: RequestSource {
         let choices = templates[digits - 1]
         let template = choices.count == 1 ? choices[0] : choices[Int(random.next() % UInt64(choices.count))]
         let bytes = template.bytes
-        for place in 1...digits {
-            bytes[template.numberEnd - place] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: document % 10)
+        for digit in 1...digits {
+            bytes[template.numberEnd - digit] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: document % 10)
             document /= 10
         }
         for start in template.values {
             var value = UInt64(BenchRequests.value(&random))
-            for place in start..<start + Self.valueBytes - 1 {
-                bytes[place] = UInt8(truncatingIfNeeded: value) | 0x80
+            for offset in start..<start + Self.valueBytes - 1 {
+                bytes[offset] = UInt8(truncatingIfNeeded: value) | 0x80
                 value >>= 7
             }
             bytes[start + Self.valueBytes - 1] = UInt8(truncatingIfNeeded: value)

@@ -99,8 +99,9 @@ void load_connection_end(struct connection *connection) {
     free(connection->output.base);
     free(connection->head.base);
     free(connection->block.base);
-    nghttp2_hd_deflate_del(connection->deflater);
-    nghttp2_hd_inflate_del(connection->inflater);
+    // A connection that was not made has none.
+    if (connection->deflater != NULL) nghttp2_hd_deflate_del(connection->deflater);
+    if (connection->inflater != NULL) nghttp2_hd_inflate_del(connection->inflater);
     if (connection->descriptor >= 0) close(connection->descriptor);
 }
 
