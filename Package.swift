@@ -154,6 +154,8 @@ let package = Package(
                 "HearthModel", "HearthTLS", "HearthNetwork", "CNghttp2",
             ],
             path: "Tools/LoadClient"),
+        // A load generator in C: it shares the machine with the server that it measures.
+        .target(name: "CLoad", path: "Tools/LoadC", linkerSettings: [.linkedLibrary("nghttp2")]),
         .executableTarget(
             name: "hearth",
             dependencies: [
@@ -167,7 +169,7 @@ let package = Package(
             dependencies: [
                 "HearthHost", "HearthRules", "HearthNetwork", "HearthModel", "HearthWire", "HearthEngine",
                 "HearthSQLite", "HearthTree",
-                "HearthLoadClient", "HearthToolSupport", "CSQLite",
+                "HearthLoadClient", "HearthToolSupport", "CLoad", "CSQLite",
             ], path: "Tools/Bench"),
         .executableTarget(name: "hearth-client-bench", dependencies: ["HearthFirestore"], path: "Tools/ClientBench"),
         .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),

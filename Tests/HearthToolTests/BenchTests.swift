@@ -122,11 +122,12 @@ import Testing
         report.add([figure("rate", 5, .higherIsBetter), figure("p50", 6, .lowerIsBetter)], to: "other")
         #expect(
             report.table() == """
-                workload   figure                 hearth   other   ratio
-                get        rate (/s)   20.0 (10.0..30.0)    5.00   4.00x
-                get        p50 (/s)    3.00 (2.00..4.00)    6.00   2.00x
+                workload   figure                        hearth   other   ratio
+                get        rate (/s)   20.0 (10.0..30.0, 100 %)    5.00   4.00x
+                get        p50 (/s)     3.00 (2.00..4.00, 67 %)    6.00   2.00x
 
                 """)
+        #expect(report.json().contains(#""median":20.0,"noise":1.0,"values":[10.0,30.0]"#))
         #expect(report.json().contains(#""target":"other","direction":"higherIsBetter","median":5.0,"ratio":4.0"#))
     }
 
@@ -158,6 +159,8 @@ import Testing
         let one = try CommitRequest(protobuf: requests.commit("c", documents: 10, .one, &random))
         #expect(one.writes.first?.update?.fields.count == 1)
         #expect(one.writes.first?.updateMask?.fieldPaths.count == 1)
+        let six = try BatchWriteRequest(protobuf: requests.batchOfSix("c", 0..<1, &random))
+        #expect(six.writes.first?.update?.fields.count == BenchRequests.indexedFields + 1)
         let batch = try BatchWriteRequest(protobuf: requests.batch("c", 200..<203, &random))
         #expect(batch.writes.map { $0.update?.fields["g"] } == [.integer(2), .integer(2), .integer(2)])
         for shape in [Workload.QueryShape.range, .equality] {

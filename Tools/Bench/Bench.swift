@@ -30,8 +30,12 @@ enum Bench {
             \(OptionHelp.string(BenchSettings.options))
 
             Load comes from this process, on the same machine, over gRPC, HTTP/1.1 or Redis' protocol. A figure is the median of
-            the runs, with the least and the greatest of them. Its ratio compares it with Hearth's own in the same run of the
-            bench; above 1 Hearth is better. A second table has what Hearth has to reach.
+            the runs, with the least and the greatest of them, and in percent of the median how far these two are apart: a
+            difference that is smaller says nothing. Its ratio compares it with Hearth's own in the same run of the bench;
+            above 1 Hearth is better. "server cpu" and "generator cpu" are CPU times of one operation, on the server, where
+            its process is on this machine, and for making the load. "fdatasync p50" is what a page of 4 KiB takes in
+            --folder until it is durable, measured after each run of a workload that waits for the disk. A second table has
+            what Hearth has to reach.
             """
     }
 
@@ -43,14 +47,16 @@ enum Bench {
         // Servers inherit the bench's limit.
         FileLimit.raise()
         var report = BenchReport(settings)
-        for target in try BenchTarget.all(settings) { try measure(target, settings, housekeeping, &report) }
+        let disk = DiskLatency(folder: housekeeping.folder("latency"))
+        for target in try BenchTarget.all(settings) { try measure(target, settings, housekeeping, disk, &report) }
         if settings.jsonPath != "-" { Output.string(report.table()) }
         try report.writeJSON(settings.jsonPath)
         if let path = settings.plotPath { try OutputFile.write(BenchPlot(report).svg(), to: path) }
     }
 
     private static func measure(
-        _ target: BenchTarget, _ settings: BenchSettings, _ housekeeping: BenchHousekeeping, _ report: inout BenchReport
+        _ target: BenchTarget, _ settings: BenchSettings, _ housekeeping: BenchHousekeeping, _ disk: DiskLatency,
+        _ report: inout BenchReport
     ) throws(ToolFailure) {
         let workloads = settings.workloads.filter { target.serves($0) }
         var session: (any BenchSession)?
@@ -61,6 +67,9 @@ enum Bench {
                     Output.error("bench: \(target.name): \(workload.name), run \(run) of \(settings.runs)")
                     if session == nil { session = try target.start(settings, housekeeping) }
                     report.add(try session?.run(workload) ?? [], to: target.name)
+                    guard target.isDurable, workload.isDurable else { continue }
+                    // Now, because the disk of a minute ago may be another one.
+                    report.add(try disk.figure(workload.name), to: target.name)
                 }
             } catch {
                 // A peer that fails leaves a gap in the table; a failure of a measured server ends the run.

@@ -150,12 +150,20 @@ struct BenchReport {
         }.joined()
     }
 
-    /// `5637 (5102..5801)`
+    /// How far the runs of one program are apart: their range as a part of the median. Nil for one run.
+    static func noise(_ values: [Double]) -> Double? {
+        guard values.count > 1, let least = values.min(), let greatest = values.max() else { return nil }
+        let median = median(values)
+        return median > 0 ? (greatest - least) / median : nil
+    }
+
+    /// `5637 (5102..5801, 12 %)`
     private static func spread(_ values: [Double]) -> String {
         guard values.count > 1, let least = values.min(), let greatest = values.max() else {
             return string(median(values))
         }
-        return "\(string(median(values))) (\(string(least))..\(string(greatest)))"
+        let noise = noise(values).map { ", \(Int(($0 * 100).rounded())) %" } ?? ""
+        return "\(string(median(values))) (\(string(least))..\(string(greatest))\(noise))"
     }
 
     /// Three significant digits.
@@ -250,6 +258,10 @@ struct BenchReport {
         if let ratio = ratio(row, target) {
             writer.raw(",\"ratio\":")
             writer.double(ratio)
+        }
+        if let noise = Self.noise(values) {
+            writer.raw(",\"noise\":")
+            writer.double(noise)
         }
         writer.raw(",\"values\":[")
         for (index, value) in values.enumerated() {

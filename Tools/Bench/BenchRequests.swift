@@ -24,21 +24,34 @@ struct BenchRequests: Sendable {
         return DocumentMessage(name: name(collection, number), fields: MapValue(map))
     }
 
-    private static func value(_ random: inout SeededRandom) -> Int64 { Int64(random.next() >> 4 | 1 << 58) }
+    static func value(_ random: inout SeededRandom) -> Int64 { Int64(random.next() >> 4 | 1 << 58) }
+
+    /// Fields that a commit of all fields sets, beside the payload.
+    static let changedFields = 5
+    /// Fields of a document of which a commit sets one.
+    static let indexedFields = 6
 
     /// A commit that sets all of a document, or one of its indexed fields.
     func commit(
         _ collection: String, documents: Int, _ fields: Workload.CommitFields, _ random: inout SeededRandom
     ) -> [UInt8] {
         let number = Int.random(in: 0..<documents, using: &random)
+        let field = fields == .one ? Int.random(in: 0..<Self.indexedFields, using: &random) : 0
+        let values = (0..<(fields == .one ? 1 : Self.changedFields)).map { _ in Self.value(&random) }
+        return commit(collection, number, fields, field: field, values)
+    }
+
+    /// - Parameter field: the one that is set, unless all are.
+    func commit(
+        _ collection: String, _ number: Int, _ fields: Workload.CommitFields, field: Int, _ values: [Int64]
+    ) -> [UInt8] {
         var write: WriteMessage
         switch fields {
         case .all:
-            let values = (0..<5).map { ("f\($0)", Self.value(&random)) }
-            write = WriteMessage(update: document(collection, number, values))
+            write = WriteMessage(
+                update: document(collection, number, values.enumerated().map { ("f\($0.offset)", $0.element) }))
         case .one:
-            let field = Int.random(in: 0..<5, using: &random)
-            let map = MapValue([.init(name: "f\(field)", value: .integer(Self.value(&random)))])
+            let map = MapValue(values.map { .init(name: "f\(field)", value: .integer($0)) })
             write = WriteMessage(update: DocumentMessage(name: name(collection, number), fields: map))
             write.updateMask = DocumentMaskMessage(fieldPaths: ["f\(field)"])
         }
@@ -50,6 +63,15 @@ struct BenchRequests: Sendable {
         let writes = numbers.map { number in
             let values =
                 [("n", Int64(number)), ("g", Int64(number / 100))] + (0..<3).map { ("f\($0)", Self.value(&random)) }
+            return WriteMessage(update: document(collection, number, values))
+        }
+        return BatchWriteRequest(database: database, writes: writes).protobuf()
+    }
+
+    /// The same of documents with six indexed fields.
+    func batchOfSix(_ collection: String, _ numbers: Range<Int>, _ random: inout SeededRandom) -> [UInt8] {
+        let writes = numbers.map { number in
+            let values = (0..<Self.indexedFields).map { ("f\($0)", Self.value(&random)) }
             return WriteMessage(update: document(collection, number, values))
         }
         return BatchWriteRequest(database: database, writes: writes).protobuf()
@@ -68,6 +90,9 @@ struct BenchRequests: Sendable {
             "GET \(path(collection, number)) HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer owner\r\n\r\n".utf8)
     }
 
+    /// Documents that a query asks for and that match.
+    static let queriedDocuments = 100
+
     /// Asks for a hundred documents.
     func query(
         _ collection: String, documents: Int, _ shape: Workload.QueryShape, _ random: inout SeededRandom
@@ -82,7 +107,7 @@ struct BenchRequests: Sendable {
         query.`where` = .init(
             fieldFilter: .init(
                 field: .init(fieldPath: filter.field), op: filter.op, value: .integer(Int64(filter.value))))
-        query.limit = 100
+        query.limit = Int32(Self.queriedDocuments)
         return RunQueryRequest(parent: root, structuredQuery: query).protobuf()
     }
 

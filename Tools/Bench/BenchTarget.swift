@@ -53,6 +53,15 @@ enum BenchTarget: Sendable {
         }
     }
 
+    /// Whether what is measured of it may wait for a disk of this machine.
+    var isDurable: Bool {
+        switch self {
+        case .hearth(let isInMemory): !isInMemory
+        case .address, .sqlite, .store, .postgres: true
+        case .disk, .nginx, .redis, .emulator: false
+        }
+    }
+
     func serves(_ workload: Workload) -> Bool {
         switch (self, workload.kind) {
         case (.hearth, _): true
@@ -67,14 +76,14 @@ enum BenchTarget: Sendable {
             (.emulator, .listenResume), (.emulator, .databaseWrites), (.emulator, .databaseLatency),
             (.emulator, .databaseFanOut), (.emulator, .databaseIdle),
             (.emulator, .getConstant),
-            (.emulator, .query(_, .huge)), (.emulator, .count(.huge)),
+            (.emulator, .query(_, .huge, _)), (.emulator, .count(.huge)),
             (.emulator, .commit(_, _, .manyDocuments)):
             false
         case (.emulator, _): true
         case (.sqlite, .commit(_, _, .server)), (.store, .commit(_, _, .server)): true
         case (.postgres, .commit(_, .all, .server)): true
         case (.disk, .commit(inFlight: 1, _, _)): true
-        case (.nginx, .getREST), (.redis, .get), (.redis, .listen): true
+        case (.nginx, .getREST), (.redis, .get(.eight)), (.redis, .listen): true
         default: false
         }
     }

@@ -70,19 +70,8 @@ final class ChildProcess: Sendable {
 
     var residentBytes: Int { ProcessFigures.residentBytes(process: String(id)) ?? 0 }
 
-    /// User and system time of all its threads and of the processes that it has started, such as nginx's workers.
-    var processorSeconds: Double { Self.family(id).reduce(0) { $0 + Self.processorSeconds($1) } }
-
-    private static func processorSeconds(_ id: pid_t) -> Double {
-        ProcessFigures.processorSeconds(process: String(id)) ?? 0
-    }
-
-    private static func family(_ id: pid_t) -> [pid_t] {
-        let string: [UInt8]?
-        do { string = try TextFile.read("/proc/\(id)/task/\(id)/children") } catch { return [id] }
-        let children = String(decoding: string ?? [], as: UTF8.self).split(separator: " ").compactMap { pid_t($0) }
-        return [id] + children.flatMap { family($0) }
-    }
+    /// User and system time of all its threads and of the processes that it has started.
+    var processorSeconds: Double { ProcessTimes.seconds(family: id) }
 
     /// Runs a program to its end.
     /// - Throws: with the last line of its output, unless it ends with 0.

@@ -36,7 +36,8 @@ struct DatabaseWorkloads {
         let run = LoadRun(.seconds(settings.seconds, warmUp: min(1, settings.seconds)), connections: connections)
         let loop = try ToolLoop.start()
         defer { loop.stopAndJoin() }
-        let before = instance.server.process?.processorSeconds
+        let before = instance.server.processorSeconds
+        let ownBefore = ProcessTimes.own
         for _ in 0..<connections {
             let random = SeededRandom(seed: instance.nextSeed())
             let streams = inFlight / connections
@@ -55,19 +56,14 @@ struct DatabaseWorkloads {
                 })
         }
         var result = run.wait()
+        result.generatorSeconds = ProcessTimes.own - ownBefore
         if let failure = run.failure { throw ToolFailure(.unavailable, failure) }
         if result.errors > 0 || result.count == 0 {
             throw ToolFailure(.failed, "\(name): writes fail: \(result.firstError ?? "nothing came back")")
         }
-        let after = instance.server.process?.processorSeconds
+        let after = instance.server.processorSeconds
         result.latenciesMicroseconds.sort()
-        var figures = result.figures(name)
-        if let before, let after {
-            // The CPU time includes the warm-up, so the count must, too.
-            let count = result.rate * (result.seconds + min(1, settings.seconds))
-            figures.append(figure("server cpu", "µs", (after - before) / count * 1e6, .lowerIsBetter))
-        }
-        return figures
+        return result.figures(name) + result.costs(name, before, after)
     }
 
     private static func path(_ leaf: Int) -> String {
@@ -124,7 +120,7 @@ struct DatabaseWorkloads {
         let crowd = try DatabaseCrowd(instance.server)
         defer { crowd.close() }
         try crowd.open(sockets) { _ in Self.hot }
-        let before = instance.server.process?.processorSeconds
+        let before = instance.server.processorSeconds
         let watch = Stopwatch()
         let (events, writes) = try crowd.deliveries(seconds: settings.seconds, inFlight: 4, path: Self.hot)
         let seconds = watch.seconds
@@ -132,7 +128,7 @@ struct DatabaseWorkloads {
             figure("deliveries", "/s", Double(events) / seconds, .higherIsBetter),
             figure("writes", "/s", Double(writes) / seconds, .higherIsBetter),
         ]
-        if let before, let after = instance.server.process?.processorSeconds, events > 0 {
+        if let before, let after = instance.server.processorSeconds, events > 0 {
             figures.append(figure("server cpu", "µs", (after - before) / Double(events) * 1e6, .lowerIsBetter))
         }
         return figures

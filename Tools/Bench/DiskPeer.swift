@@ -1,50 +1,20 @@
 import HearthToolSupport
-import Glibc
 
-/// The bare disk: how long one page takes until it is durable.
-///
-/// The pages of a file of fixed length are overwritten repeatedly, as in a log. A growing file costs its file system
-/// more than twice as much, and would be too easy a comparison.
+/// The bare disk as a peer of single commits.
 struct DiskPeer: BenchSession {
     private let settings: BenchSettings
-    private let folder: String
+    private let disk: DiskLatency
 
-    private static let page = [UInt8](repeating: 0x61, count: 4096)
-    private static let pages = 1024
+    private static let secondsMax = 2.0
 
     init(_ settings: BenchSettings, _ housekeeping: BenchHousekeeping) {
         self.settings = settings
-        folder = housekeeping.folder("disk")
+        disk = DiskLatency(folder: housekeeping.folder("disk"))
     }
 
     func stop() {}
 
     func run(_ workload: Workload) throws(ToolFailure) -> [Figure] {
-        let path = folder + "/file"
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        if descriptor < 0 { throw OutputFile.failure(path) }
-        defer {
-            close(descriptor)
-            unlink(path)
-        }
-        for number in 0..<Self.pages { try write(number, to: descriptor, path) }
-        if fsync(descriptor) != 0 { throw OutputFile.failure(path) }
-        var result = LoadResult()
-        let watch = Stopwatch()
-        while watch.seconds < min(settings.seconds, 2) {
-            let one = Stopwatch()
-            try write(result.count % Self.pages, to: descriptor, path)
-            if fdatasync(descriptor) != 0 { throw OutputFile.failure(path) }
-            result.latenciesMicroseconds.append(UInt32(one.seconds * 1e6))
-            result.count += 1
-        }
-        result.seconds = watch.seconds
-        result.latenciesMicroseconds.sort()
-        return result.figures(workload.name)
-    }
-
-    private func write(_ number: Int, to descriptor: Int32, _ path: String) throws(ToolFailure) {
-        let count = Self.page.count
-        if pwrite(descriptor, Self.page, count, off_t(number * count)) != count { throw OutputFile.failure(path) }
+        try disk.measure(seconds: min(settings.seconds, Self.secondsMax)).figures(workload.name)
     }
 }

@@ -5,6 +5,9 @@ struct Figure: Sendable {
         case lowerIsBetter
     }
 
+    static let serverCPU = "server cpu"
+    static let generatorCPU = "generator cpu"
+    static let diskP50 = "fdatasync p50"
     static let perCPUSecond = "per server cpu second"
 
     var workload: String

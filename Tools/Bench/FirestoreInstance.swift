@@ -11,6 +11,8 @@ final class FirestoreInstance {
         case work
         case many
         case listened
+        /// Documents with six indexed fields.
+        case six
         case queried(Workload.CollectionSize)
         /// Of a run of `bulk`.
         case bulk(Int)
@@ -20,6 +22,7 @@ final class FirestoreInstance {
             case .work: "work"
             case .many: "many"
             case .listened: "listened"
+            case .six: "six"
             case .queried(let size): "\(size)"
             case .bulk(let run): "bulk-\(run)"
             }
@@ -54,23 +57,35 @@ final class FirestoreInstance {
     }
 
     /// Fills a collection by BatchWrite unless it is filled.
-    /// - Returns: the duration; nil when the collection was filled already.
+    /// - Parameter isPrepared: all requests are made before the first is sent; they take the memory of all documents.
+    /// - Returns: the load with its duration; nil when the collection was filled already.
     @discardableResult
-    func fill(_ collection: Collection, documents: Int) throws(ToolFailure) -> Double? {
+    func fill(
+        _ collection: Collection, documents: Int, isPrepared: Bool = false
+    ) throws(ToolFailure) -> LoadResult? {
         if filled.contains(collection) { return nil }
         let name = collection.name
         exempt(name)
         let size = source.batchDocuments
         let load = generator("BatchWrite", connections: 2, streams: source.batchesInFlight / 2)
-        let watch = Stopwatch()
-        let result = try load.run(.requests((documents + size - 1) / size)) { [requests] number, random in
-            requests.batch(name, number * size..<min(documents, (number + 1) * size), &random)
+        let count = (documents + size - 1) / size
+        let batch: LoadGenerator.MessageMaker = { [requests] number, random in
+            let numbers = number * size..<min(documents, (number + 1) * size)
+            return collection == .six
+                ? requests.batchOfSix(name, numbers, &random) : requests.batch(name, numbers, &random)
+        }
+        var result: LoadResult
+        if isPrepared {
+            var random = SeededRandom(seed: load.seed)
+            result = try load.run(.requests(count), CycledRequests((0..<count).map { batch($0, &random) }))
+        } else {
+            result = try load.run(.requests(count), batch)
         }
         if result.errors > 0 {
             throw ToolFailure(.failed, "Filling \(name) failed: \(result.firstError ?? "")")
         }
         filled.insert(collection)
-        return watch.seconds
+        return result
     }
 
     /// Enables security rules for clients; the administrator is not affected.
@@ -108,7 +123,7 @@ final class FirestoreInstance {
         return LoadGenerator(
             host: server.host, port: server.port,
             wire: .grpc(path: BenchRequests.service + method, metadata: metadata), connections: connections,
-            streams: streams, seed: nextSeed())
+            streams: streams, seed: nextSeed(), answers: AnswerRule(method: method))
     }
 
     func restGenerator(connections: Int) -> LoadGenerator {
@@ -129,19 +144,35 @@ final class FirestoreInstance {
         return (try call(method, message), watch.seconds)
     }
 
+    /// Random commits of a collection.
+    func commits(_ collection: Collection, documents: Int, _ fields: Workload.CommitFields) -> any RequestSource {
+        CommitRequests(requests, collection.name, documents: documents, fields, seed: nextSeed())
+    }
+
     /// - Parameter answerSeconds: the duration of one answer on an idle server.
     func measure(
-        _ workload: String, _ generator: LoadGenerator, answerSeconds: Double = 0,
-        _ message: @escaping LoadGenerator.MessageMaker
+        _ workload: String, _ generator: LoadGenerator, answerSeconds: Double = 0, _ requests: any RequestSource
     ) throws(ToolFailure) -> [Figure] {
         try LoadMeasurement(settings, warmUpSeconds: source.warmUpSeconds, answerSeconds: answerSeconds).run(
-            workload, generator, process: server.process, message)
+            workload, generator, serverSeconds: { server.processorSeconds }
+        ) { bound throws(ToolFailure) in try generator.run(bound, requests) }
+    }
+
+    /// The same with messages that are made during the load.
+    func measure(
+        _ workload: String, _ generator: LoadGenerator, _ message: @escaping LoadGenerator.MessageMaker
+    ) throws(ToolFailure) -> [Figure] {
+        try LoadMeasurement(settings, warmUpSeconds: source.warmUpSeconds).run(
+            workload, generator, serverSeconds: { server.processorSeconds }
+        ) { bound throws(ToolFailure) in try generator.run(bound, message) }
     }
 }
 
 extension LoadResult {
     func figures(_ workload: String) -> [Figure] {
-        [
+        let wrong = Figure(
+            workload: workload, metric: "errors", unit: "", value: Double(errors), direction: .lowerIsBetter)
+        return [
             Figure(workload: workload, metric: "rate", unit: "/s", value: rate, direction: .higherIsBetter),
             Figure(
                 workload: workload, metric: "p50", unit: "ms", value: percentile(0.5) / 1000,
@@ -149,7 +180,26 @@ extension LoadResult {
             Figure(
                 workload: workload, metric: "p99", unit: "ms", value: percentile(0.99) / 1000,
                 direction: .lowerIsBetter),
-        ]
+            Figure(
+                workload: workload, metric: "max", unit: "ms", value: percentile(1) / 1000,
+                direction: .lowerIsBetter),
+        ] + (errors > 0 ? [wrong] : [])
+    }
+
+    /// CPU time of an operation, on the server and in the generator.
+    /// - Parameters:
+    ///   - before: the server's CPU time at the start of the run; nil when it is not known.
+    ///   - each: operations of an answer.
+    func costs(_ workload: String, _ before: Double?, _ after: Double?, each: Double = 1) -> [Figure] {
+        guard all > 0 else { return [] }
+        var costs: [(metric: String, seconds: Double)] = []
+        if let before, let after { costs.append((Figure.serverCPU, after - before)) }
+        if let generatorSeconds { costs.append((Figure.generatorCPU, generatorSeconds)) }
+        return costs.map { cost in
+            Figure(
+                workload: workload, metric: cost.metric, unit: "µs", value: cost.seconds / (Double(all) * each) * 1e6,
+                direction: .lowerIsBetter)
+        }
     }
 }
 
@@ -158,7 +208,7 @@ extension [Figure] {
     /// server.
     func withOperationsPerCPUSecond() -> [Figure] {
         self
-            + filter { $0.metric == "server cpu" && $0.value > 0 }.map { cost in
+            + filter { $0.metric == Figure.serverCPU && $0.value > 0 }.map { cost in
                 Figure(
                     workload: cost.workload, metric: Figure.perCPUSecond, unit: "/s", value: 1e6 / cost.value,
                     direction: .higherIsBetter)

@@ -58,7 +58,7 @@ struct ListenWorkloads {
         let deliveries = Counter()
         crowd.onLoop { crowd.onEvent = { _, event in if event == .boundary { deliveries.add() } } }
         let generator = instance.generator("Commit", connections: 1, streams: 4)
-        let before = instance.server.process?.processorSeconds
+        let before = instance.server.processorSeconds
         let watch = Stopwatch()
         let commits = try generator.run(.seconds(settings.seconds, warmUp: 0)) { _, random in
             requests.commit(Self.collection.name, documents: 1, .all, &random)
@@ -69,7 +69,7 @@ struct ListenWorkloads {
             figure("deliveries", "/s", count / seconds, .higherIsBetter),
             figure("commits", "/s", commits.rate, .higherIsBetter),
         ]
-        if let before, let after = instance.server.process?.processorSeconds {
+        if let before, let after = instance.server.processorSeconds {
             figures.append(figure("server cpu", "µs", (after - before) / count * 1e6, .lowerIsBetter))
         }
         return figures

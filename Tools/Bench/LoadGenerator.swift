@@ -20,42 +20,54 @@ struct LoadGenerator: Sendable {
     /// Requests in flight per connection.
     var streams: Int
     var seed: UInt64 = 1
+    /// Of gRPC calls.
+    var answers = AnswerRule(method: "")
 
-    /// Creates the request with a number. Called on an event loop.
+    /// Creates the request with a number. Called on the thread of the load.
     typealias MessageMaker = @Sendable (_ number: Int, _ random: inout SeededRandom) -> [UInt8]
 
     func run(_ bound: LoadBound, _ message: @escaping MessageMaker) throws(ToolFailure) -> LoadResult {
-        let run = LoadRun(bound, connections: connections)
-        let loop = try ToolLoop.start()
-        defer { loop.stopAndJoin() }
-        for number in 0..<connections {
-            connect(loop, run, SeededRandom(seed: seed &* 1000 &+ UInt64(number)), message)
+        switch wire {
+        case .grpc: return try run(bound, MadeRequests(seed: seed, message))
+        case .plain(let framing): return try Self.checked(try plain(bound, framing, message))
         }
-        var result = run.wait()
-        if let failure = run.failure { throw ToolFailure(.unavailable, failure) }
+    }
+
+    /// Only for gRPC.
+    func run(_ bound: LoadBound, _ requests: any RequestSource) throws(ToolFailure) -> LoadResult {
+        guard case .grpc(let path, let metadata) = wire else {
+            throw ToolFailure(.software, "A load of gRPC calls needs a path.")
+        }
+        return try Self.checked(try GRPCLoad(generator: self, path: path, metadata: metadata).run(bound, requests))
+    }
+
+    private static func checked(_ result: LoadResult) throws(ToolFailure) -> LoadResult {
         if result.count == 0 {
             throw ToolFailure(.failed, "No request succeeded: \(result.firstError ?? "nothing came back").")
         }
+        var result = result
         result.latenciesMicroseconds.sort()
         return result
     }
 
-    private func connect(
-        _ loop: EventLoop, _ run: LoadRun, _ random: SeededRandom, _ message: @escaping MessageMaker
-    ) {
-        switch wire {
-        case .grpc(let path, let metadata):
-            HTTP2Client.connect(HTTP2Client.Configuration(host: host, port: port), on: loop) { result in
-                guard let client = connected(result, run) else { return }
-                GRPCLane(client, run, path: path, metadata: metadata, streams: streams, random: random, message)
-                    .start()
-            }
-        case .plain(let framing):
+    private func plain(
+        _ bound: LoadBound, _ framing: any AnswerFraming.Type, _ message: @escaping MessageMaker
+    ) throws(ToolFailure) -> LoadResult {
+        let run = LoadRun(bound, connections: connections)
+        let before = ProcessTimes.own
+        let loop = try ToolLoop.start()
+        defer { loop.stopAndJoin() }
+        for number in 0..<connections {
+            let random = SeededRandom(seed: seed &* 1000 &+ UInt64(number))
             TCPClient.connect(host: host, port: port, on: loop) { result in
                 guard let client = connected(result, run) else { return }
                 PlainLane(client, run, framing, streams: streams, random: random, message).start()
             }
         }
+        var result = run.wait()
+        result.generatorSeconds = ProcessTimes.own - before
+        if let failure = run.failure { throw ToolFailure(.unavailable, failure) }
+        return result
     }
 
     private func connected<Client>(_ result: Result<Client, Status>, _ run: LoadRun) -> Client? {
@@ -65,56 +77,6 @@ struct LoadGenerator: Sendable {
             run.fail("Cannot reach \(host):\(port): \(status.message).")
             run.finished(LoadResult())
             return nil
-        }
-    }
-}
-
-/// One connection of a run that speaks gRPC. `@unchecked Sendable`: belongs to the loop's thread.
-private final class GRPCLane: @unchecked Sendable {
-    private let client: HTTP2Client
-    private let grpc: GRPCClient
-    private let request: GRPCClient.Request
-    private let run: LoadRun
-    private let message: LoadGenerator.MessageMaker
-    private var random: SeededRandom
-    private var open: Int
-    private var count: LoadCount
-
-    init(
-        _ client: HTTP2Client, _ run: LoadRun, path: String, metadata: [HTTPHeader], streams: Int, random: SeededRandom,
-        _ message: @escaping LoadGenerator.MessageMaker
-    ) {
-        self.client = client
-        self.run = run
-        self.message = message
-        self.random = random
-        count = LoadCount(run)
-        grpc = GRPCClient(client)
-        request = grpc.request(path: path, metadata: metadata)
-        open = streams
-    }
-
-    func start() {
-        for _ in 0..<open { next() }
-    }
-
-    private func next() {
-        guard let number = run.next() else {
-            open -= 1
-            if open == 0 {
-                run.finished(count.result)
-                client.close()
-            }
-            return
-        }
-        let bytes = message(number, &random)
-        let sent = EventLoop.monotonicNanoseconds()
-        grpc.unary(request, message: bytes) { [self] answer in
-            switch answer {
-            case .success: count.answered(nil, sentAt: sent)
-            case .failure(let status): count.answered(status.description, sentAt: sent)
-            }
-            next()
         }
     }
 }

@@ -17,29 +17,23 @@ struct LoadMeasurement {
         self.answerSeconds = answerSeconds
     }
 
+    /// - Parameters:
+    ///   - serverSeconds: the server's CPU time up to now; nil when it is not known.
+    ///   - load: runs until the bound.
     func run(
-        _ workload: String, _ generator: LoadGenerator, process: ChildProcess?,
-        _ message: @escaping LoadGenerator.MessageMaker
+        _ workload: String, _ generator: LoadGenerator, serverSeconds: () -> Double?,
+        _ load: (LoadBound) throws(ToolFailure) -> LoadResult
     ) throws(ToolFailure) -> [Figure] {
         // A server that is busy with all streams gives each its answer after this time.
         let round = answerSeconds * Double(generator.connections * generator.streams)
         let seconds = max(seconds, min(round * Self.answersMin, Self.secondsMax))
         let warmUp = max(warmUpSeconds, min(round, Self.secondsMax / Self.answersMin))
-        let before = process?.processorSeconds
-        let result = try generator.run(.seconds(seconds, warmUp: warmUp), message)
-        let after = process?.processorSeconds
+        let before = serverSeconds()
+        let result = try load(.seconds(seconds, warmUp: warmUp))
+        let after = serverSeconds()
         if result.errors > result.count / 100 {
             throw ToolFailure(.failed, "\(workload): \(result.errors) requests failed: \(result.firstError ?? "")")
         }
-        var figures = result.figures(workload)
-        if let before, let after {
-            // The CPU time includes the warm-up, so the count must, too.
-            let each = (after - before) / (result.rate * (seconds + warmUp))
-            figures.append(
-                Figure(
-                    workload: workload, metric: "server cpu", unit: "µs", value: each * 1e6,
-                    direction: .lowerIsBetter))
-        }
-        return figures
+        return result.figures(workload) + result.costs(workload, before, after)
     }
 }

@@ -4,6 +4,10 @@ struct LoadResult: Sendable {
     var errors = 0
     var firstError: String?
     var seconds = 0.0
+    /// Answers of the whole run, with those before and after the time that counts.
+    var all = 0
+    /// CPU time of the generator in the whole run.
+    var generatorSeconds: Double?
     /// Sorted at the end of the run.
     var latenciesMicroseconds: [UInt32] = []
 

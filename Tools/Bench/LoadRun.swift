@@ -63,6 +63,7 @@ final class LoadRun: Sendable {
                 var (result, end) = state.withLock { ($0.result, $0.end) }
                 end = max(countFrom, min(end, deadline))
                 result.seconds = Double(end - countFrom) / 1e9
+                result.all = min(requests.load(ordering: .relaxed), requestsMax)
                 return result
             }
             usleep(2000)

@@ -63,7 +63,10 @@ final class NginxPeer: BenchSession {
         let generator = LoadGenerator(
             host: "127.0.0.1", port: port, wire: .plain(HTTP1Framing.self),
             connections: BenchRequests.restConnections, streams: 1, seed: settings.seed)
-        return try LoadMeasurement(settings).run(workload.name, generator, process: server.process) { _, _ in message }
-            .withOperationsPerCPUSecond()
+        return try LoadMeasurement(settings).run(workload.name, generator, serverSeconds: { server.processorSeconds }) {
+            bound throws(ToolFailure) in
+            try generator.run(bound) { _, _ in message }
+        }
+        .withOperationsPerCPUSecond()
     }
 }

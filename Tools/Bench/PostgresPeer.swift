@@ -116,6 +116,8 @@ final class PostgresPeer: BenchSession {
         guard case .commit(let inFlight, _, _) = workload.kind else { return [] }
         let path = folder + "/script.sql"
         try OutputFile.write(script, to: path)
+        let before = server.processorSeconds
+        let ownBefore = ProcessTimes.endedChildren
         let log = try ChildProcess.run(
             [programs + "/pgbench", "-n", "-M", "prepared", "-c", String(inFlight), "-j", String(min(2, inFlight))]
                 + [
@@ -126,11 +128,14 @@ final class PostgresPeer: BenchSession {
         guard let rate = Self.number(after: "tps = ", in: log),
             let latency = Self.number(after: "latency average = ", in: log)
         else { throw ToolFailure(.failed, "pgbench said nothing of a rate.") }
+        var result = LoadResult()
+        result.all = Int(Self.number(after: "number of transactions actually processed: ", in: log) ?? 0)
+        result.generatorSeconds = ProcessTimes.endedChildren - ownBefore
         return [
             Figure(workload: workload.name, metric: "rate", unit: "/s", value: rate, direction: .higherIsBetter),
             // An average, because pgbench reports no median.
             Figure(workload: workload.name, metric: "p50", unit: "ms", value: latency, direction: .lowerIsBetter),
-        ]
+        ] + result.costs(workload.name, before, server.processorSeconds)
     }
 
     private static func number(after label: String, in string: String) -> Double? {

@@ -58,8 +58,9 @@ final class RedisPeer: BenchSession {
         let messages = (0..<4096).map { _ in
             Self.command([Array("GET".utf8), Self.key(Int.random(in: 0..<settings.documents, using: &random))])
         }
-        return try LoadMeasurement(settings).run(workload.name, generator, process: server) { number, _ in
-            messages[number % messages.count]
+        return try LoadMeasurement(settings).run(workload.name, generator, serverSeconds: { server.processorSeconds }) {
+            bound throws(ToolFailure) in
+            try generator.run(bound) { number, _ in messages[number % messages.count] }
         }.withOperationsPerCPUSecond()
     }
 

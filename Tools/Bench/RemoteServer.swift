@@ -6,5 +6,11 @@ struct RemoteServer: FirestoreServer {
     let port: Int
     let canStart = false
 
-    func start() throws(ToolFailure) -> RunningServer { RunningServer(host: host, port: port) }
+    private static let localHosts = ["127.0.0.1", "::1", "localhost"]
+
+    func start() throws(ToolFailure) -> RunningServer {
+        var server = RunningServer(host: host, port: port)
+        if Self.localHosts.contains(host) { server.foreignProcess = ProcessTimes.listener(port: port) }
+        return server
+    }
 }

@@ -22,6 +22,7 @@ final class StoragePeer<Engine: StorageEngine>: BenchSession {
         guard case .commit(let inFlight, let fields, _) = workload.kind else { return [] }
         do throws(Status) {
             let engine = try filled()
+            let before = ProcessTimes.own
             let watch = Stopwatch()
             var count = 0
             while watch.seconds < settings.seconds {
@@ -31,6 +32,8 @@ final class StoragePeer<Engine: StorageEngine>: BenchSession {
                 count += inFlight
             }
             let seconds = watch.seconds
+            var result = LoadResult()
+            result.all = count
             return [
                 Figure(
                     workload: workload.name, metric: "rate", unit: "/s", value: Double(count) / seconds,
@@ -38,7 +41,7 @@ final class StoragePeer<Engine: StorageEngine>: BenchSession {
                 Figure(
                     workload: workload.name, metric: "p50", unit: "ms",
                     value: seconds * 1000 * Double(inFlight) / Double(count), direction: .lowerIsBetter),
-            ]
+            ] + result.costs(workload.name, before, ProcessTimes.own)
         } catch {
             throw ToolFailure(.failed, error.message)
         }

@@ -6,10 +6,10 @@ struct Workload: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         /// Durable commits of one document.
         case commit(inFlight: Int, fields: CommitFields, on: CommitTarget)
-        case get
+        case get(GetConnections)
         case getConstant
         case getREST
-        case query(QueryShape, CollectionSize)
+        case query(QueryShape, CollectionSize, inFlight: Int)
         case count(CollectionSize)
         case bulk
         case startup
@@ -51,6 +51,13 @@ struct Workload: Sendable, Equatable {
         case memory
     }
 
+    enum GetConnections: Sendable {
+        /// With 16 streams each.
+        case eight
+        /// With 8 streams each.
+        case four
+    }
+
     enum QueryShape: Sendable {
         case range
         case equality
@@ -66,6 +73,15 @@ struct Workload: Sendable, Equatable {
     let name: String
     let summary: String
     let kind: Kind
+
+    /// Whether the disk is a part of its figures.
+    var isDurable: Bool {
+        switch kind {
+        case .commit(_, _, .memory), .listen(_, .memory): false
+        case .commit, .bulk, .listen, .commitRules, .listenHot, .databaseWrites, .databaseLatency: true
+        default: false
+        }
+    }
     /// The workload that this one is compared with; selecting this one selects that one, too.
     var base: String?
 
@@ -85,11 +101,13 @@ struct Workload: Sendable, Equatable {
             name: "commit-32", summary: "The same, 32 in flight over four connections.",
             kind: .commit(inFlight: 32, fields: .all, on: .server)),
         Workload(
-            name: "commit-32-one", summary: "32 in flight, one indexed field of five changes.",
+            name: "commit-32-one", summary: "32 in flight, one of six indexed fields changes.",
             kind: .commit(inFlight: 32, fields: .one, on: .server)),
         Workload(
             name: "get", summary: "GetDocument, 8 connections with 16 streams each; Redis: GET, 16 in flight.",
-            kind: .get),
+            kind: .get(.eight)),
+        Workload(
+            name: "get-32", summary: "GetDocument, 4 connections with 8 streams each.", kind: .get(.four)),
         Workload(
             name: "get-constant", summary: "The same answer from the same network engine, without a database.",
             kind: .getConstant, base: "get"),
@@ -98,16 +116,19 @@ struct Workload: Sendable, Equatable {
             kind: .getREST),
         Workload(
             name: "query-range-small", summary: "Range on an indexed field, 100 of 1,000 documents.",
-            kind: .query(.range, .small)),
+            kind: .query(.range, .small, inFlight: 16)),
+        Workload(
+            name: "query-range-8", summary: "query-range-small with 8 in flight instead of 16.",
+            kind: .query(.range, .small, inFlight: 8)),
         Workload(
             name: "query-equal-small", summary: "Equality on an indexed field, 100 of 1,000 documents.",
-            kind: .query(.equality, .small)),
+            kind: .query(.equality, .small, inFlight: 16)),
         Workload(
             name: "query-range-large", summary: "Range on an indexed field, 100 documents of the large collection.",
-            kind: .query(.range, .large), base: "query-range-small"),
+            kind: .query(.range, .large, inFlight: 16), base: "query-range-small"),
         Workload(
             name: "query-equal-large", summary: "Equality on an indexed field, 100 documents of the large collection.",
-            kind: .query(.equality, .large), base: "query-equal-small"),
+            kind: .query(.equality, .large, inFlight: 16), base: "query-equal-small"),
         Workload(name: "count", summary: "count() over the large collection.", kind: .count(.large)),
         Workload(
             name: "bulk",
@@ -124,10 +145,10 @@ struct Workload: Sendable, Equatable {
             kind: .commit(inFlight: 32, fields: .all, on: .manyDocuments), base: "commit-32"),
         Workload(
             name: "query-range-huge", summary: "Range on an indexed field, 100 documents of the huge collection.",
-            kind: .query(.range, .huge), base: "query-range-small"),
+            kind: .query(.range, .huge, inFlight: 16), base: "query-range-small"),
         Workload(
             name: "query-equal-huge", summary: "Equality on an indexed field, 100 documents of the huge collection.",
-            kind: .query(.equality, .huge), base: "query-equal-small"),
+            kind: .query(.equality, .huge, inFlight: 16), base: "query-equal-small"),
         Workload(
             name: "commit-32-rules", summary: "commit-32 by a client under rules with twenty conditions.",
             kind: .commitRules, base: "commit-32"),
