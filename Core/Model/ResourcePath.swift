@@ -31,13 +31,17 @@
         }
     }
 
+    /// A quick check that tells nearly all ids from numeric ones.
+    @inlinable
+    package static func mayBeNumericID(_ segment: String) -> Bool {
+        segment.utf8.count >= 7 && segment.utf8[segment.utf8.startIndex] == UInt8(ascii: "_")
+    }
+
     /// The number in an id of the form `__id<int64>__`, the form of Datastore's numeric ids; nil for other spellings,
     /// including leading zeros.
     @inlinable
     package static func numericID(_ segment: String) -> Int64? {
-        guard segment.utf8.first == UInt8(ascii: "_"), segment.utf8.count >= 7, segment.hasPrefix("__id"),
-            segment.hasSuffix("__")
-        else { return nil }
+        guard mayBeNumericID(segment), segment.hasPrefix("__id"), segment.hasSuffix("__") else { return nil }
         let digits = segment.dropFirst(4).dropLast(2)
         guard let number = Int64(digits), String(number) == digits else { return nil }
         return number

@@ -109,7 +109,8 @@
     }
 
     package static func compareSegments(_ lhs: String, _ rhs: String) -> Int {
-        switch (ResourcePath.numericID(lhs), ResourcePath.numericID(rhs)) {
+        if !ResourcePath.mayBeNumericID(lhs), !ResourcePath.mayBeNumericID(rhs) { return UTF8Order.compare(lhs, rhs) }
+        return switch (ResourcePath.numericID(lhs), ResourcePath.numericID(rhs)) {
         case (let left?, let right?): sign(left, right)
         case (_?, nil): -1
         case (nil, _?): 1

@@ -273,7 +273,7 @@ struct CacheContractTests {
                 {
                     var read = 0
                     let found = try documents.documents(matching: query, after: offset, mutated: mutated) { read += $0 }
-                    return (found.keys.map(\.string).sorted(), read)
+                    return (found.map(\.key.string).sorted(), read)
                 }
                 let all = try ids(.collection("a"))
                 #expect(all.ids == (1...9).map { "a/\($0)" })

@@ -53,7 +53,7 @@ struct CacheFileTests {
         try driver.engine { engine throws(Status) in
             #expect(try engine.localStore.highestUnacknowledgedBatchID() == MutationBatch.unknownID)
             let (documents, _) = try engine.localStore.execute(query, usesPreviousResults: false)
-            #expect(documents.keys.map(\.string).sorted() == ["c/a", "c/c"])
+            #expect(documents.map(\.key.string).sorted() == ["c/a", "c/c"])
         }
     }
 
@@ -126,7 +126,7 @@ struct CacheFileTests {
             try cache.remoteDocuments.add(.found("other/4"), readTime: .seconds(1))
             let found = try cache.remoteDocuments.documents(
                 matching: .collection("new"), after: .none, mutated: [], onRead: { _ in })
-            #expect(found.keys.map(\.string) == ["new/3"])
+            #expect(found.map(\.key.string) == ["new/3"])
         }
     }
 

@@ -104,7 +104,7 @@ struct CacheLocalStoreTests {
         /// The result in a view's form.
         func answer(_ store: LocalStore, _ query: ClientQuery) throws -> [ClientDocument] {
             let comparator = query.comparator
-            let found = try store.execute(query, usesPreviousResults: true).documents.values
+            let found = try store.execute(query, usesPreviousResults: true).documents
                 .filter { query.matches($0) }.sorted { comparator.compare($0, $1) < 0 }
             guard let limit = query.limit else { return found }
             return query.limitType == .first ? Array(found.prefix(limit)) : Array(found.suffix(limit))

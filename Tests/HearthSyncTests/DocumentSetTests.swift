@@ -57,7 +57,7 @@ struct DocumentSetTests {
             var set = DocumentChangeSet()
             set.add(ViewSnapshot.Change(kind: kinds[0], document: old))
             set.add(ViewSnapshot.Change(kind: kinds[1], document: new))
-            return set.changes[old.key]
+            return set[old.key]
         }
         let table: [([ViewSnapshot.Change.Kind], ViewSnapshot.Change?)] = [
             ([.added, .modified], .init(kind: .added, document: new)),

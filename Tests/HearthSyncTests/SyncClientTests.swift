@@ -449,7 +449,7 @@ struct SyncClientTests {
         for _ in 0..<4 {
             let documents = try store.execute(query, usesPreviousResults: true).documents
             let view = View(query, remoteKeys: [])
-            _ = view.apply(view.computeChanges(documents))
+            _ = view.apply(view.computeFirst(documents))
             #expect(view.documents.map { $0.fields["n"] } == [36, 36, 36, 37, 37, 37, 38].map { Value.integer($0) })
             try store.backfillIndexes()
         }

@@ -6,6 +6,8 @@ struct BenchOptions {
     var measures: [String] = []
     var server: (host: String, port: Int)?
     var folder = FileManager.default.temporaryDirectory.path
+    /// How many starts `start` measures.
+    var starts = 21
 
     init(_ arguments: [String]) {
         var rest = arguments[...]
@@ -19,8 +21,13 @@ struct BenchOptions {
             case "--folder":
                 guard let string = rest.popFirst() else { Self.fail("--folder expects the name of a folder.") }
                 folder = string
+            case "--starts":
+                guard let string = rest.popFirst(), let number = Int(string), number > 0 else {
+                    Self.fail("--starts expects a number.")
+                }
+                starts = number
             case _ where Self.measures.contains(argument): measures.append(argument)
-            default: Self.fail("\(argument) is none of: \(Self.measures.joined(separator: ", ")), --server, --folder.")
+            default: Self.fail("\(argument) is none of: \(Self.measures.joined(separator: ", ")), --server, --folder, --starts.")
             }
         }
         if measures.isEmpty { measures = Self.measures.filter { $0 != "idle" || server != nil } }

@@ -81,7 +81,7 @@ struct ClientBench {
             try await load(10_000, into: first)
             try await first.terminate()
             var times: [Double] = []
-            for _ in 0..<5 {
+            for _ in 0..<options.starts {
                 let start = now()
                 let database = try await client(folder, isOnline: false)
                 let arrivals = Arrivals()
@@ -179,7 +179,7 @@ struct ClientBench {
             String(format: "%.2f", sorted[min(sorted.count - 1, Int(share * Double(sorted.count)))] * 1000)
         }
         say(
-            "\(title): p50 \(string(0.5)) ms, p99 \(string(0.99)) ms, last \(String(format: "%.2f", times.last! * 1000)) ms"
+            "\(title): p10 \(string(0.1)) ms, p50 \(string(0.5)) ms, p99 \(string(0.99)) ms, last \(String(format: "%.2f", times.last! * 1000)) ms"
         )
     }
 

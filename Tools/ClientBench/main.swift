@@ -4,7 +4,7 @@ import HearthFirestore
 // hearth-client-bench: measures the Swift client through its public API. All measures except `idle` run without a
 // server.
 //
-//   hearth-client-bench [measure …] [--server HOST:PORT] [--folder FOLDER]
+//   hearth-client-bench [measure …] [--server HOST:PORT] [--folder FOLDER] [--starts COUNT]
 //
 // Measures: write, index, start, bundle, idle. Default: all, `idle` only with a server.
 

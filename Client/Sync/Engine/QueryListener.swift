@@ -27,7 +27,10 @@ final class QueryListener {
     func take(_ snapshot: ViewSnapshot) -> Bool {
         var snapshot = snapshot
         if !options.includesDocumentMetadataChanges {
-            snapshot.changes.removeAll { $0.kind == .metadata }
+            // An empty removal would copy the changes.
+            if snapshot.changes.contains(where: { $0.kind == .metadata }) {
+                snapshot.changes.removeAll { $0.kind == .metadata }
+            }
             snapshot.excludesMetadataChanges = true
         }
         var isRaised = false
@@ -74,7 +77,10 @@ final class QueryListener {
         hasRaisedFirstEvent = true
         var first = snapshot
         first.oldDocuments = DocumentSet(comparator: snapshot.documents.comparator)
-        first.changes = snapshot.documents.map { ViewSnapshot.Change(kind: .added, document: $0) }
+        // A view's first snapshot has these changes already.
+        if !snapshot.oldDocuments.isEmpty || snapshot.changes.count != snapshot.documents.count {
+            first.changes = snapshot.documents.map { ViewSnapshot.Change(kind: .added, document: $0) }
+        }
         first.syncStateChanged = true
         onEvent(.success(first))
     }

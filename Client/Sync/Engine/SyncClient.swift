@@ -180,7 +180,7 @@ package final class SyncClient: Sendable {
             { engine throws(Status) in
                 let (documents, remoteKeys) = try engine.localStore.execute(query, usesPreviousResults: true)
                 let view = View(query, remoteKeys: remoteKeys)
-                let outcome = view.apply(view.computeChanges(documents))
+                let outcome = view.apply(view.computeFirst(documents))
                 guard let snapshot = outcome.snapshot else {
                     preconditionFailure("the first state of a view has a snapshot")
                 }

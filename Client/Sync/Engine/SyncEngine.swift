@@ -110,7 +110,7 @@ final class SyncEngine {
         change.isCurrent = siblings.contains { $0.syncState == .synced }
         let view = View(query, remoteKeys: remoteKeys)
         view.isTargetActive = siblings.contains { $0.isTargetActive }
-        let outcome = view.apply(view.computeChanges(documents), change)
+        let outcome = view.apply(view.computeFirst(documents), change)
         views[query] = QueryView(targetID: data.targetID, view: view)
         queriesByPath.insert(query)
         viewsOfTarget[data.targetID, default: []].append(view)
@@ -219,9 +219,9 @@ final class SyncEngine {
         try notify { notified throws(Status) in
             for (query, queryView) in views {
                 let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
-                var changed = documents
+                var changed = documents.byKey
                 // Documents that the view shows and that the cache no longer returns for the query.
-                let missing = Set(queryView.view.documents.map(\.key)).subtracting(documents.keys)
+                let missing = Set(queryView.view.documents.map(\.key)).subtracting(changed.keys)
                 changed.merge(try localStore.documents(missing)) { $1 }
                 update(query, queryView.view, queryView.targetID, changed, overdue: Set(changed.keys), to: &notified)
             }
@@ -237,7 +237,7 @@ final class SyncEngine {
         if changes.needsRefill {
             do throws(Status) {
                 let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
-                changes = view.computeChanges(documents, after: changes)
+                changes = view.computeChanges(documents.byKey, after: changes)
             } catch {
                 // The other views continue. The server does not repeat its report on the target.
                 if let targetChange { view.note(targetChange) }

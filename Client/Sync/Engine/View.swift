@@ -36,6 +36,15 @@ final class View {
 
     // MARK: Computing changes
 
+    /// - Parameter documents: the local store's answer to the query, of which all match.
+    func computeFirst(_ documents: [ClientDocument]) -> ViewDocumentChanges {
+        precondition(self.documents.isEmpty, "the view has documents already")
+        assert(documents.allSatisfy { matcher.matches($0) }, "the local store finds what matches")
+        var result = ViewDocumentChanges(documents: self.documents, mutatedKeys: mutatedKeys)
+        fill(&result, with: documents)
+        return result
+    }
+
     /// - Parameters:
     ///   - overdue: those of the documents for which no update of the server follows.
     ///   - previous: changes that needed a refill, to which these are added.
@@ -49,7 +58,7 @@ final class View {
             previous ?? ViewDocumentChanges(documents: documents, mutatedKeys: mutatedKeys)
         result.needsRefill = false
         if previous == nil, old.isEmpty, changed.count > 1 {
-            fill(&result, with: changed.values)
+            fill(&result, with: changed.values.filter { matcher.matches($0) })
         } else {
             let edge = edgeOfFullSet(old)
             for (key, document) in changed {
@@ -61,15 +70,15 @@ final class View {
         return result
     }
 
-    /// The first documents, sorted at once.
-    private func fill(_ result: inout ViewDocumentChanges, with documents: some Sequence<ClientDocument>) {
-        let matching = documents.filter { matcher.matches($0) }
-        result.documents = DocumentSet(matching, comparator: comparator)
-        // In the order in which the listeners receive them.
-        for document in result.documents {
-            result.changes.add(ViewSnapshot.Change(kind: .added, document: document))
-            if document.hasLocalMutations { result.mutatedKeys.insert(document.key) }
+    /// The first documents, sorted and cut to the limit at once.
+    private func fill(_ result: inout ViewDocumentChanges, with documents: [ClientDocument]) {
+        var sorted = comparator.sorted(documents)
+        if let limit = query.limit, sorted.count > limit {
+            sorted = Array(query.limitType == .first ? sorted.prefix(limit) : sorted.suffix(limit))
         }
+        for document in sorted where document.hasLocalMutations { result.mutatedKeys.insert(document.key) }
+        result.documents = DocumentSet(sorted: sorted, comparator: comparator)
+        result.changes = DocumentChangeSet(added: result.documents)
     }
 
     /// The last document of a full limit, or the first document of a limit to the last ones.
@@ -229,7 +238,7 @@ final class View {
             limbo = new
             return
         }
-        var keys = Set(changes.changes.changes.keys)
+        var keys = changes.changes.keys
         if let targetChange { keys = keys.union(targetChange.added).union(targetChange.removed) }
         for key in keys.sorted(by: { ResourcePath.compare($0, $1) < 0 }) {
             if let document = documents[key], isInLimbo(document) {

@@ -108,47 +108,54 @@ struct LocalDocumentsView {
 
     // MARK: By query
 
-    /// Documents that match the query and changed after the offset.
+    /// Documents that match the query and changed after the offset; each once, in any order.
     func documents(
         matching query: ClientQuery, after offset: IndexOffset, onRead: (Int) -> Void
-    ) throws(Status) -> [ResourcePath: ClientDocument] {
+    ) throws(Status) -> [ClientDocument] {
         if query.isDocumentQuery {
             let document = try document(query.path)
-            return query.matches(document) ? [document.key: document] : [:]
+            return query.matches(document) ? [document] : []
         }
         guard let group = query.collectionGroup else {
             return try documentsInCollection(matching: query, after: offset, onRead: onRead)
         }
-        var result: [ResourcePath: ClientDocument] = [:]
+        var result: [ClientDocument] = []
         for parent in try indexManager.parents(ofCollectionID: group) where query.path.isPrefix(of: parent) {
             let part = query.inCollection(parent.appending(group))
-            result.merge(try documentsInCollection(matching: part, after: offset, onRead: onRead)) { $1 }
+            result += try documentsInCollection(matching: part, after: offset, onRead: onRead)
         }
         return result
     }
 
     private func documentsInCollection(
         matching query: ClientQuery, after offset: IndexOffset, onRead: (Int) -> Void
-    ) throws(Status) -> [ResourcePath: ClientDocument] {
+    ) throws(Status) -> [ClientDocument] {
         // Older overlays are needed, too: one may make a document match that changed since.
         let pending = try overlays.overlays(inCollection: query.path, above: MutationBatch.unknownID)
-        var documents = try remoteDocuments.documents(
+        let documents = try remoteDocuments.documents(
             matching: query, after: offset, mutated: Set(pending.keys), onRead: onRead)
-        // Newer overlays are needed also for documents that did not change. A patch needs the document that it patches.
-        let unread = pending.filter { $0.value.largestBatchID > offset.largestBatchID && documents[$0.key] == nil }
-        if offset == .none {
-            for key in unread.keys { documents[key] = ClientDocument(key: key) }
-        } else {
-            documents.merge(try remoteDocuments.documents(Set(unread.keys))) { $1 }
-        }
+        if pending.isEmpty { return documents }
+        // Newer overlays are needed also for documents that did not change.
+        var unread = pending.filter { $0.value.largestBatchID > offset.largestBatchID }
         let matcher = ClientQueryMatcher(query)
-        var result: [ResourcePath: ClientDocument] = [:]
+        var result: [ClientDocument] = []
         result.reserveCapacity(documents.count)
-        for (key, document) in documents {
+        func take(_ document: ClientDocument, _ overlay: Overlay) {
             var local = document
-            if let overlay = pending[key] { apply(overlay, to: &local) }
-            if matcher.matches(local) { result[key] = local }
+            apply(overlay, to: &local)
+            if matcher.matches(local) { result.append(local) }
         }
+        for document in documents {
+            if let overlay = pending[document.key] {
+                unread[document.key] = nil
+                take(document, overlay)
+            } else {
+                result.append(document)
+            }
+        }
+        // A patch needs the document that it patches; a document that was not found from the start on does not exist.
+        let remote = offset == .none ? [:] : try remoteDocuments.documents(Set(unread.keys))
+        for (key, overlay) in unread { take(remote[key] ?? ClientDocument(key: key), overlay) }
         return result
     }
 

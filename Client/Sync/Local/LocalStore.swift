@@ -308,10 +308,11 @@ final class LocalStore {
         return try persistence.transaction("Read documents") { () throws(Status) in try view.documents(keys) }
     }
 
+    /// The documents that match, regardless of the limit, each once, in any order.
     /// - Parameter usesPreviousResults: whether the keys that the server sent before may be used as a start.
     func execute(
         _ query: ClientQuery, usesPreviousResults: Bool
-    ) throws(Status) -> (documents: [ResourcePath: ClientDocument], remoteKeys: Set<ResourcePath>) {
+    ) throws(Status) -> (documents: [ClientDocument], remoteKeys: Set<ResourcePath>) {
         try persistence.transaction("Execute a query") { () throws(Status) in
             var version = Timestamp.none
             var keys: Set<ResourcePath> = []

@@ -85,11 +85,12 @@ protocol RemoteDocumentCache: AnyObject {
     func document(_ key: ResourcePath) throws(Status) -> ClientDocument
     /// One for each key, invalid ones included.
     func documents(_ keys: Set<ResourcePath>) throws(Status) -> [ResourcePath: ClientDocument]
-    /// Documents directly in the query's collection, after the offset, that match or whose key is in `mutated`.
+    /// Documents directly in the query's collection, after the offset, that match or whose key is in `mutated`; each once,
+    /// in any order.
     /// - Parameter onRead: counts the rows read, for automatic indexes.
     func documents(
         matching query: ClientQuery, after offset: IndexOffset, mutated: Set<ResourcePath>, onRead: (Int) -> Void
-    ) throws(Status) -> [ResourcePath: ClientDocument]
+    ) throws(Status) -> [ClientDocument]
     /// In the order of (read time, key), of the collection group, after the offset.
     func documents(inGroup collectionID: String, after offset: IndexOffset, limit: Int) throws(Status)
         -> [ClientDocument]

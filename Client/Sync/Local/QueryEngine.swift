@@ -1,7 +1,8 @@
 import HearthModel
 
 /// Finds a query's documents in the cache by the first applicable method: indexes, the keys that the server sent for
-/// the target, or a scan of the whole collection. It may return more documents than the limit: the view truncates.
+/// the target, or a scan of the whole collection. Each of them matches and is there once, in any order. It may return more
+/// documents than the limit: the view truncates.
 final class QueryEngine {
     /// Indexes are created automatically when a scan reads at least this many documents, and this many times the
     /// result.
@@ -18,7 +19,7 @@ final class QueryEngine {
     ///   - remoteKeys: the keys that the server sent for the target.
     func documents(
         matching query: ClientQuery, lastLimboFreeVersion: Timestamp, remoteKeys: Set<ResourcePath>
-    ) throws(Status) -> [ResourcePath: ClientDocument] {
+    ) throws(Status) -> [ClientDocument] {
         if let found = try fromIndexes(query) { return found }
         if let found = try fromRemoteKeys(query, lastLimboFreeVersion, remoteKeys) { return found }
         var readCount = 0
@@ -27,7 +28,7 @@ final class QueryEngine {
         return found
     }
 
-    private func fromIndexes(_ query: ClientQuery) throws(Status) -> [ResourcePath: ClientDocument]? {
+    private func fromIndexes(_ query: ClientQuery) throws(Status) -> [ClientDocument]? {
         if query.matchesAllDocuments || query.isDocumentQuery { return nil }
         let target = query.target
         let coverage = try view.indexManager.coverage(of: target)
@@ -43,7 +44,7 @@ final class QueryEngine {
 
     private func fromRemoteKeys(
         _ query: ClientQuery, _ lastLimboFreeVersion: Timestamp, _ remoteKeys: Set<ResourcePath>
-    ) throws(Status) -> [ResourcePath: ClientDocument]? {
+    ) throws(Status) -> [ClientDocument]? {
         if query.matchesAllDocuments || lastLimboFreeVersion == .none { return nil }
         let matching = sorted(try view.documents(remoteKeys), query)
         if needsRefill(query, matching, remoteKeys.count, lastLimboFreeVersion) { return nil }
@@ -56,10 +57,11 @@ final class QueryEngine {
 
     private func adding(
         _ matching: [ClientDocument], _ query: ClientQuery, after offset: IndexOffset
-    ) throws(Status) -> [ResourcePath: ClientDocument] {
-        var result = try view.documents(matching: query, after: offset) { _ in }
-        for document in matching where result[document.key] == nil { result[document.key] = document }
-        return result
+    ) throws(Status) -> [ClientDocument] {
+        let later = try view.documents(matching: query, after: offset) { _ in }
+        if later.isEmpty { return matching }
+        let keys = Set(later.map(\.key))
+        return later + matching.filter { !keys.contains($0.key) }
     }
 
     /// Sorted only when a limit makes the order matter.

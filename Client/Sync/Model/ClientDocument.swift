@@ -59,6 +59,15 @@ extension ClientDocument: Equatable {
     }
 }
 
+extension Sequence<ClientDocument> {
+    package var byKey: [ResourcePath: ClientDocument] {
+        var documents: [ResourcePath: ClientDocument] = [:]
+        documents.reserveCapacity(underestimatedCount)
+        for document in self { documents[document.key] = document }
+        return documents
+    }
+}
+
 extension Timestamp {
     /// The version of documents that no server has sent: 1970.
     package static let none = Timestamp(microseconds: 0)

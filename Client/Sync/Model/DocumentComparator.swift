@@ -8,18 +8,25 @@ package struct DocumentComparator: Sendable {
     package init(orders: [Query.Order]) {
         precondition(orders.contains { $0.field.isDocumentName }, "the order must end with the key")
         self.orders = orders
-        isByKey = orders.first.map { $0.field.isDocumentName && !$0.descending } ?? false
+        keyDirection = orders.first.flatMap { $0.field.isDocumentName ? ($0.descending ? -1 : 1) : nil }
     }
 
-    /// The order is the order of the keys alone.
-    private let isByKey: Bool
+    /// 1 when the order is that of the keys alone, -1 when it is the reverse of that, nil when fields count.
+    let keyDirection: Int?
 
     package static let byKey = DocumentComparator(orders: [Query.Order(field: .documentName, descending: false)])
+
+    package var isByKey: Bool { keyDirection != nil }
+
+    /// Negative, zero or positive, as a document sorts before, at or after a key: only in an order by key.
+    func compare(_ document: ClientDocument, toKey key: ResourcePath) -> Int {
+        (keyDirection ?? 1) * ResourcePath.compare(document.key, key)
+    }
 
     /// Negative, zero or positive, as `lhs` sorts before, equal to or after `rhs`. A missing field sorts first;
     /// matching documents have none.
     package func compare(_ lhs: ClientDocument, _ rhs: ClientDocument) -> Int {
-        if isByKey { return ResourcePath.compare(lhs.key, rhs.key) }
+        if let keyDirection { return keyDirection * ResourcePath.compare(lhs.key, rhs.key) }
         for order in orders {
             var result: Int
             if order.field.isDocumentName {

@@ -3,15 +3,16 @@ import HearthModel
 /// The documents of a view in its query's order, with lookup by key.
 ///
 /// A small change of a large set is cheap, also while the old set is still referenced. Documents are in sorted chunks
-/// and in buckets by key, and only the changed ones are copied.
+/// and, unless they are sorted by key, in buckets by key; only the changed ones are copied.
 package struct DocumentSet: Sendable {
     private static var chunkCountMax: Int { 128 }
     private static var bucketLoadMax: Int { 32 }
+    private typealias Slot = (chunk: Int, position: Int, found: Bool)
 
     package let comparator: DocumentComparator
     /// No chunk is empty.
     private var chunks: [[ClientDocument]] = []
-    /// By the hash of the key; the number of buckets is a power of two.
+    /// By the hash of the key; the number of buckets is a power of two. Unused in an order by key.
     private var buckets: [[ResourcePath: ClientDocument]] = [[:]]
     package private(set) var count = 0
 
@@ -26,6 +27,7 @@ package struct DocumentSet: Sendable {
             chunks.append(Array(documents[start..<end]))
             start = end
         }
+        if comparator.isByKey { return }
         var bucketCount = 1
         while bucketCount * Self.bucketLoadMax < count { bucketCount *= 2 }
         buckets = Array(repeating: [:], count: bucketCount)
@@ -33,15 +35,14 @@ package struct DocumentSet: Sendable {
     }
 
     package init(_ documents: some Sequence<ClientDocument>, comparator: DocumentComparator) {
-        let documents = Array(documents)
-        // Sorts positions instead of documents: moving documents costs more than comparing them.
-        let order = documents.withUnsafeBufferPointer { documents in
-            (0..<Int32(documents.count)).sorted { comparator.compare(documents[Int($0)], documents[Int($1)]) < 0 }
-        }
-        self.init(sorted: order.map { documents[Int($0)] }, comparator: comparator)
+        self.init(sorted: comparator.sorted(Array(documents)), comparator: comparator)
     }
 
-    package subscript(key: ResourcePath) -> ClientDocument? { buckets[bucket(of: key)][key] }
+    package subscript(key: ResourcePath) -> ClientDocument? {
+        if !comparator.isByKey { return buckets[bucket(of: key)][key] }
+        let (chunk, position, found) = slot { comparator.compare($0, toKey: key) }
+        return found ? chunks[chunk][position] : nil
+    }
 
     package func contains(_ key: ResourcePath) -> Bool { self[key] != nil }
 
@@ -68,17 +69,25 @@ package struct DocumentSet: Sendable {
             chunks[chunk].insert(document, at: position)
             if chunks[chunk].count > Self.chunkCountMax { split(chunk) }
         }
-        buckets[bucket(of: document.key)][document.key] = document
         count += 1
+        if comparator.isByKey { return }
+        buckets[bucket(of: document.key)][document.key] = document
         if count > buckets.count * Self.bucketLoadMax * 2 { growBuckets() }
     }
 
     @discardableResult
     package mutating func remove(_ key: ResourcePath) -> ClientDocument? {
-        guard let document = buckets[bucket(of: key)].removeValue(forKey: key) else { return nil }
-        let (chunk, position, found) = slot(of: document)
-        precondition(found, "the document is at the position of its order")
-        chunks[chunk].remove(at: position)
+        let slot: Slot
+        if comparator.isByKey {
+            slot = self.slot { comparator.compare($0, toKey: key) }
+            guard slot.found else { return nil }
+        } else {
+            guard let document = buckets[bucket(of: key)].removeValue(forKey: key) else { return nil }
+            slot = self.slot(of: document)
+            precondition(slot.found, "the document is at the position of its order")
+        }
+        let chunk = slot.chunk
+        let document = chunks[chunk].remove(at: slot.position)
         if chunks[chunk].isEmpty { chunks.remove(at: chunk) }
         count -= 1
         return document
@@ -102,21 +111,24 @@ package struct DocumentSet: Sendable {
     }
 
     /// The position at which a document is or would be inserted.
-    private func slot(of document: ClientDocument) -> (chunk: Int, position: Int, found: Bool) {
+    private func slot(of document: ClientDocument) -> Slot { slot { comparator.compare($0, document) } }
+
+    /// - Parameter compare: negative, zero or positive, as a document of the set is before, at or after the position.
+    private func slot(_ compare: (ClientDocument) -> Int) -> Slot {
         if chunks.isEmpty { return (0, 0, false) }
         // The last chunk whose first document does not sort after the document.
         var low = 0
         var high = chunks.count
         while high - low > 1 {
             let middle = (low + high) / 2
-            if comparator.compare(chunks[middle][0], document) <= 0 { low = middle } else { high = middle }
+            if compare(chunks[middle][0]) <= 0 { low = middle } else { high = middle }
         }
         let chunk = low
         low = 0
         high = chunks[chunk].count
         while low < high {
             let middle = (low + high) / 2
-            let order = comparator.compare(chunks[chunk][middle], document)
+            let order = compare(chunks[chunk][middle])
             if order == 0 { return (chunk, middle, true) }
             if order < 0 { low = middle + 1 } else { high = middle }
         }

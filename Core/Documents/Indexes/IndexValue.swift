@@ -37,7 +37,7 @@ package enum IndexValue {
         package static let map: UInt8 = 0x37
         package static let terminator: UInt8 = 0x02
         static let numericSegment: UInt8 = 0x10
-        static let stringSegment: UInt8 = 0x20
+        package static let stringSegment: UInt8 = 0x20
     }
 
     /// Bytes after which the encoding of an array, a vector or a map is cut. Queries rarely compare whole containers;

@@ -34,13 +34,13 @@ final class MemoryRemoteDocumentCache: RemoteDocumentCache {
 
     func documents(
         matching query: ClientQuery, after offset: IndexOffset, mutated: Set<ResourcePath>, onRead: (Int) -> Void
-    ) -> [ResourcePath: ClientDocument] {
+    ) -> [ClientDocument] {
         let matcher = ClientQueryMatcher(query)
-        var found: [ResourcePath: ClientDocument] = [:]
+        var found: [ClientDocument] = []
         var count = 0
         for (key, document) in collections[query.path] ?? [:] where offset.isBefore(document) {
             count += 1
-            if mutated.contains(key) || matcher.matches(document) { found[key] = document }
+            if mutated.contains(key) || matcher.matches(document) { found.append(document) }
         }
         onRead(count)
         return found

@@ -37,6 +37,33 @@ enum CacheKey {
         return ResourcePath(segments)
     }
 
+    /// The key of a document of the collection, of which only the last segment is decoded.
+    /// - Parameter prefixBytes: the length of the collection's `prefix`.
+    static func decode(
+        _ key: UnsafeRawBufferPointer, in collection: ResourcePath, prefixBytes: Int, _ database: CacheDatabase
+    ) throws(Status) -> ResourcePath {
+        let last = UnsafeRawBufferPointer(rebasing: key[min(prefixBytes, key.count)...])
+        var segments: [String] = []
+        segments.reserveCapacity(collection.segments.count + 1)
+        segments.append(contentsOf: collection.segments)
+        if let segment = plainSegment(last) {
+            segments.append(segment)
+        } else {
+            segments.append(contentsOf: try decode([UInt8](last), in: database).segments)
+        }
+        return ResourcePath(segments)
+    }
+
+    /// The segment of a key with one segment that is a string without escapes, which nearly all are.
+    private static func plainSegment(_ key: UnsafeRawBufferPointer) -> String? {
+        let end = key.count - 3
+        guard end > 0, key[0] == IndexValue.Tag.stringSegment, key[end] == 0, key[end + 1] == 1,
+            key[end + 2] == IndexValue.Tag.terminator
+        else { return nil }
+        let segment = UnsafeRawBufferPointer(rebasing: key[1..<end])
+        return segment.contains(0) ? nil : String(decoding: segment, as: UTF8.self)
+    }
+
     /// The first bytes after all that begin with these; nil when there are none.
     static func successor(_ bytes: [UInt8]) -> [UInt8]? {
         var successor = bytes

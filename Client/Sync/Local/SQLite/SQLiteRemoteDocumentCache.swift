@@ -66,28 +66,27 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
 
     func documents(
         matching query: ClientQuery, after offset: IndexOffset, mutated: Set<ResourcePath>, onRead: (Int) -> Void
-    ) throws(Status) -> [ResourcePath: ClientDocument] {
-        guard let collection = try persistence.names.collection(query.path) else { return [:] }
+    ) throws(Status) -> [ClientDocument] {
+        guard let collection = try persistence.names.collection(query.path) else { return [] }
         let matcher = ClientQueryMatcher(query)
         let probe = FieldsProbe(query)
         let prefixBytes = CacheKey.prefix(query.path).count
         let offsetKey = CacheKey.encode(offset.key)
-        var documents: [ResourcePath: ClientDocument] = [:]
+        var documents: [ClientDocument] = []
         var count = 0
         func take(_ row: CacheRow) throws(Status) -> Bool {
             count += 1
-            let keyBytes = row.bytes(6)
-            if row.time(4) == offset.readTime, UTF8Order.compare(keyBytes, offsetKey) <= 0 { return true }
+            if row.time(4) == offset.readTime, UTF8Order.compare(row.bytes(6), offsetKey) <= 0 { return true }
             var mayMatch = row.integer(0) == Self.foundNumber
             if mayMatch {
                 mayMatch = try database.decoding { () throws(Status) in try probe.mayMatch(row.raw(5)) }
             }
             if !mayMatch, mutated.isEmpty { return true }
-            let key = try self.key(keyBytes, in: query.path, prefixBytes)
-            let isMutated = mutated.contains(key)
+            let key = try CacheKey.decode(row.raw(6), in: query.path, prefixBytes: prefixBytes, database)
+            let isMutated = !mutated.isEmpty && mutated.contains(key)
             guard mayMatch || isMutated else { return true }
             let document = try document(key, row, from: 0)
-            if isMutated || matcher.matches(document) { documents[key] = document }
+            if isMutated || matcher.matches(document) { documents.append(document) }
             return true
         }
         if offset.key.isRoot {
@@ -146,14 +145,6 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
         case .missing: missingNumber
         case .unknown: unknownNumber
         }
-    }
-
-    /// The key of a document of the collection: only its last segment is decoded.
-    private func key(
-        _ bytes: [UInt8], in collection: ResourcePath, _ prefixBytes: Int
-    ) throws(Status) -> ResourcePath {
-        let last = try CacheKey.decode(Array(bytes[min(prefixBytes, bytes.count)...]), in: database)
-        return ResourcePath(collection.segments + last.segments)
     }
 
     /// A row's document. The columns from `first` on are kind, committed, version, create time, read time, fields.
