@@ -223,7 +223,9 @@ let package = Package(
             path: "Tests/HearthWebSocketTests"),
         .testTarget(
             name: "HearthEngineTests",
-            dependencies: ["HearthModel", "HearthEngine", "HearthTestStores", "HearthTestSupport"],
+            dependencies: [
+                "HearthModel", "HearthConcurrency", "HearthEngine", "HearthTestStores", "HearthTestSupport",
+            ],
             path: "Tests/HearthEngineTests"),
         .testTarget(
             name: "HearthDocumentsTests",

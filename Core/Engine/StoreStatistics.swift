@@ -13,5 +13,13 @@ package struct StoreStatistics: Sendable {
     /// Transactions that failed in the engine.
     package var failedCommits = 0
 
+    /// Bytes of changes that are in memory, and in the log, but not in the database's file.
+    package var tableBytes = 0
+    /// Tables that were transferred to the database's file.
+    package var applications = 0
+    /// Writes that were delayed because the transfer is slower than they are, and those that had to wait for its end.
+    package var delayedWrites = 0
+    package var stalledWrites = 0
+
     package init() {}
 }

@@ -151,7 +151,7 @@ struct TableTests {
         let sorted = model.sorted { $0.key.precedes($1.key) }
         #expect(tree.count == sorted.count)
         for reverse in [false, true] {
-            let snapshot = MemoryStoreSnapshot(version, MemoryStoreLife())
+            let snapshot = MemoryStoreSnapshot(version, StoreLife())
             let cursor = MemoryStoreCursor(
                 snapshot, Keyspace.allCases[0], .all, reverse: reverse, values: true, dropping: 0)
             let expected = sorted.map { Row(key: $0.key, value: $0.value) }

@@ -6,7 +6,7 @@ import Synchronization
 /// A `Table` with a tree for each keyspace. A snapshot holds a version of it; a transaction makes the next one.
 package final class MemoryStore: Store {
     private let contents: MemoryStoreContents
-    private let life = MemoryStoreLife()
+    private let life = StoreLife()
 
     /// Each takes about a millisecond of the writer's thread.
     private static let partsFreedMax = 20
@@ -82,24 +82,4 @@ package final class MemoryStore: Store {
 private final class MemoryStoreContents: Sendable {
     let table = Table(trees: Keyspace.allCases.count)
     let changes = Atomic(0)
-}
-
-/// Whether a store is open; checked by its snapshots and cursors.
-final class MemoryStoreLife: Sendable {
-    private let ended = Atomic(false)
-    private let reason = Mutex(Status.unavailable("The database is closed."))
-
-    var isOpen: Bool { !ended.load(ordering: .acquiring) }
-
-    func end() { ended.store(true, ordering: .releasing) }
-
-    func end(_ reason: Status) {
-        self.reason.withLock { if isOpen { $0 = reason } }
-        end()
-    }
-
-    @inline(__always)
-    func check() throws(Status) {
-        if !isOpen { throw reason.withLock { $0 } }
-    }
 }

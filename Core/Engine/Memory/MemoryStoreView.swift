@@ -2,14 +2,14 @@ import HearthModel
 
 /// What snapshots and transactions share: reads of the trees.
 class MemoryStoreView {
-    private let life: MemoryStoreLife
+    private let life: StoreLife
     /// A tree's root for each keyspace; a transaction's, with its own changes.
     fileprivate(set) var roots: ContiguousArray<TableBlock?>
     private(set) var isClosed = false
     /// Counts the changes of a transaction.
     fileprivate(set) var changes = 0
 
-    fileprivate init(_ roots: ContiguousArray<TableBlock?>, _ life: MemoryStoreLife) {
+    fileprivate init(_ roots: ContiguousArray<TableBlock?>, _ life: StoreLife) {
         self.roots = roots
         self.life = life
     }
@@ -65,7 +65,7 @@ final class MemoryStoreSnapshot: MemoryStoreView, Snapshot {
     /// Keeps the trees as they are.
     private var version: TableVersion?
 
-    init(_ version: TableVersion, _ life: MemoryStoreLife) {
+    init(_ version: TableVersion, _ life: StoreLife) {
         self.version = version
         super.init(version.roots, life)
     }
@@ -81,7 +81,7 @@ final class MemoryStoreTransaction: MemoryStoreView, StoreTransaction {
 
     var isChanged: Bool { changes > 0 }
 
-    init(_ table: Table, _ life: MemoryStoreLife) {
+    init(_ table: Table, _ life: StoreLife) {
         let (editor, roots) = table.begin()
         self.editor = editor
         super.init(roots, life)

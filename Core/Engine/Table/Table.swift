@@ -1,12 +1,13 @@
 import Synchronization
 
-/// A few ordered maps in memory, for one writer and any number of readers: the tables of `MemoryStore`.
+/// A few ordered maps in memory, for one writer and any number of readers: the tables of `MemoryStore` and
+/// `LoggedStore`.
 ///
 /// Each map is a B+tree of blocks of raw memory, which are changed by copying: a commit publishes a new version
 /// (`TableVersion`), and every reader reads the one that it took, without a lock. It isn't made of Swift's arrays and
 /// objects, because counting references to what a copied node holds took half of the writer's time.
 ///
-/// `@unchecked Sendable`: all but `present` belongs to whoever holds `writer`.
+/// `@unchecked Sendable`: all but `present` belongs to whoever holds `writer`, or the lock that its user has instead.
 final class Table: @unchecked Sendable {
     let writer = Mutex<Void>(())
     private let published: Mutex<TableVersion>
@@ -32,9 +33,12 @@ final class Table: @unchecked Sendable {
         return (editor, present.roots)
     }
 
-    func commit(_ roots: ContiguousArray<TableBlock?>) {
+    /// - Returns: the new version.
+    @discardableResult
+    func commit(_ roots: ContiguousArray<TableBlock?>) -> TableVersion {
         let version = TableVersion(editor.version, roots, blocks)
-        let replaced = editor.retired.count
+        // Made ones, too: otherwise a large tree that was removed would be freed more slowly than the next one grows.
+        let changed = editor.retired.count + editor.madeCount
         blocks.published(
             version.number, roots, retired: editor.retired, trees: editor.retiredTrees, madeCount: editor.madeCount)
         editor.committed()
@@ -44,7 +48,8 @@ final class Table: @unchecked Sendable {
             return present
         }
         withExtendedLifetime(former) {}
-        blocks.freeSome(replaced: replaced)
+        blocks.freeSome(changed: changed)
+        return version
     }
 
     func rollBack() { editor.rollBack() }

@@ -28,7 +28,7 @@ final class TableBlocks: @unchecked Sendable {
     private var roots: ContiguousArray<TableBlock?> = []
     private let endedVersions = Mutex<[UInt64]>([])
 
-    /// Blocks that a commit frees besides twice as many as it replaced.
+    /// Blocks that a commit frees, unless twice as many as it changes are more.
     private static let freedMin = 64
     private static let partBlocksMax = 10_000
     private static let keptCapacity = 1 << 12
@@ -71,10 +71,10 @@ final class TableBlocks: @unchecked Sendable {
     }
 
     /// Frees some of what nobody sees.
-    /// - Parameter replaced: how many blocks the commit replaced.
-    func freeSome(replaced: Int) {
+    /// - Parameter changed: how many blocks the commit replaced and made.
+    func freeSome(changed: Int) {
         settle()
-        freeUnused(max: max(Self.freedMin, 2 * replaced))
+        freeUnused(max: max(Self.freedMin, 2 * changed))
     }
 
     /// Frees a part of what nobody sees, in a millisecond or two.
@@ -116,7 +116,16 @@ final class TableBlocks: @unchecked Sendable {
             return unusedTrees.append(contentsOf: ended.trees)
         }
         for block in ended.blocks { keepOrFree(block, index - 1) }
-        for root in ended.trees { TableTree(root).forEachBlock { keepOrFree($0, index - 1) } }
+        for root in ended.trees { keepOrFree(tree: TableNode(root), index - 1) }
+    }
+
+    /// The same for a node with all that is below it. Nothing below a node is newer than the node: what a version shows
+    /// of a tree is found without a walk over all of it.
+    private func keepOrFree(tree node: TableNode, _ index: Int) {
+        if node.block.madeVersion <= kept[index].version { return kept[index].trees.append(node.block) }
+        for key in 0..<node.count { keepOrFree(node.keys[key], index) }
+        if !node.isLeaf { for child in 0...node.count { keepOrFree(tree: node.child(child), index) } }
+        unused.append(node.block)
     }
 
     /// Keeps a block for a version if that one shows it.

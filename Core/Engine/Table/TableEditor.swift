@@ -14,6 +14,11 @@ final class TableEditor {
     private(set) var retired: ContiguousArray<TableBlock> = []
     /// Roots of whole trees that it doesn't have any more.
     private(set) var retiredTrees: [TableBlock] = []
+    /// What entries have been put, less those that were replaced or removed, in bytes with what each takes beside its
+    /// own; only ever counted on. Whole trees that were removed are not in it.
+    private(set) var entryBytes = 0
+    /// An entry's place in a node, and the allocator's own bytes.
+    private static let entryOverheadBytes = 40
     /// The other half of the node that was split last, and the separator between the two.
     private var split: (right: TableNode, separator: TableEntry)?
 
@@ -71,7 +76,18 @@ final class TableEditor {
     // MARK: Put
 
     func put(_ root: inout TableBlock?, _ key: RawKey, _ value: UnsafeRawBufferPointer) {
-        let entry = makeEntry(key, value)
+        put(&root, key, makeEntry(key, value))
+    }
+
+    /// Puts a tombstone.
+    func bury(_ root: inout TableBlock?, _ key: RawKey) {
+        let entry = TableEntry(makeBlock(TableEntry.sizeBytes(key.count, 0)))
+        entry.fillTombstone(key)
+        put(&root, key, entry)
+    }
+
+    private func put(_ root: inout TableBlock?, _ key: RawKey, _ entry: TableEntry) {
+        entryBytes += entry.sizeBytes + Self.entryOverheadBytes
         guard let old = root else {
             let leaf = makeNode(isLeaf: true)
             leaf.insertKey(entry, at: 0)
@@ -117,6 +133,7 @@ final class TableEditor {
         let (index, isFound) = old.search(key)
         let node = writable(old)
         if isFound {
+            entryBytes -= TableEntry(node.keys[index]).sizeBytes + Self.entryOverheadBytes
             retired.append(node.keys[index])
             node.keys[index] = entry.block
             return node
@@ -204,6 +221,7 @@ final class TableEditor {
         let node = writable(old)
         if node.isLeaf {
             let (index, _) = node.search(key)
+            entryBytes -= TableEntry(node.keys[index]).sizeBytes + Self.entryOverheadBytes
             retired.append(node.keys[index])
             node.removeKey(at: index)
             return node

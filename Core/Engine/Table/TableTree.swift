@@ -40,3 +40,20 @@ struct TableTree {
         body(node.block)
     }
 }
+
+extension TableTree {
+    /// How many entries are in a range.
+    func count(_ range: KeyRange) -> Int {
+        if root == nil { return 0 }
+        let end = range.upper.map { $0.withKey { rank($0) } } ?? count
+        return max(0, end - range.lower.withKey { rank($0) })
+    }
+
+    func hasEntries(_ range: KeyRange) -> Bool {
+        if root == nil { return false }
+        var walk = TableWalk(root)
+        range.lower.withKey { walk.moveUp(to: $0) }
+        guard let entry = walk.entry else { return false }
+        return range.upper.map { $0.withKey { entry.key.compare($0) < 0 } } ?? true
+    }
+}

@@ -11,6 +11,9 @@ struct TableWalk {
 
     init(_ root: TableBlock?) { self.root = root }
 
+    /// Whether the tree has no entries.
+    var isEmpty: Bool { root == nil }
+
     /// Moves to the first entry at or behind a key.
     mutating func moveUp(to key: RawKey) {
         // Most moves of a walk are short.

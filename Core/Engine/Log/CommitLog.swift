@@ -1,0 +1,277 @@
+import HearthModel
+import Synchronization
+
+/// The log of a `LoggedStore`: one record a transaction, in files of a fixed size that are written in turn.
+///
+/// Invariants:
+///
+/// - A record is written when the one before it is durable. So only the last can be torn, and whatever is followed by a
+///   valid record was whole once.
+/// - After a failed write the file is abandoned. The next one begins with the sequence of the failed record, which makes
+///   that one void; while no such file can be made, nothing is written.
+/// - The file with the last record stays until a later one is durable, or the base has everything.
+///
+/// `@unchecked Sendable`: everything but `shared` belongs to whoever holds the store's gate.
+final class CommitLog: @unchecked Sendable {
+    private let disk: any LogDisk
+    private let sizes: LogSegmentSizes
+    private var file: (any LogFile)?
+    /// Where the next record goes.
+    private var position = 0
+    /// The sequence of the next record.
+    private(set) var next: UInt64 = 1
+    /// The number of the last file that was begun, or tried.
+    private(set) var lastNumber: UInt64 = 0
+    /// Whether the present file must not be written any more.
+    private(set) var mustRoll = false
+    private var nextSizeBytes: Int
+    private let shared = Mutex(Shared())
+    /// Bytes of records since `beginCounting`.
+    let bytes = Atomic(0)
+    private let wantsSpare = Atomic(false)
+
+    private struct Shared {
+        /// In their order; the last is the present one, unless it must not be written.
+        var segments: [LogSegment] = []
+        /// Files for later use.
+        var spares: [(name: String, sizeBytes: Int)] = []
+        var spareCount = 0
+    }
+
+    private static let spareMark = "spare-"
+    private static let sparesMax = 2
+
+    init(_ disk: any LogDisk, _ sizes: LogSegmentSizes) {
+        self.disk = disk
+        self.sizes = sizes
+        nextSizeBytes = sizes.min
+    }
+
+    /// The last record that is durable.
+    var lastSequence: UInt64 { next - 1 }
+
+    var hasFiles: Bool { shared.withLock { !$0.segments.isEmpty } }
+
+    var sizeBytes: Int {
+        shared.withLock { shared in
+            shared.segments.reduce(0) { $0 + $1.sizeBytes } + shared.spares.reduce(0) { $0 + $1.sizeBytes }
+        }
+    }
+
+    /// The bytes of later records count anew.
+    func beginCounting() { bytes.store(0, ordering: .relaxed) }
+
+    func close() {
+        file?.close()
+        file = nil
+        mustRoll = true
+    }
+
+    // MARK: Writing
+
+    /// Makes a transaction durable. When it throws, the transaction is void.
+    /// - Returns: whether `prepareSpare` has something to do.
+    func append(_ record: LogRecord) throws(Status) -> Bool {
+        let needed = record.count + LogRecord.alignment
+        if file == nil || mustRoll {
+            try roll(needed)
+        } else if let segment = present, position + needed > segment.sizeBytes {
+            nextSizeBytes = sizes.after(segment.sizeBytes)
+            try roll(needed)
+        }
+        guard let file, let segment = present else { throw .internalError("The log has no file.") }
+        do throws(Status) {
+            let bytes = record.seal(next, salt: segment.salt)
+            try file.write(bytes, at: position)
+            try file.synchronize()
+            position += bytes.count
+            self.bytes.add(bytes.count, ordering: .relaxed)
+            next += 1
+        } catch {
+            mustRoll = true
+            // At once, because the record may be on the disk. When this fails as well, the next write tries again.
+            try? roll(0)
+            throw error
+        }
+        return position > segment.sizeBytes / 2 && askForSpare(sizes.after(segment.sizeBytes))
+    }
+
+    private var present: LogSegment? { shared.withLock { $0.segments.last } }
+
+    /// Makes void what a failed write may have left.
+    func recover() throws(Status) { if mustRoll { try roll(0) } }
+
+    /// Begins the next file, which is durable when this returns.
+    private func roll(_ recordBytes: Int) throws(Status) {
+        mustRoll = true
+        file?.close()
+        file = nil
+        lastNumber += 1
+        var segment = LogSegment(
+            number: lastNumber, first: next, salt: UInt64.random(in: .min ... .max),
+            sizeBytes: sizes.fitting(LogSegment.headerBytes + recordBytes, atLeast: nextSizeBytes))
+        do throws(Status) {
+            if let spare = takeSpare(segment.sizeBytes) {
+                segment.sizeBytes = spare.sizeBytes
+                try disk.rename(spare.name, to: segment.name)
+            } else {
+                try disk.make(segment.name, sizeBytes: segment.sizeBytes)
+            }
+            let new = try disk.open(segment.name, isReadOnly: false)
+            let header = segment.header
+            try header.withUnsafeBytes { header in Result { () throws(Status) in try new.write(header, at: 0) } }.get()
+            try new.synchronize()
+            try disk.synchronizeNames()
+            file = new
+        } catch {
+            // It has no records, so that it does no harm if it can't be removed either.
+            try? disk.remove(segment.name)
+            throw error
+        }
+        shared.withLock { $0.segments.append(segment) }
+        position = LogSegment.headerBytes
+        mustRoll = false
+    }
+
+    // MARK: Files
+
+    private func takeSpare(_ sizeBytes: Int) -> (name: String, sizeBytes: Int)? {
+        shared.withLock { shared in
+            guard let index = shared.spares.firstIndex(where: { $0.sizeBytes >= sizeBytes }) else { return nil }
+            return shared.spares.remove(at: index)
+        }
+    }
+
+    private func askForSpare(_ sizeBytes: Int) -> Bool {
+        let isThere = shared.withLock { $0.spares.contains { $0.sizeBytes >= sizeBytes } }
+        return !isThere && !wantsSpare.exchange(true, ordering: .relaxed)
+    }
+
+    /// Makes the next file in advance, if there will soon be a need; for the applier's thread.
+    func prepareSpare() {
+        guard wantsSpare.load(ordering: .relaxed) else { return }
+        defer { wantsSpare.store(false, ordering: .relaxed) }
+        let (name, sizeBytes) = shared.withLock { shared in
+            shared.spareCount += 1
+            return (Self.spareMark + String(shared.spareCount), sizes.after(shared.segments.last?.sizeBytes ?? 0))
+        }
+        do throws(Status) {
+            try disk.make(name, sizeBytes: sizeBytes)
+            shared.withLock { $0.spares.append((name, sizeBytes)) }
+        } catch {
+            // The writer makes its file itself, or fails, and reports that.
+            try? disk.remove(name)
+        }
+    }
+
+    /// Gives back the files whose records are all in the base; for the applier's thread.
+    func release(upTo sequence: UInt64) {
+        while let (segment, spare) = takeReleased(sequence) {
+            do throws(Status) {
+                if let spare {
+                    try disk.rename(segment.name, to: spare)
+                    shared.withLock { $0.spares.append((spare, segment.sizeBytes)) }
+                } else {
+                    try disk.remove(segment.name)
+                }
+            } catch {
+                // A file that stays is ignored at the next start, and removed then.
+            }
+        }
+    }
+
+    private func takeReleased(_ sequence: UInt64) -> (segment: LogSegment, spare: String?)? {
+        shared.withLock { shared in
+            guard shared.segments.count > 1, shared.segments[1].first <= sequence + 1 else { return nil }
+            let segment = shared.segments.removeFirst()
+            guard shared.spares.count < Self.sparesMax, segment.sizeBytes == sizes.max else { return (segment, nil) }
+            shared.spareCount += 1
+            return (segment, Self.spareMark + String(shared.spareCount))
+        }
+    }
+
+    /// Removes all files, when the base has everything. The last file goes when the removal of the others is durable:
+    /// it makes records of theirs void.
+    func removeAll() throws(Status) {
+        let (segments, spares) = shared.withLock { ($0.segments, $0.spares) }
+        if segments.isEmpty && spares.isEmpty { return }
+        file?.close()
+        file = nil
+        for spare in spares { try disk.remove(spare.name) }
+        for segment in segments.dropLast() { try disk.remove(segment.name) }
+        if segments.count > 1 { try disk.synchronizeNames() }
+        if let last = segments.last { try disk.remove(last.name) }
+        shared.withLock { shared in
+            shared.segments = []
+            shared.spares = []
+        }
+        nextSizeBytes = sizes.min
+        mustRoll = false
+        beginCounting()
+    }
+
+    // MARK: Start
+
+    /// Calls `body` with each change after a position, and makes the log ready for writing.
+    func open(after position: LogPosition, isReadOnly: Bool, _ body: (LogChange) -> Void) throws(Status) {
+        let reader = LogReader(disk)
+        let found = try reader.read(after: position, body)
+        next = found.next
+        lastNumber = max(position.segment, found.lastNumber)
+        bytes.store(found.bytes, ordering: .relaxed)
+        shared.withLock { $0.segments = found.segments }
+        if isReadOnly { return mustRoll = true }
+        for name in found.unused { try disk.remove(name) }
+        guard let last = found.segments.last else { return }
+        nextSizeBytes = max(sizes.min, last.sizeBytes)
+        if found.end == nil { return mustRoll = true }
+        let opened = try disk.open(last.name, isReadOnly: false)
+        try secure(last, opened, found.lastRecord)
+        file = opened
+        self.position = found.end ?? 0
+    }
+
+    /// The process before this one may have failed to make its last steps durable, and the system shows them
+    /// nevertheless; only what is written again is sure to be written.
+    private func secure(
+        _ segment: LogSegment, _ file: any LogFile, _ record: (position: Int, bytes: [UInt8])?
+    ) throws(Status) {
+        for (position, bytes) in [(0, segment.header)] + (record.map { [$0] } ?? []) {
+            try bytes.withUnsafeBytes { bytes in
+                Result { () throws(Status) in try file.write(bytes, at: position) }
+            }.get()
+        }
+        try file.synchronize()
+        try disk.synchronizeNames()
+    }
+
+    /// Defects of what isn't in the base yet, at most `max` sentences. Reads the files.
+    func damage(after position: LogPosition, max: Int) throws(Status) -> [String] {
+        do throws(Status) {
+            let found = try LogReader(disk).read(after: position) { _ in }
+            if found.next >= next || max <= 0 { return [] }
+            return ["The log ends at the record \(found.next - 1), but \(next - 1) was written."]
+        } catch {
+            if error.code == .dataLoss, max > 0 { return [error.message] }
+            throw error
+        }
+    }
+}
+
+/// The sizes of a log's files: small at first, because there may be many databases of which few are written.
+package struct LogSegmentSizes: Sendable {
+    package var min = 256 << 10
+    package var max = 16 << 20
+    /// How many times as large the next file is when one was filled.
+    private static let growth = 4
+    private static let unitBytes = 4096
+
+    package init() {}
+
+    func after(_ sizeBytes: Int) -> Int { Swift.min(max, Swift.max(min, sizeBytes * Self.growth)) }
+
+    /// A record may be larger than all files.
+    func fitting(_ bytes: Int, atLeast sizeBytes: Int) -> Int {
+        Swift.max(sizeBytes, (bytes + Self.unitBytes - 1) / Self.unitBytes * Self.unitBytes)
+    }
+}

@@ -1,0 +1,95 @@
+import HearthModel
+
+/// The transfer of frozen trees to the base, in slices: transactions of the base.
+///
+/// The last slice also stores the log's position. When the process ends before that, the next one repeats all slices:
+/// each puts and deletes the same again.
+///
+/// `@unchecked Sendable`: of the thread that works for the store.
+final class LogApplication: @unchecked Sendable {
+    let number: UInt64
+    let position: LogPosition
+    /// Keeps the frozen trees.
+    private let version: LoggedVersion
+    private var stage = Stage()
+
+    /// Where the next slice begins.
+    private struct Stage {
+        var keyspace = Keyspace.allCases[0]
+        var part = Part.clear
+        var walk = TableWalk(nil)
+
+        enum Part { case clear, start, entries }
+    }
+
+    init(_ version: LoggedVersion, _ position: LogPosition) {
+        number = version.layers.number
+        self.version = version
+        self.position = position
+    }
+
+    /// - Returns: whether it was the last one.
+    func applySlice(to base: any Store, entriesMax: Int, bytesMax: Int) throws(Status) -> Bool {
+        // A transaction that fails is repeated from the same place.
+        var next = stage
+        let isLast = try base.write { transaction throws(Status) -> Bool in
+            var budget = (entries: entriesMax, bytes: bytesMax)
+            while budget.entries > 0, budget.bytes > 0 {
+                if try !step(&next, transaction, &budget) { continue }
+                try transaction.put(.meta, LogPosition.key, position.bytes)
+                return true
+            }
+            return false
+        }
+        stage = next
+        return isLast
+    }
+
+    /// Applies one part of a keyspace, as far as the budget allows.
+    /// - Returns: whether nothing is left.
+    private func step(
+        _ stage: inout Stage, _ transaction: any StoreTransaction, _ budget: inout (entries: Int, bytes: Int)
+    ) throws(Status) -> Bool {
+        let keyspace = stage.keyspace
+        switch stage.part {
+        case .clear:
+            if version.layers.frozenClears.contains(keyspace) {
+                for range in LogPosition.parts(keyspace, KeyRange(lower: [], upper: nil)) {
+                    try transaction.delete(keyspace, range, limit: .max)
+                }
+            }
+            stage.part = .start
+        case .start:
+            // The tombstones before the first key are as many single deletions.
+            let start = version.layers.starts[keyspace.rawValue]
+            for range in LogPosition.parts(keyspace, KeyRange(lower: [], upper: start)) where !range.isEmpty {
+                budget.entries -= try transaction.delete(keyspace, range, limit: max(1, budget.entries))
+                if budget.entries <= 0 { return false }
+            }
+            stage.walk = TableWalk(version.table.roots[LogLayers.frozenTree(keyspace)])
+            if !stage.walk.isEmpty { start.withKey { stage.walk.moveUp(to: $0) } }
+            stage.part = .entries
+        case .entries:
+            while let entry = stage.walk.entry {
+                if budget.entries <= 0 || budget.bytes <= 0 { return false }
+                try apply(entry, keyspace, transaction)
+                budget.entries -= 1
+                budget.bytes -= entry.sizeBytes
+                stage.walk.next()
+            }
+            guard let following = Keyspace(rawValue: keyspace.rawValue + 1) else { return true }
+            stage = Stage(keyspace: following)
+        }
+        return false
+    }
+
+    private func apply(
+        _ entry: TableEntry, _ keyspace: Keyspace, _ transaction: any StoreTransaction
+    ) throws(Status) {
+        if entry.isTombstone {
+            try transaction.delete(keyspace, entry.key.bytes)
+        } else {
+            try transaction.put(keyspace, entry.key.bytes, [UInt8](entry.value))
+        }
+    }
+}

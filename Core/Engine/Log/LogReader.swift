@@ -1,0 +1,157 @@
+import HearthModel
+
+/// Reads a log at a start.
+struct LogReader {
+    private let disk: any LogDisk
+
+    init(_ disk: any LogDisk) { self.disk = disk }
+
+    struct Found {
+        /// From the one with the first record after the position on.
+        var segments: [LogSegment] = []
+        /// Files that aren't needed.
+        var unused: [String] = []
+        /// The greatest number of a file.
+        var lastNumber: UInt64 = 0
+        /// The sequence of the next record.
+        var next: UInt64 = 1
+        /// Where it goes in the last segment; nil when it must begin another one.
+        var end: Int?
+        /// The last one of the last segment.
+        var lastRecord: (position: Int, bytes: [UInt8])?
+        /// Of the records after the position.
+        var bytes = 0
+    }
+
+    /// Calls `body` with each change after a position.
+    ///
+    /// A torn record at the end is left out: its transaction wasn't acknowledged.
+    /// - Throws: DATA_LOSS when something is missing before a valid record.
+    func read(after position: LogPosition, _ body: (LogChange) -> Void) throws(Status) -> Found {
+        var found = Found()
+        var segments = try readHeaders(&found, after: position)
+        segments.sort { $0.number < $1.number }
+        found.lastNumber = segments.last?.number ?? 0
+        // Files before the one with the first needed record may be missing in part: their removal was interrupted.
+        guard let start = segments.lastIndex(where: { $0.first <= position.sequence + 1 }) else {
+            if let first = segments.first {
+                throw damage(
+                    first.name, 0,
+                    "it begins with the record \(first.first), but the database ends with \(position.sequence)")
+            }
+            found.next = position.sequence + 1
+            return found
+        }
+        found.unused += segments[..<start].map(\.name)
+        found.segments = Array(segments[start...])
+        found.next = found.segments[0].first
+        for index in found.segments.indices {
+            let following = index + 1 < found.segments.count ? found.segments[index + 1].first : nil
+            try read(found.segments[index], until: following, after: position, &found, body)
+        }
+        if found.next <= position.sequence {
+            // The base has what the log lacks; what would follow isn't at its place.
+            found.next = position.sequence + 1
+            found.end = nil
+        }
+        return found
+    }
+
+    private func readHeaders(_ found: inout Found, after position: LogPosition) throws(Status) -> [LogSegment] {
+        var segments: [LogSegment] = []
+        for name in try disk.names() {
+            guard let number = UInt64(name) else {
+                found.unused.append(name)
+                continue
+            }
+            let file = try disk.open(name, isReadOnly: true)
+            defer { file.close() }
+            let bytes = try contents(file, max: LogSegment.headerBytes + LogRecord.headerBytes)
+            defer { bytes.deallocate() }
+            let header = UnsafeRawBufferPointer(bytes)
+            if let segment = try LogSegment(header: header, sizeBytes: file.sizeBytes), segment.number == number {
+                segments.append(segment)
+                continue
+            } else if try LogSegment(header: header, sizeBytes: file.sizeBytes) == nil,
+                let sequence = LogRecord.sequence(header, at: LogSegment.headerBytes), sequence > position.sequence
+            {
+                // No record is written before the header is durable.
+                throw damage(name, 0, "its beginning is unreadable, but it has the record \(sequence)")
+            }
+            // Its making was interrupted, or its use for another one.
+            found.unused.append(name)
+        }
+        return segments
+    }
+
+    /// - Parameter following: the first record of the segment after this one; nil when this one is the last.
+    private func read(
+        _ segment: LogSegment, until following: UInt64?, after position: LogPosition, _ found: inout Found,
+        _ body: (LogChange) -> Void
+    ) throws(Status) {
+        if segment.first != found.next {
+            throw damage(segment.name, 0, "it begins with the record \(segment.first) instead of \(found.next)")
+        }
+        let file = try disk.open(segment.name, isReadOnly: true)
+        defer { file.close() }
+        let contents = try contents(file, max: .max)
+        defer { contents.deallocate() }
+        let bytes = UnsafeRawBufferPointer(contents)
+        var place = LogSegment.headerBytes
+        found.lastRecord = nil
+        while found.next < following ?? .max,
+            let length = LogRecord.length(bytes, at: place, found.next, salt: segment.salt)
+        {
+            let end = place + LogRecord.headerBytes + length
+            if found.next > position.sequence {
+                let changes = UnsafeRawBufferPointer(rebasing: bytes[place + LogRecord.headerBytes..<end])
+                if !LogRecord.forEachChange(changes, body) {
+                    throw damage(segment.name, place, "the record \(found.next) has unknown contents")
+                }
+                found.bytes += end - place
+            }
+            if following == nil { found.lastRecord = (place, Array(bytes[place..<end])) }
+            place = end
+            found.next += 1
+        }
+        found.end = place
+        if let following {
+            if found.next < following {
+                throw damage(segment.name, place, "the records from \(found.next) to \(following - 1) are missing")
+            }
+        } else if let later = laterRecord(
+            bytes, place, after: max(found.next, position.sequence), segment.salt)
+        {
+            throw damage(segment.name, place, "the record \(found.next) is missing, but \(later) follows")
+        }
+    }
+
+    /// The sequence of a valid record behind a place and behind another one.
+    private func laterRecord(
+        _ bytes: UnsafeRawBufferPointer, _ start: Int, after earlier: UInt64, _ salt: UInt64
+    ) -> UInt64? {
+        for place in stride(from: start + LogRecord.alignment, to: bytes.count, by: LogRecord.alignment) {
+            if let sequence = LogRecord.sequence(bytes, at: place), sequence > earlier,
+                LogRecord.length(bytes, at: place, sequence, salt: salt) != nil
+            {
+                return sequence
+            }
+        }
+        return nil
+    }
+
+    private func contents(_ file: any LogFile, max: Int) throws(Status) -> UnsafeMutableRawBufferPointer {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(max, file.sizeBytes), alignment: 16)
+        do throws(Status) {
+            try file.read(into: buffer, at: 0)
+        } catch {
+            buffer.deallocate()
+            throw error
+        }
+        return buffer
+    }
+
+    private func damage(_ name: String, _ place: Int, _ words: String) -> Status {
+        Status(.dataLoss, "The log \(disk.path(name)) is damaged at byte \(place): \(words).")
+    }
+}

@@ -1,0 +1,43 @@
+import Glibc
+import HearthModel
+
+/// The resources of a `LoggedStore`.
+package struct LoggedStoreOptions: Sendable {
+    /// Bytes of the active trees' entries after which they are frozen and applied to the base. In a larger table more
+    /// changes meet in one page of the base, but it takes longer to apply, and so does a start after a crash.
+    package var tableBytes = 16 << 20
+    /// The same for a large base: the more pages it has, the fewer changes meet in one.
+    package var tableBytesOfLargeBase = 32 << 20
+    /// Bytes of the base for each of the table.
+    package var baseBytesPerTableByte = 32
+    /// Writes wait for the applier when the active trees, or the log, have this many times as many.
+    package var tablesMax = 4
+    /// Bytes of the log after which the trees are frozen as well: the same keys may be written again and again.
+    package var logBytes = 64 << 20
+    /// One transaction of the base that an application makes.
+    package var sliceEntries = 4000
+    package var sliceBytes = 2 << 20
+    /// A write before that limit waits this long at most.
+    package var delayMicrosecondsMax = 50_000
+    /// Without writes for so long, everything is applied.
+    package var idleMilliseconds = 1000
+    /// Without writes for so long, the log's files are removed.
+    package var emptyMilliseconds = 60_000
+    /// How long after a failure the disk is tried again.
+    package var retryMilliseconds = 1000
+    package var segments = LogSegmentSizes()
+    package var appliers = LogAppliers.process
+    package var budget = TableBudget.process
+    /// Leaves the files unchanged; `write` fails.
+    package var isReadOnly = false
+    package var observer: (any StoreObserver)?
+    /// Waits; tests count instead.
+    var pause: @Sendable (_ microseconds: Int) -> Void = { usleep(UInt32($0)) }
+
+    package init() {}
+
+    /// Bytes of a table that is frozen.
+    func tableBytes(baseBytes: Int?) -> Int {
+        max(tableBytes, min(tableBytesOfLargeBase, (baseBytes ?? 0) / baseBytesPerTableByte))
+    }
+}

@@ -1,0 +1,229 @@
+import HearthConcurrency
+import HearthModel
+
+/// What a `LoggedStore` does beside its writes: it freezes the active trees, applies them and removes files.
+extension LoggedStore: LogApplierUser, TableOwner {
+    // MARK: Under the gate
+
+    private static let finishChore = 1
+    private static let freezeChore = 2
+    private static let emptyChore = 4
+    private static let recoverChore = 8
+
+    /// Has something done by whoever holds the gate, which may be the caller. An applier that waited for the gate would
+    /// wait long beside a busy writer.
+    private func request(chore: Int) {
+        counters.chores.bitwiseOr(chore, ordering: .sequentiallyConsistent)
+        tryChores()
+    }
+
+    func unlockGate() {
+        gate.unlock()
+        tryChores()
+    }
+
+    /// A chore that is requested while the gate is held is seen by the holder after unlocking.
+    private func tryChores() {
+        while counters.chores.load(ordering: .sequentiallyConsistent) != 0, gate.tryLock() {
+            doChores()
+            gate.unlock()
+        }
+    }
+
+    func doChores() {
+        let chores = counters.chores.exchange(0, ordering: .sequentiallyConsistent)
+        if chores == 0 || !life.isOpen { return }
+        if chores & Self.finishChore != 0 {
+            finishApplication()
+            freezeIfDue()
+        }
+        if chores & Self.freezeChore != 0 { freeze() }
+        if chores & Self.recoverChore != 0 { recover() }
+        if chores & Self.emptyChore != 0, isApplied {
+            // What can't be removed now is removed later, or at the next start.
+            try? log.removeAll()
+        }
+    }
+
+    /// Whether the base has everything.
+    private var isApplied: Bool { !present.layers.hasFrozen && !hasActive }
+
+    private var hasActive: Bool {
+        let version = present
+        return !version.layers.activeClears.isEmpty
+            || Keyspace.allCases.contains { version.table.roots[LogLayers.activeTree($0)] != nil }
+    }
+
+    func freezeIfDue() {
+        if activeBytes >= tableBytes || log.bytes.load(ordering: .relaxed) >= options.logBytes { freeze() }
+    }
+
+    /// Freezes the active trees, unless there are frozen ones.
+    func freeze() {
+        var layers = present.layers
+        if layers.hasFrozen || !hasActive { return }
+        var roots = table.begin().roots
+        for keyspace in Keyspace.allCases {
+            roots[LogLayers.frozenTree(keyspace)] = roots[LogLayers.activeTree(keyspace)]
+            roots[LogLayers.activeTree(keyspace)] = nil
+        }
+        layers.number += 1
+        layers.hasFrozen = true
+        layers.frozenClears = layers.activeClears
+        layers.activeClears = KeyspaceSet()
+        publish(roots, layers, ContiguousArray(repeating: 0, count: Keyspace.allCases.count), frozen: activeBytes)
+        log.beginCounting()
+        let application = LogApplication(
+            present, LogPosition(sequence: log.lastSequence, segment: log.lastNumber))
+        jobs.withLock { self.application = application }
+        request()
+    }
+
+    /// The base has the frozen trees.
+    private func finishApplication() {
+        var layers = present.layers
+        var (editor, roots) = table.begin()
+        for keyspace in Keyspace.allCases { editor.removeAll(&roots[LogLayers.frozenTree(keyspace)]) }
+        layers.hasFrozen = false
+        layers.frozenClears = KeyspaceSet()
+        publish(roots, layers, presentBytes, frozen: 0)
+        gate.signal()
+    }
+
+    private func recover() {
+        guard health.isFailing else { return }
+        do throws(Status) {
+            try log.recover()
+            health.commitsRecovered()
+        } catch {
+            requestTimer(milliseconds: options.retryMilliseconds)
+        }
+    }
+
+    func freezeSoon() { request(chore: Self.freezeChore) }
+
+    // MARK: Requests
+
+    /// Has `work` called soon.
+    func request() {
+        let isNew = jobs.withLock {
+            if isQueued || isStopping { return false }
+            isQueued = true
+            return true
+        }
+        if isNew { options.appliers.add(self) }
+    }
+
+    /// Has `work` called later, unless it will be called before.
+    func requestTimer(milliseconds: Int) {
+        let time = MonotonicTime.now.advanced(milliseconds: milliseconds)
+        let isNew = jobs.withLock {
+            if isStopping { return false }
+            if let timer = quiet.timer, timer <= time, timer > MonotonicTime.now { return false }
+            quiet.timer = time
+            return true
+        }
+        if isNew { options.appliers.add(self, afterMilliseconds: milliseconds) }
+    }
+
+    // MARK: On the appliers' threads
+
+    /// - Returns: false when the store is being closed.
+    func beginWork() -> Bool {
+        jobs.withLock {
+            while isWorking { jobs.wait() }
+            if isStopping { return false }
+            isWorking = true
+            return true
+        }
+    }
+
+    func endWork() {
+        jobs.withLock {
+            isWorking = false
+            jobs.signal()
+        }
+    }
+
+    func work() {
+        let isFirst = jobs.withLock {
+            isQueued = false
+            if isWorking || isStopping { return false }
+            isWorking = true
+            return true
+        }
+        if !isFirst {
+            // Another thread works for this store, and may not have seen what is to be done.
+            return requestTimer(milliseconds: 1)
+        }
+        defer { endWork() }
+        log.prepareSpare()
+        if health.isFailing { request(chore: Self.recoverChore) }
+        if let application = jobs.withLock({ application }) { apply(application) } else { rest() }
+    }
+
+    private func apply(_ application: LogApplication) {
+        counters.begunApplication.store(application.number, ordering: .sequentiallyConsistent)
+        let isLast: Bool
+        do throws(Status) {
+            isLast = try application.applySlice(
+                to: base, entriesMax: options.sliceEntries, bytesMax: options.sliceBytes)
+        } catch {
+            if !life.isOpen { return }
+            health.checkpointFailed(error)
+            jobs.withLock { applicationFailure = error }
+            return requestTimer(milliseconds: options.retryMilliseconds)
+        }
+        jobs.withLock {
+            applicationFailure = nil
+            if isLast { self.application = nil }
+        }
+        if isLast {
+            health.checkpointSucceeded()
+            counters.applications.add(1, ordering: .relaxed)
+            fitTable()
+            log.release(upTo: application.position.sequence)
+            request(chore: Self.finishChore)
+        }
+        request()
+    }
+
+    /// Without an application: whether the store is idle for so long that everything is applied, or that the log's files
+    /// are removed.
+    private func rest() {
+        let now = MonotonicTime.now
+        let milliseconds = jobs.withLock {
+            quiet.look(counters.commits.load(ordering: .relaxed), now)
+        }
+        if hasActive {
+            if milliseconds >= options.idleMilliseconds { return request(chore: Self.freezeChore) }
+            requestTimer(milliseconds: options.idleMilliseconds - milliseconds)
+        } else if log.hasFiles {
+            if milliseconds >= options.emptyMilliseconds {
+                request(chore: Self.emptyChore)
+                base.maintain()
+            } else {
+                if milliseconds >= options.idleMilliseconds { base.maintain() }
+                requestTimer(milliseconds: options.emptyMilliseconds - milliseconds)
+            }
+        }
+    }
+}
+
+/// How long a store wasn't written.
+struct LoggedStoreQuiet {
+    private var commits = -1
+    private var since = MonotonicTime(nanoseconds: 0)
+    /// When `work` will be called.
+    var timer: MonotonicTime?
+
+    /// - Parameter commits: how many there were so far.
+    /// - Returns: milliseconds since the last look that found another number.
+    mutating func look(_ commits: Int, _ now: MonotonicTime) -> Int {
+        if commits != self.commits {
+            self.commits = commits
+            since = now
+        }
+        return Int((now.nanoseconds - since.nanoseconds) / 1_000_000)
+    }
+}
