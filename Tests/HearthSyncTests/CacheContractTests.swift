@@ -293,6 +293,30 @@ struct CacheContractTests {
         }
     }
 
+    @Test("A scan finds documents under all kinds of ids", arguments: CacheKind.allCases)
+    func ids(_ kind: CacheKind) throws {
+        let ids = [
+            "a", "__id7__", "__id-7__", "_", "a\u{0}b", "\u{0}", "\u{0}\u{1}", "\u{e9}", "\u{2}",
+            "a long id of more than 15 bytes",
+        ]
+        try kind.with { cache in
+            for collection in ["c", "c/\u{0}/d"] {
+                let path = ResourcePath(string: collection)
+                try cache.transaction("add") { () throws(Status) in
+                    for id in ids {
+                        try cache.remoteDocuments.add(
+                            ClientDocument(key: path.appending(id), kind: .found), readTime: .seconds(1))
+                    }
+                }
+                let found = try cache.transaction("read") { () throws(Status) in
+                    try cache.remoteDocuments.documents(
+                        matching: ClientQuery(path: path), after: .none, mutated: [], onRead: { _ in })
+                }
+                #expect(Set(found.map(\.key)) == Set(ids.map { path.appending($0) }) && found.count == ids.count)
+            }
+        }
+    }
+
     @Test("Documents of a group in the order of read time and key", arguments: CacheKind.allCases)
     func group(_ kind: CacheKind) throws {
         try kind.with { cache in

@@ -11,10 +11,14 @@ struct DocumentSetTests {
 
     private func document(_ id: Int, _ n: Int) -> ClientDocument { .found("c/\(id)", 1, ["n": .integer(Int64(n))]) }
 
-    @Test("A set always equals the sorted documents", arguments: [UInt64(1), 2, 3])
-    func model(seed: UInt64) {
+    private static let comparators = [
+        query.comparator, .byKey, DocumentComparator(orders: [Query.Order(field: .documentName, descending: true)]),
+    ]
+
+    @Test("A set always equals the sorted documents", arguments: [UInt64(1), 2, 3], [0, 1, 2])
+    func model(seed: UInt64, order: Int) {
         var random = SeededGenerator(seed: seed)
-        let comparator = Self.query.comparator
+        let comparator = Self.comparators[order]
         var set = DocumentSet(comparator: comparator)
         var model: [ResourcePath: ClientDocument] = [:]
         for round in 0..<4000 {
@@ -38,6 +42,38 @@ struct DocumentSetTests {
                 #expect(set == DocumentSet(sorted, comparator: comparator))
             }
         }
+    }
+
+    @Test("Documents are sorted as their comparisons say, whatever their ids begin with", arguments: 0..<60)
+    func sorting(seed: Int) {
+        var random = SeededGenerator(seed: UInt64(seed))
+        let starts = seed % 2 == 0 ? ["shared-prefix-"] : ["", "a", "shared-prefix-", "\u{e9}", "a\u{0}", "z\u{1F600}"]
+        let collections = seed % 3 == 0 ? ["c", "c/d/e", "d"] : ["c"]
+        var documents: [ResourcePath: ClientDocument] = [:]
+        for _ in 0..<200 {
+            var id = random.pick(starts)
+            for _ in 0..<random.below(12) { id += random.pick(["a", "b", "\u{0}", "7", "\u{ff}"]) }
+            if seed % 5 == 0, random.chance(20) { id = "__id\(random.below(2000) - 1000)__" }
+            let key = ResourcePath(string: random.pick(collections)).appending(id)
+            let n = Value.integer(Int64(random.below(5)))
+            documents[key] = ClientDocument(
+                key: key, kind: .found, fields: MapValue([MapValue.Field(name: "n", value: n)]))
+        }
+        for comparator in Self.comparators {
+            let expected = documents.values.sorted { comparator.compare($0, $1) < 0 }.map(\.key)
+            #expect(comparator.sorted(Array(documents.values)).map(\.key) == expected, "\(seed)")
+        }
+    }
+
+    @Test("A first result is cut to the limit", arguments: [ClientQuery.LimitType.first, .last])
+    func limited(type: ClientQuery.LimitType) {
+        var query = ClientQuery.collection("c", limit: 3)
+        query.limitType = type
+        let view = View(query, remoteKeys: [])
+        let snapshot = view.apply(view.computeFirst([5, 1, 4, 2, 3].map { document($0, 0) })).snapshot
+        let expected = (type == .first ? 1...3 : 3...5).map { ResourcePath("c/\($0)") }
+        #expect(snapshot?.documents.map(\.key) == expected)
+        #expect(snapshot?.changes.map(\.document.key) == expected)
     }
 
     @Test("An old copy of a set does not change")

@@ -331,9 +331,9 @@ private struct QueryModel {
             let view = View(target.query, remoteKeys: [])
             let scan = View(target.query, remoteKeys: [])
             let documents = try store.execute(target.query, usesPreviousResults: true).documents
-            _ = view.apply(view.computeChanges(documents))
+            _ = view.apply(view.computeFirst(documents))
             let all = try store.execute(target.query, usesPreviousResults: false).documents
-            _ = scan.apply(scan.computeChanges(all))
+            _ = scan.apply(scan.computeFirst(all))
             // Documents that the target lost are not looked up in this model: only the scan may contain them.
             let lost = scan.documents.filter { !target.keys.contains($0.key) && !$0.hasPendingWrites }
             if !lost.isEmpty { continue }
