@@ -31,7 +31,7 @@
         }
     }
 
-    /// A quick check that tells nearly all ids from numeric ones.
+    /// False for nearly all ids that are not numeric, at little cost.
     @inlinable
     package static func mayBeNumericID(_ segment: String) -> Bool {
         segment.utf8.count >= 7 && segment.utf8[segment.utf8.startIndex] == UInt8(ascii: "_")

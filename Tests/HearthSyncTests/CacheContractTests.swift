@@ -295,7 +295,10 @@ struct CacheContractTests {
 
     @Test("A scan finds documents under all kinds of ids", arguments: CacheKind.allCases)
     func ids(_ kind: CacheKind) throws {
-        let ids = ["a", "__id7__", "__id-7__", "_", "a\u{0}b", "\u{0}", "\u{0}\u{1}", "\u{e9}", "\u{2}", "a long id of more than 15 bytes"]
+        let ids = [
+            "a", "__id7__", "__id-7__", "_", "a\u{0}b", "\u{0}", "\u{0}\u{1}", "\u{e9}", "\u{2}",
+            "a long id of more than 15 bytes",
+        ]
         try kind.with { cache in
             for collection in ["c", "c/\u{0}/d"] {
                 let path = ResourcePath(string: collection)

@@ -27,7 +27,9 @@ struct BenchOptions {
                 }
                 starts = number
             case _ where Self.measures.contains(argument): measures.append(argument)
-            default: Self.fail("\(argument) is none of: \(Self.measures.joined(separator: ", ")), --server, --folder, --starts.")
+            default:
+                Self.fail(
+                    "\(argument) is none of: \(Self.measures.joined(separator: ", ")), --server, --folder, --starts.")
             }
         }
         if measures.isEmpty { measures = Self.measures.filter { $0 != "idle" || server != nil } }

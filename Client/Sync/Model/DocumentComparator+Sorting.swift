@@ -37,7 +37,9 @@ extension DocumentComparator {
         var shared = firstID.utf8.count
         for document in documents {
             let segments = document.key.segments
-            guard segments.count == first.count, let id = segments.last, !ResourcePath.mayBeNumericID(id) else { return nil }
+            guard segments.count == first.count, let id = segments.last, !ResourcePath.mayBeNumericID(id) else {
+                return nil
+            }
             for index in 0..<(first.count - 1) where !UTF8Order.equal(segments[index], first[index]) { return nil }
             if shared == 0 { continue }
             shared = withBytes(firstID) { firstID in
