@@ -51,7 +51,7 @@
         try Self.validate(path, name: string)
     }
 
-    /// nil when the words of a name are not in their places.
+    /// nil when the words of a name are not where they belong.
     private static func parts(
         of bytes: UnsafeBufferPointer<UInt8>
     ) -> (project: String, database: String, segments: [String])? {

@@ -64,10 +64,10 @@ struct LogCrashTests {
         #expect(files.count > 1)
         var outcomes = [0, 0, 0]
         for (name, bytes) in files {
-            for place in bytes.indices {
-                let mask: UInt8 = 1 << UInt8(place % 8)
+            for offset in bytes.indices {
+                let mask: UInt8 = 1 << UInt8(offset % 8)
                 let machine = try CrashRun.machine(with: files)
-                machine.flip(name, place, mask: mask)
+                machine.flip(name, offset, mask: mask)
                 do throws(Status) {
                     let store = try machine.open(run.options)
                     let found = try StoreModel(try store.snapshot())
@@ -75,7 +75,7 @@ struct LogCrashTests {
                     if found == models[models.count - 1] {
                         outcomes[0] += 1
                     } else {
-                        #expect(found == models[models.count - 2], "byte \(place) of \(name)")
+                        #expect(found == models[models.count - 2], "byte \(offset) of \(name)")
                         outcomes[1] += 1
                     }
                 } catch {

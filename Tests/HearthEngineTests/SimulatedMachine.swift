@@ -107,8 +107,8 @@ final class SimulatedMachine: @unchecked Sendable {
     /// The bytes of all files, for tests that damage them.
     var files: [String: [UInt8]] { names.mapValues { $0.bytes } }
 
-    func flip(_ name: String, _ place: Int, mask: UInt8) {
-        names[name]?.bytes[place] ^= mask
+    func flip(_ name: String, _ offset: Int, mask: UInt8) {
+        names[name]?.bytes[offset] ^= mask
     }
 }
 

@@ -1,7 +1,7 @@
 import HearthModel
 import Synchronization
 
-/// The log of a `LoggedStore`: one record a transaction, in files of a fixed size that are written in turn.
+/// The log of a `LoggedStore`: one record a transaction, in files of a fixed size that are written one after the other.
 ///
 /// Invariants:
 ///
@@ -89,14 +89,22 @@ final class CommitLog: @unchecked Sendable {
             next += 1
         } catch {
             mustRoll = true
-            // At once, because the record may be on the disk. When this fails as well, the next write tries again.
-            try? roll(0)
+            voidRecord()
             throw error
         }
         return position > segment.sizeBytes / 2 && askForSpare(sizes.after(segment.sizeBytes))
     }
 
     private var present: LogSegment? { shared.withLock { $0.segments.last } }
+
+    /// At once, because the record may be on the disk.
+    private func voidRecord() {
+        do throws(Status) {
+            try roll(0)
+        } catch {
+            // The failure of the write is reported; the next write and `recover` try again.
+        }
+    }
 
     /// Makes void what a failed write may have left.
     func recover() throws(Status) { if mustRoll { try roll(0) } }
@@ -124,8 +132,7 @@ final class CommitLog: @unchecked Sendable {
             try disk.synchronizeNames()
             file = new
         } catch {
-            // It has no records, so that it does no harm if it can't be removed either.
-            try? disk.remove(segment.name)
+            removeUnused(segment.name)
             throw error
         }
         shared.withLock { $0.segments.append(segment) }
@@ -134,6 +141,14 @@ final class CommitLog: @unchecked Sendable {
     }
 
     // MARK: Files
+
+    private func removeUnused(_ name: String) {
+        do throws(Status) {
+            try disk.remove(name)
+        } catch {
+            // Without records it does no harm, and the next start removes it.
+        }
+    }
 
     private func takeSpare(_ sizeBytes: Int) -> (name: String, sizeBytes: Int)? {
         shared.withLock { shared in
@@ -160,7 +175,7 @@ final class CommitLog: @unchecked Sendable {
             shared.withLock { $0.spares.append((name, sizeBytes)) }
         } catch {
             // The writer makes its file itself, or fails, and reports that.
-            try? disk.remove(name)
+            removeUnused(name)
         }
     }
 

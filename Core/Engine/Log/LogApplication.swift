@@ -30,7 +30,7 @@ final class LogApplication: @unchecked Sendable {
 
     /// - Returns: whether it was the last one.
     func applySlice(to base: any Store, entriesMax: Int, bytesMax: Int) throws(Status) -> Bool {
-        // A transaction that fails is repeated from the same place.
+        // A transaction that fails is repeated from where it began.
         var next = stage
         let isLast = try base.write { transaction throws(Status) -> Bool in
             var budget = (entries: entriesMax, bytes: bytesMax)

@@ -62,7 +62,7 @@ struct KeyspaceSet: Sendable, Equatable {
     mutating func insert(_ keyspace: Keyspace) { bits |= 1 << keyspace.rawValue }
 }
 
-/// A version of a table with its place over the base: what a snapshot shows besides the base.
+/// A version of a table with its position over the base: what a snapshot shows besides the base.
 final class LoggedVersion: Sendable {
     let table: TableVersion
     let layers: LogLayers

@@ -50,7 +50,7 @@ struct LogReader {
             try read(found.segments[index], until: following, after: position, &found, body)
         }
         if found.next <= position.sequence {
-            // The base has what the log lacks; what would follow isn't at its place.
+            // The base has what the log lacks; what would follow isn't where it belongs.
             found.next = position.sequence + 1
             found.end = nil
         }
@@ -97,42 +97,42 @@ struct LogReader {
         let contents = try contents(file, max: .max)
         defer { contents.deallocate() }
         let bytes = UnsafeRawBufferPointer(contents)
-        var place = LogSegment.headerBytes
+        var offset = LogSegment.headerBytes
         found.lastRecord = nil
         while found.next < following ?? .max,
-            let length = LogRecord.length(bytes, at: place, found.next, salt: segment.salt)
+            let length = LogRecord.length(bytes, at: offset, found.next, salt: segment.salt)
         {
-            let end = place + LogRecord.headerBytes + length
+            let end = offset + LogRecord.headerBytes + length
             if found.next > position.sequence {
-                let changes = UnsafeRawBufferPointer(rebasing: bytes[place + LogRecord.headerBytes..<end])
+                let changes = UnsafeRawBufferPointer(rebasing: bytes[offset + LogRecord.headerBytes..<end])
                 if !LogRecord.forEachChange(changes, body) {
-                    throw damage(segment.name, place, "the record \(found.next) has unknown contents")
+                    throw damage(segment.name, offset, "the record \(found.next) has unknown contents")
                 }
-                found.bytes += end - place
+                found.bytes += end - offset
             }
-            if following == nil { found.lastRecord = (place, Array(bytes[place..<end])) }
-            place = end
+            if following == nil { found.lastRecord = (offset, Array(bytes[offset..<end])) }
+            offset = end
             found.next += 1
         }
-        found.end = place
+        found.end = offset
         if let following {
             if found.next < following {
-                throw damage(segment.name, place, "the records from \(found.next) to \(following - 1) are missing")
+                throw damage(segment.name, offset, "the records from \(found.next) to \(following - 1) are missing")
             }
         } else if let later = laterRecord(
-            bytes, place, after: max(found.next, position.sequence), segment.salt)
+            bytes, offset, after: max(found.next, position.sequence), segment.salt)
         {
-            throw damage(segment.name, place, "the record \(found.next) is missing, but \(later) follows")
+            throw damage(segment.name, offset, "the record \(found.next) is missing, but \(later) follows")
         }
     }
 
-    /// The sequence of a valid record behind a place and behind another one.
+    /// The sequence of a valid record behind an offset and behind another one.
     private func laterRecord(
         _ bytes: UnsafeRawBufferPointer, _ start: Int, after earlier: UInt64, _ salt: UInt64
     ) -> UInt64? {
-        for place in stride(from: start + LogRecord.alignment, to: bytes.count, by: LogRecord.alignment) {
-            if let sequence = LogRecord.sequence(bytes, at: place), sequence > earlier,
-                LogRecord.length(bytes, at: place, sequence, salt: salt) != nil
+        for offset in stride(from: start + LogRecord.alignment, to: bytes.count, by: LogRecord.alignment) {
+            if let sequence = LogRecord.sequence(bytes, at: offset), sequence > earlier,
+                LogRecord.length(bytes, at: offset, sequence, salt: salt) != nil
             {
                 return sequence
             }
@@ -151,7 +151,7 @@ struct LogReader {
         return buffer
     }
 
-    private func damage(_ name: String, _ place: Int, _ words: String) -> Status {
-        Status(.dataLoss, "The log \(disk.path(name)) is damaged at byte \(place): \(words).")
+    private func damage(_ name: String, _ offset: Int, _ words: String) -> Status {
+        Status(.dataLoss, "The log \(disk.path(name)) is damaged at byte \(offset): \(words).")
     }
 }

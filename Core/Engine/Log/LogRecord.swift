@@ -73,12 +73,12 @@ final class LogRecord: @unchecked Sendable {
             while end + Self.alignment > capacity { capacity *= 2 }
             base = Self.allocate(base, capacity)
         }
-        let place = base + count
-        place.storeBytes(of: UInt32(keyspace.rawValue) | UInt32(kind.rawValue) << 8, as: UInt32.self)
-        place.storeBytes(of: UInt32(key.count), toByteOffset: 4, as: UInt32.self)
-        place.storeBytes(of: UInt32(value.count), toByteOffset: 8, as: UInt32.self)
-        memcpy(place + Self.changeBytes, key.base, key.count)
-        if let bytes = value.baseAddress { memcpy(place + Self.changeBytes + key.count, bytes, value.count) }
+        let offset = base + count
+        offset.storeBytes(of: UInt32(keyspace.rawValue) | UInt32(kind.rawValue) << 8, as: UInt32.self)
+        offset.storeBytes(of: UInt32(key.count), toByteOffset: 4, as: UInt32.self)
+        offset.storeBytes(of: UInt32(value.count), toByteOffset: 8, as: UInt32.self)
+        memcpy(offset + Self.changeBytes, key.base, key.count)
+        if let bytes = value.baseAddress { memcpy(offset + Self.changeBytes + key.count, bytes, value.count) }
         count = end
     }
 
@@ -100,7 +100,7 @@ final class LogRecord: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// The length of the changes of a whole record; nil when there is none at the place.
+    /// The length of the changes of a whole record; nil when there is none there.
     static func length(_ bytes: UnsafeRawBufferPointer, at position: Int, _ sequence: UInt64, salt: UInt64) -> Int? {
         guard position + headerBytes <= bytes.count, let base = bytes.baseAddress.map({ $0 + position }),
             base.loadUnaligned(fromByteOffset: 4, as: UInt32.self) == mark,
@@ -114,7 +114,7 @@ final class LogRecord: @unchecked Sendable {
         return length
     }
 
-    /// The sequence of what looks like a record at a place.
+    /// The sequence of what looks like a record at an offset.
     static func sequence(_ bytes: UnsafeRawBufferPointer, at position: Int) -> UInt64? {
         guard position + headerBytes <= bytes.count, let base = bytes.baseAddress.map({ $0 + position }),
             base.loadUnaligned(fromByteOffset: 4, as: UInt32.self) == mark
@@ -127,17 +127,17 @@ final class LogRecord: @unchecked Sendable {
         guard let base = changes.baseAddress else { return true }
         var position = 0
         while position + changeBytes <= changes.count {
-            let place = base + position
-            let keyCount = Int(place.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
-            let valueCount = Int(place.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
-            guard let keyspace = Keyspace(rawValue: Int(place.load(as: UInt8.self))),
-                let kind = Kind(rawValue: place.load(fromByteOffset: 1, as: UInt8.self)),
+            let offset = base + position
+            let keyCount = Int(offset.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+            let valueCount = Int(offset.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
+            guard let keyspace = Keyspace(rawValue: Int(offset.load(as: UInt8.self))),
+                let kind = Kind(rawValue: offset.load(fromByteOffset: 1, as: UInt8.self)),
                 position + changeBytes + keyCount + valueCount <= changes.count
             else { return false }
-            let key = RawKey(place + changeBytes, keyCount)
+            let key = RawKey(offset + changeBytes, keyCount)
             switch kind {
             case .put:
-                let value = UnsafeRawBufferPointer(start: place + changeBytes + keyCount, count: valueCount)
+                let value = UnsafeRawBufferPointer(start: offset + changeBytes + keyCount, count: valueCount)
                 body(.put(keyspace, key, value))
             case .delete: body(.delete(keyspace, key))
             case .clear: body(.clear(keyspace))

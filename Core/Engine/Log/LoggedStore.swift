@@ -123,7 +123,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
         defer { unlockGate() }
         try life.check()
         if options.isReadOnly { throw .failedPrecondition("The database was opened for reading only.") }
-        try waitForRoom()
+        try waitForCapacity()
         return try commit(body, &failure)
     }
 
@@ -229,7 +229,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
     }
 
     /// Waits while the active trees or the log are too large to grow. Under `gate`, which is released meanwhile.
-    private func waitForRoom() throws(Status) {
+    private func waitForCapacity() throws(Status) {
         var isFirst = true
         while isFull, present.layers.hasFrozen {
             if let failure = jobs.withLock({ applicationFailure }) { throw .unavailable(failure.message) }

@@ -39,9 +39,14 @@ extension LoggedStore: LogApplierUser, TableOwner {
         }
         if chores & Self.freezeChore != 0 { freeze() }
         if chores & Self.recoverChore != 0 { recover() }
-        if chores & Self.emptyChore != 0, isApplied {
+        if chores & Self.emptyChore != 0, isApplied { emptyLog() }
+    }
+
+    private func emptyLog() {
+        do throws(Status) {
+            try log.removeAll()
+        } catch {
             // What can't be removed now is removed later, or at the next start.
-            try? log.removeAll()
         }
     }
 
@@ -188,6 +193,15 @@ extension LoggedStore: LogApplierUser, TableOwner {
         request()
     }
 
+    /// Frees what applications have left, while nobody writes.
+    private func freeBlocks() {
+        while gate.tryLock() {
+            let hasMore = table.freePart()
+            unlockGate()
+            if !hasMore { return }
+        }
+    }
+
     /// Without an application: whether the store is idle for so long that everything is applied, or that the log's files
     /// are removed.
     private func rest() {
@@ -195,6 +209,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
         let milliseconds = jobs.withLock {
             quiet.look(counters.commits.load(ordering: .relaxed), now)
         }
+        freeBlocks()
         if hasActive {
             if milliseconds >= options.idleMilliseconds { return request(chore: Self.freezeChore) }
             requestTimer(milliseconds: options.idleMilliseconds - milliseconds)
