@@ -120,8 +120,8 @@ struct BuiltinCall {
         }
         guard evaluation.work(bytes.count) else { return evaluation.abort() }
         switch function {
-        case .md5: return .bytes(Hashes.md5(bytes))
-        case .sha256: return .bytes(Hashes.sha256(bytes))
+        case .md5: return Hashes.md5(bytes).map { .bytes($0) } ?? unsupported([value])
+        case .sha256: return Hashes.sha256(bytes).map { .bytes($0) } ?? unsupported([value])
         case .crc32: return .bytes(Hashes.crc32(bytes))
         default: return .bytes(Hashes.crc32c(bytes))
         }

@@ -3,8 +3,9 @@ import CZlib
 
 /// The digests of the `hashing` namespace.
 enum Hashes {
-    static func md5(_ bytes: [UInt8]) -> [UInt8] { digest(bytes, md5Algorithm, byteCount: 16) }
-    static func sha256(_ bytes: [UInt8]) -> [UInt8] { digest(bytes, sha256Algorithm, byteCount: 32) }
+    /// nil where OpenSSL has no MD5: where only approved algorithms are allowed (FIPS 140).
+    static func md5(_ bytes: [UInt8]) -> [UInt8]? { md5Algorithm.map { digest(bytes, $0, byteCount: 16) } }
+    static func sha256(_ bytes: [UInt8]) -> [UInt8]? { sha256Algorithm.map { digest(bytes, $0, byteCount: 32) } }
 
     /// CRC-32 of zlib, the least significant byte first.
     static func crc32(_ bytes: [UInt8]) -> [UInt8] {
@@ -31,15 +32,8 @@ enum Hashes {
     // MARK: OpenSSL
 
     // Never changed after they are fetched. To fetch one for each call takes longer than the digest of a short string.
-    private nonisolated(unsafe) static let md5Algorithm = algorithm("MD5")
-    private nonisolated(unsafe) static let sha256Algorithm = algorithm("SHA256")
-
-    private static func algorithm(_ name: String) -> OpaquePointer {
-        guard let algorithm = EVP_MD_fetch(nil, name, nil) else {
-            fatalError("OpenSSL has no \(name), which is a function of rules")
-        }
-        return algorithm
-    }
+    private nonisolated(unsafe) static let md5Algorithm = EVP_MD_fetch(nil, "MD5", nil)
+    private nonisolated(unsafe) static let sha256Algorithm = EVP_MD_fetch(nil, "SHA256", nil)
 
     private static func digest(_ bytes: [UInt8], _ algorithm: OpaquePointer, byteCount: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: byteCount) { digest, count in

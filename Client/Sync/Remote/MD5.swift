@@ -4,15 +4,13 @@ import COpenSSL
 enum MD5 {
     private static let byteCount = 16
 
-    /// Never changed after it is fetched. To fetch it for each name takes longer than the digest.
-    private nonisolated(unsafe) static let algorithm: OpaquePointer = {
-        guard let algorithm = EVP_MD_fetch(nil, "MD5", nil) else {
-            fatalError("OpenSSL has no MD5, by which a server names the documents that a client still has")
-        }
-        return algorithm
-    }()
+    /// nil where only approved algorithms are allowed (FIPS 140). Never changed after it is fetched; to fetch it for each
+    /// name takes longer than the digest.
+    private nonisolated(unsafe) static let algorithm = EVP_MD_fetch(nil, "MD5", nil)
 
-    /// The sixteen bytes of the digest.
+    static var isAvailable: Bool { algorithm != nil }
+
+    /// The sixteen bytes of the digest. Only where MD5 is available.
     static func digest(_ message: String.UTF8View) -> [UInt8] {
         let message = Array(message)
         return [UInt8](unsafeUninitializedCapacity: byteCount) { digest, count in

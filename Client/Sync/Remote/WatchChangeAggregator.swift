@@ -176,9 +176,9 @@ final class WatchChangeAggregator {
         mismatches[filter.targetID] = purpose
     }
 
-    /// nil for a filter that is missing, invalid or empty.
+    /// nil for a filter that is missing, invalid or empty, and where names can't be hashed.
     static func usableFilter(_ message: BloomFilterMessage?) -> BloomFilter? {
-        guard let message, let bits = message.bits, !bits.bitmap.isEmpty else { return nil }
+        guard MD5.isAvailable, let message, let bits = message.bits, !bits.bitmap.isEmpty else { return nil }
         return BloomFilter(bitmap: bits.bitmap, padding: Int(bits.padding), hashCount: Int(message.hashCount))
     }
 
