@@ -7,8 +7,8 @@ import Synchronization
 /// There are two lanes. The worker takes from both alternately, so that a requester with a quick job waits for one
 /// large job at most, however many are queued. The jobs that the worker takes in one slice come from one lane.
 ///
-/// It is in the module of its only user, and not beside `FairQueue`: generic code is specialised within a module, and
-/// unspecialised this cost a commit 20,000 instructions.
+/// It is in the module of its only user, and not beside `FairQueue`: generic code that isn't inlinable is specialised
+/// within a module only.
 final class FairWorker<Job: Sendable>: Sendable {
     enum Lane: Int {
         case quick, large

@@ -99,7 +99,8 @@ final class TableBlocks: @unchecked Sendable {
         if unused.isEmpty, freed > Self.keptCapacity { unused = [] }
     }
 
-    /// Passes on what was kept for versions that have ended.
+    /// Passes on what was kept for versions that have ended. Looks at each block when an earlier version is still held:
+    /// then its cost is not bounded by the commit's size.
     private func settle() {
         let ended = endedVersions.withLock { ended -> [UInt64] in
             defer { ended.removeAll(keepingCapacity: true) }
