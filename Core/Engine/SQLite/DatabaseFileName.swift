@@ -11,6 +11,8 @@ import HearthModel
 package struct DatabaseFileName: Hashable {
     static let suffix = ".sqlite"
     static let idSuffix = ".id"
+    /// Of the folder with the database's log, behind the file's name.
+    static let logSuffix = "-log"
     static let encodedLengthMax = 100
     static let keptLength = 60
 

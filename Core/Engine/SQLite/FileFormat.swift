@@ -9,6 +9,9 @@ import HearthModel
 ///     key    BLOB    unique; ordered by bytes (memcmp, the shorter first), which is SQLite's order of blobs
 ///     value  BLOB    may be empty
 ///
+/// Version 2: the same, and beside the file may be a log with later changes (`LoggedStore`), whose position is a record of
+/// `meta`. A hearth that knows only version 1 would miss them.
+///
 /// This module does not interpret keys and values. `documents` is a rowid table with a unique index on `key`, the
 /// others are WITHOUT ROWID, that is, the row is in the key's B-tree. Measured with documents of 35-byte random names,
 /// 4 KiB pages, per second or in microseconds, rowid : WITHOUT ROWID:
@@ -36,7 +39,8 @@ enum FileFormat {
         CREATE TABLE entries (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
         CREATE TABLE feed (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
         CREATE TABLE meta (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-        """
+        """,
+        "",
     ]
 
     static func newer(_ path: String, _ version: Int) -> Status {

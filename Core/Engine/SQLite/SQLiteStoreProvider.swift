@@ -4,7 +4,8 @@ import HearthEngine
 
 import Glibc
 
-/// The stores of a data folder, one file per database; see `DatabaseFileName`.
+/// The stores of a data folder: for each database a file (`DatabaseFileName`), and in front of it a log in a folder beside
+/// it (`LoggedStore`), which is there while the file lacks something of it.
 ///
 /// A database has one store at a time: `open` returns the same store again until that is closed.
 package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
@@ -14,7 +15,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     // that has entered its name in `opening`.
     private let monitor = Monitor()
     // By file, and so by the bytes of the name: to Swift, two spellings of "é" are one string.
-    private var stores: [DatabaseFileName: SQLiteStore] = [:]
+    private var stores: [DatabaseFileName: LoggedStore] = [:]
     private var opening: Set<DatabaseFileName> = []
     /// How many stores there may be before closed ones are forgotten.
     private var storesMax = 64
@@ -85,8 +86,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         if let store = try beginOpening(database, name, file) { return store }
         // Recovery of a log reads all of it: no other caller waits for that.
         let result = Result { () throws(Status) in
-            try SQLiteStore(
-                path: file + DatabaseFileName.suffix, name: database.string, options: options, folder: folder)
+            try openStore(file + DatabaseFileName.suffix, database)
         }
         return try monitor.withLock { () throws(Status) in
             defer {
@@ -99,11 +99,28 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         }
     }
 
+    private func openStore(_ path: String, _ database: DatabaseName) throws(Status) -> LoggedStore {
+        // A log without its database is what a deletion has left.
+        if !options.isReadOnly, !DataFolder.exists(path) {
+            try SystemLogDisk.removeAll(folder: path + DatabaseFileName.logSuffix)
+        }
+        var base = options
+        base.observer = options.observer.map { LoggedBaseObserver($0) }
+        // A write that reads the base takes one.
+        base.readersMax += 1
+        var log = LoggedStoreOptions()
+        log.isReadOnly = options.isReadOnly
+        log.observer = options.observer
+        return try LoggedStore(
+            base: try SQLiteStore(path: path, name: database.string, options: base, folder: folder),
+            logFolder: path + DatabaseFileName.logSuffix, name: database.string, options: log)
+    }
+
     /// Makes the files and folders that a store's file needs, and enters its name.
     /// - Returns: the store when it is open already.
     private func beginOpening(
         _ database: DatabaseName, _ name: DatabaseFileName, _ file: String
-    ) throws(Status) -> SQLiteStore? {
+    ) throws(Status) -> LoggedStore? {
         monitor.lock()
         defer { monitor.unlock() }
         while opening.contains(name) { monitor.wait() }
@@ -216,6 +233,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         }
         try DataFolder.remove(file + DatabaseFileName.suffix + "-wal")
         try DataFolder.remove(file + DatabaseFileName.suffix + DiskProbe.suffix)
+        try SystemLogDisk.removeAll(folder: file + DatabaseFileName.suffix + DatabaseFileName.logSuffix)
         try DataFolder.remove(file + DatabaseFileName.idSuffix)
         try DataFolder.synchronize(project)
         // Only when it was the project's last; the system refuses otherwise. A file that is being opened may not exist
