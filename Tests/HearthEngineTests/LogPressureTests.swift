@@ -49,6 +49,8 @@ struct LogPressureTests {
         let folder = TemporaryFolder()
         let store = try LoggedStore(base: base, logFolder: folder.path + "/log", name: "test", options: options)
         defer { store.close() }
+        // The first write gives the base its identity.
+        try put(store, 0..<1)
         base.hold()
         var number = 0
         while store.activeBytes < 2 * options.tableBytes || !store.present.layers.hasFrozen {
@@ -80,6 +82,7 @@ struct LogPressureTests {
         }
         let store = manual.store
         defer { store.close() }
+        try put(store, 0..<1)
         manual.machine.baseFails = true
         var status: Status?
         for number in 0..<1000 where status == nil {

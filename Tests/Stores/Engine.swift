@@ -30,10 +30,9 @@ package enum Engine: String, CaseIterable {
         switch self {
         case .memory: MemoryStoreProvider()
         case .sqlite: try SQLiteStoreProvider(path: folder.path)
-        case .sqliteShortWAL: try SQLiteStoreProvider(path: folder.path, options: .shortWAL)
+        // Its stores have logs.
+        case .sqliteShortWAL, .loggedSQLite: try SQLiteStoreProvider(path: folder.path, options: .shortWAL)
         case .loggedMemory: LoggedStoreProvider(MemoryStoreProvider(), folder)
-        case .loggedSQLite:
-            LoggedStoreProvider(try SQLiteStoreProvider(path: folder.path + "/bases", options: .shortWAL), folder)
         }
     }
 }

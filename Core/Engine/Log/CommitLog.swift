@@ -22,6 +22,8 @@ final class CommitLog: @unchecked Sendable {
     private(set) var next: UInt64 = 1
     /// The number of the last file that was begun, or tried.
     private(set) var lastNumber: UInt64 = 0
+    /// That of the database, and of all files; 0 while there are none. See `LogPosition`.
+    var identity: UInt64 = 0
     /// Whether the present file must not be written any more.
     private(set) var mustRoll = false
     private var nextSizeBytes: Int
@@ -111,12 +113,13 @@ final class CommitLog: @unchecked Sendable {
 
     /// Begins the next file, which is durable when this returns.
     private func roll(_ recordBytes: Int) throws(Status) {
+        precondition(identity != 0, "no file before the base has its identity")
         mustRoll = true
         file?.close()
         file = nil
         lastNumber += 1
         var segment = LogSegment(
-            number: lastNumber, first: next, salt: UInt64.random(in: .min ... .max),
+            number: lastNumber, first: next, salt: UInt64.random(in: .min ... .max), identity: identity,
             sizeBytes: sizes.fitting(LogSegment.headerBytes + recordBytes, atLeast: nextSizeBytes))
         do throws(Status) {
             if let spare = takeSpare(segment.sizeBytes) {
@@ -190,7 +193,7 @@ final class CommitLog: @unchecked Sendable {
                     try disk.remove(segment.name)
                 }
             } catch {
-                // A file that stays is ignored at the next start, and removed then.
+                // A file that stays is ignored while a later one is there; `removeAll` and the next start remove it.
             }
         }
     }
@@ -208,14 +211,20 @@ final class CommitLog: @unchecked Sendable {
     /// Removes all files, when the base has everything. The last file goes when the removal of the others is durable:
     /// it makes records of theirs void.
     func removeAll() throws(Status) {
+        // A record whose write failed may be in the last file.
+        try recover()
         let (segments, spares) = shared.withLock { ($0.segments, $0.spares) }
         if segments.isEmpty && spares.isEmpty { return }
         file?.close()
         file = nil
         for spare in spares { try disk.remove(spare.name) }
-        for segment in segments.dropLast() { try disk.remove(segment.name) }
-        if segments.count > 1 { try disk.synchronizeNames() }
-        if let last = segments.last { try disk.remove(last.name) }
+        // Also those that `release` failed to remove.
+        for name in try disk.names() where UInt64(name) != nil && name != segments.last?.name { try disk.remove(name) }
+        if let last = segments.last {
+            // Also when it is the only one: `release` has removed others.
+            try disk.synchronizeNames()
+            try disk.remove(last.name)
+        }
         shared.withLock { shared in
             shared.segments = []
             shared.spares = []
@@ -231,6 +240,7 @@ final class CommitLog: @unchecked Sendable {
     func open(after position: LogPosition, isReadOnly: Bool, _ body: (LogChange) -> Void) throws(Status) {
         let reader = LogReader(disk)
         let found = try reader.read(after: position, body)
+        identity = position.identity
         next = found.next
         lastNumber = max(position.segment, found.lastNumber)
         bytes.store(found.bytes, ordering: .relaxed)

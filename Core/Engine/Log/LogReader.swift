@@ -70,6 +70,7 @@ struct LogReader {
             defer { bytes.deallocate() }
             let header = UnsafeRawBufferPointer(bytes)
             if let segment = try LogSegment(header: header, sizeBytes: file.sizeBytes), segment.number == number {
+                try checkIdentity(segment, position)
                 segments.append(segment)
                 continue
             } else if try LogSegment(header: header, sizeBytes: file.sizeBytes) == nil,
@@ -82,6 +83,18 @@ struct LogReader {
             found.unused.append(name)
         }
         return segments
+    }
+
+    /// Replaying the log of another database would mix the two.
+    private func checkIdentity(_ segment: LogSegment, _ position: LogPosition) throws(Status) {
+        if segment.identity == position.identity { return }
+        let database =
+            position.identity == 0
+            ? "a database that never had a log" : "the database \(String(position.identity, radix: 16))"
+        throw Status(
+            .dataLoss,
+            "The log \(disk.path(segment.name)) belongs to the database \(String(segment.identity, radix: 16)), but the file"
+                + " beside its folder is \(database): put back the file and the folder that belong together.")
     }
 
     /// - Parameter following: the first record of the segment after this one; nil when this one is the last.

@@ -149,6 +149,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
             return result
         }
         do throws(Status) {
+            if log.identity == 0 { try identify() }
             if try log.append(record) { request() }
         } catch {
             failure = error
@@ -160,6 +161,16 @@ package final class LoggedStore: Store, @unchecked Sendable {
         if health.isFailing { health.commitsRecovered() }
         freezeIfDue()
         return result
+    }
+
+    /// Gives the database its identity, before its first log.
+    private func identify() throws(Status) {
+        let position = LogPosition(
+            sequence: log.lastSequence, segment: log.lastNumber, identity: UInt64.random(in: 1 ... .max))
+        try base.write { transaction throws(Status) in
+            try transaction.put(.meta, LogPosition.key, position.bytes)
+        }
+        log.identity = position.identity
     }
 
     /// Makes the editor's work the present version. Under `gate`.

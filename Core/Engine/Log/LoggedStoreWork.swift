@@ -79,7 +79,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
         publish(roots, layers, ContiguousArray(repeating: 0, count: Keyspace.allCases.count), frozen: activeBytes)
         log.beginCounting()
         let application = LogApplication(
-            present, LogPosition(sequence: log.lastSequence, segment: log.lastNumber))
+            present, LogPosition(sequence: log.lastSequence, segment: log.lastNumber, identity: log.identity))
         jobs.withLock { self.application = application }
         request()
     }

@@ -227,10 +227,11 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
             throw .failedPrecondition("The database \(database) is open; close it before it is deleted.")
         }
         stores[name] = nil
-        // The log last: SQLite discards a log without its database, but a database without its log is an old state.
+        // The logs last: they are discarded without their database, but a database without its logs is an old state.
         guard try DataFolder.remove(file + DatabaseFileName.suffix) else {
             throw .notFound("The database \(database) does not exist.")
         }
+        try DataFolder.synchronize(project)
         try DataFolder.remove(file + DatabaseFileName.suffix + "-wal")
         try DataFolder.remove(file + DatabaseFileName.suffix + DiskProbe.suffix)
         try SystemLogDisk.removeAll(folder: file + DatabaseFileName.suffix + DatabaseFileName.logSuffix)
