@@ -291,6 +291,7 @@ private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
     }
 
     func send(_ message: [UInt8]) -> Bool { call.send(message) }
+    func send(_ messages: MessageBatch) -> Bool { call.send(messages) }
 
     func finish(_ status: Status) {
         observed(status)
