@@ -118,12 +118,28 @@ package protocol KeyCursor: AnyObject {
     /// The key at the present position, without the dropped bytes. Valid after `next` returned true.
     var key: [UInt8] { get }
     var value: [UInt8] { get }
+    /// Calls `body` with the key and the value at the present position, which are valid during the call only. For rows
+    /// that are taken apart: `key` and `value` copy the whole.
+    func withRow(
+        _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(Status) -> Void
+    ) throws(Status)
     /// Moves so that the next call of `next` returns the first key of the walk that is not before `key` in the walk's
     /// direction (at or above it, at or below it when reverse). Never moves backwards in the walk.
     /// - Parameter key: whole, including the dropped bytes.
     func seek(_ key: [UInt8]) throws(Status)
     /// Frees the cursor early; closing the snapshot frees it as well.
     func close()
+}
+
+extension KeyCursor {
+    package func withRow(
+        _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(Status) -> Void
+    ) throws(Status) {
+        let result = key.withUnsafeBytes { key in
+            value.withUnsafeBytes { value in Result { () throws(Status) in try body(key, value) } }
+        }
+        try result.get()
+    }
 }
 
 /// The writer's view: sees its own writes.
