@@ -321,8 +321,8 @@ package final class Database: Sendable {
         completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
     ) {
         let waitUntil = clock.monotonicNanoseconds() + UInt64(Limits.lockWaitSeconds * 1e9)
-        var request = QueuedCommit(
-            writes: writes, transaction: nil, owner: 0, requestTime: clock.now(), guard: commitGuard,
+        let request = QueuedCommit(
+            writes: writes, owner: 0, requestTime: clock.now(), guard: commitGuard,
             sizeBytes: sizeBytes, requester: requester, isWanted: isWanted, returning: returning,
             streamPosition: streamPosition, waitUntil: waitUntil, completion: completion)
         guard let id, !id.isEmpty else {

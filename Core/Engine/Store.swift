@@ -146,9 +146,24 @@ extension KeyCursor {
 package protocol StoreTransaction: Snapshot {
     func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status)
     func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status)
+    /// The same with bytes that are valid during the call only. For stores that copy them anyway; others make arrays.
+    func put(_ keyspace: Keyspace, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(Status)
+    func delete(_ keyspace: Keyspace, _ key: UnsafeRawBufferPointer) throws(Status)
     /// Deletes at most `limit` keys of a range, from its lower end; returns how many there were.
     @discardableResult
     func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int
+}
+
+extension StoreTransaction {
+    package func put(
+        _ keyspace: Keyspace, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+    ) throws(Status) {
+        try put(keyspace, [UInt8](key), [UInt8](value))
+    }
+
+    package func delete(_ keyspace: Keyspace, _ key: UnsafeRawBufferPointer) throws(Status) {
+        try delete(keyspace, [UInt8](key))
+    }
 }
 
 /// Opens the stores of databases and lists the databases.
