@@ -21,10 +21,13 @@ package struct WriteLoad: Sendable {
         slow += other.slow
     }
 
-    package mutating func remove(_ other: WriteLoad) {
+    /// - Returns: how many writes are left.
+    @discardableResult
+    package mutating func remove(_ other: WriteLoad) -> Int {
         count -= other.count
         bytes -= other.bytes
         cost -= other.cost
         slow -= other.slow
+        return count
     }
 }

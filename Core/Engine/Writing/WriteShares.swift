@@ -11,6 +11,19 @@ package struct WriteShares: Sendable {
         package var connections: [UInt64: WriteLoad] = [:]
         /// What a unit of cost of this account has taken lately.
         package var nanosecondsPerUnit: Double
+
+        fileprivate mutating func add(_ added: WriteLoad, of connection: UInt64) {
+            load.add(added)
+            connections[connection, default: WriteLoad()].add(added)
+        }
+
+        /// - Returns: how many writes the account still has.
+        fileprivate mutating func remove(_ removed: WriteLoad, of connection: UInt64) -> Int {
+            load.remove(removed)
+            let isLast = connections[connection]?.remove(removed) == 0
+            if isLast { connections[connection] = nil }
+            return load.count
+        }
     }
 
     package enum Refusal: Sendable {
@@ -61,18 +74,15 @@ package struct WriteShares: Sendable {
     package mutating func add(_ load: WriteLoad, for requester: Requester) {
         total.add(load)
         if !requester.isAdministrator { clients.add(load) }
-        accounts[requester.account, default: Account(nanosecondsPerUnit: nanosecondsPerUnit)].load.add(load)
-        accounts[requester.account]?.connections[requester.connection, default: WriteLoad()].add(load)
+        accounts[requester.account, default: Account(nanosecondsPerUnit: nanosecondsPerUnit)]
+            .add(load, of: requester.connection)
     }
 
     package mutating func remove(_ load: WriteLoad, for requester: Requester) {
         total.remove(load)
         if !requester.isAdministrator { clients.remove(load) }
-        guard var account = accounts.removeValue(forKey: requester.account) else { return }
-        account.load.remove(load)
-        account.connections[requester.connection]?.remove(load)
-        if account.connections[requester.connection]?.count == 0 { account.connections[requester.connection] = nil }
-        if account.load.count > 0 { accounts[requester.account] = account }
+        let isLast = accounts[requester.account]?.remove(load, of: requester.connection) == 0
+        if isLast { accounts[requester.account] = nil }
     }
 
     /// Counts a write that is queued already as another load.
