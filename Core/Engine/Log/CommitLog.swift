@@ -24,7 +24,10 @@ final class CommitLog: @unchecked Sendable {
     private(set) var lastNumber: UInt64 = 0
     /// Whether the present file must not be written any more.
     private(set) var mustRoll = false
+    /// The last record that the log began to write before it was opened, if it isn't whole.
+    private(set) var tornRecord: String?
     private var nextSizeBytes: Int
+    private var owner: UInt64 = 0
     private let shared = Mutex(Shared())
     /// Bytes of records since `beginCounting`.
     let bytes = Atomic(0)
@@ -116,7 +119,7 @@ final class CommitLog: @unchecked Sendable {
         file = nil
         lastNumber += 1
         var segment = LogSegment(
-            number: lastNumber, first: next, salt: UInt64.random(in: .min ... .max),
+            number: lastNumber, first: next, salt: UInt64.random(in: .min ... .max), owner: owner,
             sizeBytes: sizes.fitting(LogSegment.headerBytes + recordBytes, atLeast: nextSizeBytes))
         do throws(Status) {
             if let spare = takeSpare(segment.sizeBytes) {
@@ -232,6 +235,8 @@ final class CommitLog: @unchecked Sendable {
         let reader = LogReader(disk)
         let found = try reader.read(after: position, body)
         next = found.next
+        owner = position.owner
+        tornRecord = found.tornRecord
         lastNumber = max(position.segment, found.lastNumber)
         bytes.store(found.bytes, ordering: .relaxed)
         shared.withLock { $0.segments = found.segments }

@@ -1,13 +1,16 @@
+import HearthModel
 import Synchronization
 
-/// Bounds the memory of the tables of many stores: when it is used up, the store with the largest active trees is asked
-/// to freeze them.
+/// Bounds the memory of the tables of many stores.
+///
+/// From three quarters on the store with the largest active trees is asked to freeze them, and writes are delayed; at the
+/// bound they wait for the appliers. While memory is tight there are a quarter as many bytes; the bound, at which others'
+/// writes wait, too, is half.
 package final class TableBudget: Sendable {
     package static let process = TableBudget(bytesMax: 128 << 20)
 
-    let bytesMax: Int
-    /// The bytes of active trees from which on some are frozen; the rest is for those that are being applied.
-    private let activeBytesMax: Int
+    private let bytesMax: Int
+    private let isTight = Atomic(false)
     private let total = Atomic(0)
     private let state = Mutex(State())
 
@@ -15,6 +18,8 @@ package final class TableBudget: Sendable {
         weak var store: (any TableOwner)?
         var activeBytes = 0
         var frozenBytes = 0
+        /// Why they can't be applied.
+        var failure: Status?
     }
 
     private struct State {
@@ -22,29 +27,55 @@ package final class TableBudget: Sendable {
         var activeBytes = 0
     }
 
-    package init(bytesMax: Int) {
-        self.bytesMax = bytesMax
-        activeBytesMax = bytesMax / 4 * 3
+    package init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    package func setTight(_ isTight: Bool) {
+        self.isTight.store(isTight, ordering: .relaxed)
+        freezeLargest()
     }
 
     var bytes: Int { total.load(ordering: .relaxed) }
 
-    /// From 0 to 1: how far the tables are beyond the budget, of another budget.
+    private var fittingBytes: Int { isTight.load(ordering: .relaxed) ? bytesMax / 4 : bytesMax }
+
+    /// The bytes of active trees from which on some are frozen; the rest is for those that are being applied.
+    private var activeBytesMax: Int { fittingBytes / 4 * 3 }
+
+    /// From 0 to 1: how much of the last quarter is used.
     var excess: Double {
-        let over = bytes - bytesMax
-        return over <= 0 ? 0 : min(1, Double(over) / Double(max(1, bytesMax)))
+        let over = bytes - activeBytesMax
+        return over <= 0 ? 0 : min(1, Double(over) / Double(max(1, fittingBytes - activeBytesMax)))
+    }
+
+    /// Whether no table may grow.
+    var isFull: Bool { bytes >= (isTight.load(ordering: .relaxed) ? bytesMax / 2 : bytesMax) }
+
+    /// Why some of the tables don't become smaller.
+    var failure: Status? { state.withLock { state in state.entries.values.lazy.compactMap(\.failure).first } }
+
+    /// Notes whether the frozen trees of a store can't be applied.
+    func set(_ store: any TableOwner, failure: Status?) {
+        state.withLock { $0.entries[ObjectIdentifier(store)]?.failure = failure }
     }
 
     /// Notes the present sizes of a store.
     func set(_ store: any TableOwner, active: Int, frozen: Int) {
-        let largest = state.withLock { state -> (any TableOwner)? in
-            let id = ObjectIdentifier(store)
+        let id = ObjectIdentifier(store)
+        let isOver = state.withLock { state in
             var entry = state.entries[id] ?? Entry(store: store)
             state.activeBytes += active - entry.activeBytes
             total.add(active - entry.activeBytes + frozen - entry.frozenBytes, ordering: .relaxed)
             entry.activeBytes = active
             entry.frozenBytes = frozen
             state.entries[id] = entry
+            return state.activeBytes > activeBytesMax
+        }
+        if isOver { freezeLargest() }
+    }
+
+    /// Asks the store with the largest active trees to freeze them, if there are too many.
+    func freezeLargest() {
+        let largest = state.withLock { state -> (any TableOwner)? in
             if state.activeBytes <= activeBytesMax { return nil }
             // A store whose frozen trees are being applied can't freeze more.
             return state.entries.values.filter { $0.frozenBytes == 0 && $0.activeBytes > 0 }
