@@ -32,6 +32,9 @@ package protocol Store: AnyObject, Sendable {
     /// Defects that the engine finds in its own files, at most `max` sentences. Reads everything; for tools.
     func damage(max: Int) throws(Status) -> [String]
 
+    /// What somebody who checks the store may want to know of it, though it is no defect.
+    var notice: String? { get }
+
     /// The space that the data takes, for monitoring; nil when the store does not know.
     var sizeBytes: Int? { get }
 
@@ -62,6 +65,8 @@ extension Store {
     package var statistics: StoreStatistics { StoreStatistics() }
 
     package func damage(max: Int) throws(Status) -> [String] { [] }
+
+    package var notice: String? { nil }
 }
 
 /// A consistent view of a store. Used by one thread at a time, but may be passed from one to another.

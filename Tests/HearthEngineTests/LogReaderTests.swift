@@ -76,8 +76,8 @@ struct LogReaderTests {
     /// Files that an earlier process has applied, of which later ones were lost.
     @Test func aBaseThatIsAheadOfItsLogGoesOn() throws {
         let machine = machine()
-        let identity = try LogPosition(machine.baseSnapshot()).identity
-        let position = LogPosition(sequence: 1000, segment: 50, identity: identity)
+        var position = try LogPosition(machine.baseSnapshot())
+        (position.sequence, position.segment) = (1000, 50)
         try machine.baseStore.write { transaction throws(Status) in
             try transaction.put(.meta, LogPosition.key, position.bytes)
         }

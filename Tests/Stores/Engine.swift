@@ -30,9 +30,10 @@ package enum Engine: String, CaseIterable {
         switch self {
         case .memory: MemoryStoreProvider()
         case .sqlite: try SQLiteStoreProvider(path: folder.path)
-        // Its stores have logs.
-        case .sqliteShortWAL, .loggedSQLite: try SQLiteStoreProvider(path: folder.path, options: .shortWAL)
+        case .sqliteShortWAL: try SQLiteStoreProvider(path: folder.path, options: .shortWAL)
         case .loggedMemory: LoggedStoreProvider(MemoryStoreProvider(), folder)
+        case .loggedSQLite:
+            try SQLiteStoreProvider(path: folder.path, options: .shortWAL, logOptions: .short)
         }
     }
 }

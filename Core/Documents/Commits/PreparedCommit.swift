@@ -5,7 +5,7 @@ import Synchronization
 
 /// The effect of a commit, computed before anything is written: on the writer's thread, or, for a large commit, on a
 /// snapshot beside it.
-final class PreparedCommit: Sendable {
+struct PreparedCommit: Sendable {
     let staged: StagedCommit
     /// One for each change.
     let differences: [IndexDifference]

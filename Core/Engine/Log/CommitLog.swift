@@ -22,11 +22,13 @@ final class CommitLog: @unchecked Sendable {
     private(set) var next: UInt64 = 1
     /// The number of the last file that was begun, or tried.
     private(set) var lastNumber: UInt64 = 0
-    /// That of the database, and of all files; 0 while there are none. See `LogPosition`.
-    var identity: UInt64 = 0
     /// Whether the present file must not be written any more.
     private(set) var mustRoll = false
+    /// The last record that the log began to write before it was opened, if it isn't whole.
+    private(set) var tornRecord: String?
     private var nextSizeBytes: Int
+    /// That of the base, and of all files; see `LogPosition`.
+    private var owner: UInt64 = 0
     private let shared = Mutex(Shared())
     /// Bytes of records since `beginCounting`.
     let bytes = Atomic(0)
@@ -113,13 +115,13 @@ final class CommitLog: @unchecked Sendable {
 
     /// Begins the next file, which is durable when this returns.
     private func roll(_ recordBytes: Int) throws(Status) {
-        precondition(identity != 0, "no file before the base has its identity")
+        precondition(owner != 0, "no file before the base has its number")
         mustRoll = true
         file?.close()
         file = nil
         lastNumber += 1
         var segment = LogSegment(
-            number: lastNumber, first: next, salt: UInt64.random(in: .min ... .max), identity: identity,
+            number: lastNumber, first: next, salt: UInt64.random(in: .min ... .max), owner: owner,
             sizeBytes: sizes.fitting(LogSegment.headerBytes + recordBytes, atLeast: nextSizeBytes))
         do throws(Status) {
             if let spare = takeSpare(segment.sizeBytes) {
@@ -240,8 +242,9 @@ final class CommitLog: @unchecked Sendable {
     func open(after position: LogPosition, isReadOnly: Bool, _ body: (LogChange) -> Void) throws(Status) {
         let reader = LogReader(disk)
         let found = try reader.read(after: position, body)
-        identity = position.identity
         next = found.next
+        owner = position.owner
+        tornRecord = found.tornRecord
         lastNumber = max(position.segment, found.lastNumber)
         bytes.store(found.bytes, ordering: .relaxed)
         shared.withLock { $0.segments = found.segments }

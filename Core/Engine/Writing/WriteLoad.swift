@@ -21,13 +21,10 @@ package struct WriteLoad: Sendable {
         slow += other.slow
     }
 
-    /// - Returns: how many writes are left.
-    @discardableResult
-    package mutating func remove(_ other: WriteLoad) -> Int {
+    package mutating func remove(_ other: WriteLoad) {
         count -= other.count
         bytes -= other.bytes
         cost -= other.cost
         slow -= other.slow
-        return count
     }
 }

@@ -11,19 +11,6 @@ package struct WriteShares: Sendable {
         package var connections: [UInt64: WriteLoad] = [:]
         /// What a unit of cost of this account has taken lately.
         package var nanosecondsPerUnit: Double
-
-        fileprivate mutating func add(_ added: WriteLoad, of connection: UInt64) {
-            load.add(added)
-            connections[connection, default: WriteLoad()].add(added)
-        }
-
-        /// - Returns: how many writes the account still has.
-        fileprivate mutating func remove(_ removed: WriteLoad, of connection: UInt64) -> Int {
-            load.remove(removed)
-            let isLast = connections[connection]?.remove(removed) == 0
-            if isLast { connections[connection] = nil }
-            return load.count
-        }
     }
 
     package enum Refusal: Sendable {
@@ -74,15 +61,18 @@ package struct WriteShares: Sendable {
     package mutating func add(_ load: WriteLoad, for requester: Requester) {
         total.add(load)
         if !requester.isAdministrator { clients.add(load) }
-        accounts[requester.account, default: Account(nanosecondsPerUnit: nanosecondsPerUnit)]
-            .add(load, of: requester.connection)
+        accounts[requester.account, default: Account(nanosecondsPerUnit: nanosecondsPerUnit)].load.add(load)
+        accounts[requester.account]?.connections[requester.connection, default: WriteLoad()].add(load)
     }
 
     package mutating func remove(_ load: WriteLoad, for requester: Requester) {
         total.remove(load)
         if !requester.isAdministrator { clients.remove(load) }
-        let isLast = accounts[requester.account]?.remove(load, of: requester.connection) == 0
-        if isLast { accounts[requester.account] = nil }
+        guard var account = accounts.removeValue(forKey: requester.account) else { return }
+        account.load.remove(load)
+        account.connections[requester.connection]?.remove(load)
+        if account.connections[requester.connection]?.count == 0 { account.connections[requester.connection] = nil }
+        if account.load.count > 0 { accounts[requester.account] = account }
     }
 
     /// Counts a write that is queued already as another load.
