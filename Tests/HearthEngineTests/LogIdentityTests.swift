@@ -53,7 +53,8 @@ struct LogIdentityTests {
                     Issue.record("opened with the log of another database")
                 } catch {
                     #expect(error.code == .dataLoss)
-                    #expect(error.message.contains("/disk/\(name) is damaged at byte 0: it is the log of another"), "\(error)")
+                    let words = "/disk/\(name) is damaged at byte 0: it is the log of another"
+                    #expect(error.message.contains(words), "\(error)")
                 }
                 #expect(machine.files == other.files)
             }
