@@ -2,6 +2,7 @@ import Glibc
 import HearthModel
 import HearthNetwork
 import HearthTestSupport
+import HearthHTTPClient
 import HearthTransport
 import Synchronization
 import Testing

@@ -60,13 +60,13 @@ private final class GatheredAnswer: Sendable {
     private let state = Mutex(State())
     private let bodyBytesMax: Int
 
-    init(bodyBytesMax: Int) { self.bodyBytesMax = bodyBytesMax }
+    package init(bodyBytesMax: Int) { self.bodyBytesMax = bodyBytesMax }
 
-    func begin(_ continuation: CheckedContinuation<Result<HTTPResponse, Status>, Never>) {
+    package func begin(_ continuation: CheckedContinuation<Result<HTTPResponse, Status>, Never>) {
         state.withLock { $0.continuation = continuation }
     }
 
-    func set(_ task: HTTPTask) {
+    package func set(_ task: HTTPTask) {
         let isOver = state.withLock { state in
             state.task = task
             return state.isOver
@@ -74,9 +74,9 @@ private final class GatheredAnswer: Sendable {
         if isOver { task.cancel() }
     }
 
-    func cancel() { end(.failure(Status(.cancelled, "the request was cancelled"))) }
+    package func cancel() { end(.failure(Status(.cancelled, "the request was cancelled"))) }
 
-    func take(_ event: HTTPEvent) {
+    package func take(_ event: HTTPEvent) {
         switch event {
         case .head(let status, let headers):
             state.withLock { state in

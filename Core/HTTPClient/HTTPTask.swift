@@ -16,7 +16,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     private var followsRedirects = false
     private var url = ""
 
-    init(transport: Transport, onEvent: @escaping (HTTPEvent) -> Void) {
+    package init(transport: Transport, onEvent: @escaping (HTTPEvent) -> Void) {
         self.transport = transport
         self.onEvent = onEvent
     }
@@ -29,7 +29,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
 
     // MARK: On the loop's thread
 
-    func start(_ request: HTTPRequest) {
+    package func start(_ request: HTTPRequest) {
         guard !isSilenced.load(ordering: .sequentiallyConsistent) else { return }
         let loop = transport.loop
         loop.add(self)
@@ -70,7 +70,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         }
     }
 
-    func abort(_ status: Status) { finish(status) }
+    package func abort(_ status: Status) { finish(status) }
 
     private func finish(_ status: Status) {
         let onEvent = onEvent
@@ -90,7 +90,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         transport.loop.remove(self)
     }
 
-    func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer) {
+    package func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer) {
         guard reader.read(line) else { return }
         // The heads of followed redirections are ignored.
         let isRedirection =
@@ -100,19 +100,19 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         transfer.mark()
     }
 
-    func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer) {
+    package func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer) {
         pending.append(.body(Array(bytes)))
         transfer.mark()
     }
 
-    func transferProcesses(_ transfer: Transfer) {
+    package func transferProcesses(_ transfer: Transfer) {
         let events = pending
         pending = []
         for event in events where !isSilenced.load(ordering: .sequentiallyConsistent) { onEvent?(event) }
         if let failure = reader.failure { finish(failure) }
     }
 
-    func transferCompleted(_ transfer: Transfer, _ code: CURLcode) {
+    package func transferCompleted(_ transfer: Transfer, _ code: CURLcode) {
         transferProcesses(transfer)
         transfer.isDone = true
         guard code != CURLE_OK else { return finish(.ok) }
