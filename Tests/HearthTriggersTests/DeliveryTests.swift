@@ -256,7 +256,7 @@ struct DeliveryTests {
 }
 
 /// A generator of random numbers that a seed determines.
-private struct Generator: RandomNumberGenerator {
+struct Generator: RandomNumberGenerator {
     private var state: UInt64
 
     init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
