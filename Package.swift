@@ -112,7 +112,11 @@ let package = Package(
             ],
             path: "Server/Realtime"),
         .target(
-            name: "HearthTriggers", dependencies: ["HearthModel", "HearthConcurrency", "HearthEvents"],
+            name: "HearthTriggers",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthHTTPClient",
+                "HearthEvents", "HearthHost",
+            ],
             path: "Server/Triggers"),
         .target(
             name: "HearthServer",
@@ -312,7 +316,10 @@ let package = Package(
             path: "Tests/HearthEventsTests"),
         .testTarget(
             name: "HearthTriggersTests",
-            dependencies: ["HearthModel", "HearthConcurrency", "HearthEvents", "HearthTriggers"],
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthHost", "HearthEvents",
+                "HearthTriggers", "HearthTestSupport",
+            ],
             path: "Tests/HearthTriggersTests"),
         .testTarget(
             name: "HearthTransportTests",

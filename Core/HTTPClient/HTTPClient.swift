@@ -4,6 +4,8 @@ import Synchronization
 package enum HTTPEvent: Sendable {
     case head(status: Int, headers: [HTTPField])
     case body([UInt8])
+    /// No connection could be made, so the server has received nothing; `closed` follows.
+    case unconnected
     /// The end: OK with the response's trailers when it is complete, for any HTTP status.
     case closed(Status, trailers: [HTTPField])
 }
@@ -89,6 +91,7 @@ private final class GatheredAnswer: Sendable {
                 return state.response.body.count > bodyBytesMax
             }
             if isTooLarge { end(.failure(.resourceExhausted("the answer is larger than \(bodyBytesMax) bytes"))) }
+        case .unconnected: break
         case .closed(let status, _):
             end(status.code == .ok ? .success(state.withLock { $0.response }) : .failure(status))
         }

@@ -14,6 +14,8 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     private var reader = HTTPHeadReader()
     private var pending: [HTTPEvent] = []
     private var followsRedirects = false
+    /// Whether a connection was ready for the request.
+    private var isConnected = false
     private var url = ""
 
     package init(transport: Transport, onEvent: @escaping (HTTPEvent) -> Void) {
@@ -57,7 +59,8 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         transfer.setConnection(
             isSecure ? .tls(request.tls) : .plaintext, request.proxy,
             connectTimeoutMilliseconds: request.connectTimeoutMilliseconds)
-        transfer.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        transfer.set(
+            CURLOPT_HTTP_VERSION, Int(request.isHTTP1Only ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
         if request.method == "HEAD" { transfer.set(CURLOPT_NOBODY, 1) }
         if !request.body.isEmpty || request.method == "POST" { transfer.setBody(request.body) }
         if request.method != "HEAD" { transfer.set(CURLOPT_CUSTOMREQUEST, request.method) }
@@ -90,6 +93,11 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         transport.loop.remove(self)
     }
 
+    package func transferIsReady(_ transfer: Transfer) -> Bool {
+        isConnected = true
+        return true
+    }
+
     package func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer) {
         guard reader.read(line) else { return }
         // The heads of followed redirections are ignored.
@@ -116,6 +124,10 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         transferProcesses(transfer)
         transfer.isDone = true
         guard code != CURLE_OK else { return finish(.ok) }
+        let isUnconnected =
+            [CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT].contains(code)
+            || code == CURLE_OPERATION_TIMEDOUT && !isConnected
+        if isUnconnected { onEvent?(.unconnected) }
         finish(CurlFailure.status(code, transfer.errorMessage(code), peer: url))
     }
 }

@@ -13,7 +13,7 @@ package enum TransportLimits {
     /// Bytes of one response's head or trailers; larger ones fail with RESOURCE_EXHAUSTED.
     package static let headBytesMax = 256 << 10
     /// Idle connections that stay open, in total.
-    static let idleConnectionsMax = 32
+    package static let idleConnectionsMax = 32
     /// Connections are probed, by TCP and for streams by PING, after this time without input…
     package static let keepAliveIdleSeconds = 30
     /// …again after this time…

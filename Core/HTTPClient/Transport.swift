@@ -7,8 +7,11 @@ package final class Transport: Sendable {
     package let loop: TransportLoop
 
     /// - Throws: RESOURCE_EXHAUSTED or UNAVAILABLE when the system provides no thread or libcurl cannot be used.
-    package init(name: String = "hearth-network") throws(Status) {
-        loop = try TransportLoop(name: name)
+    /// - Parameter idleConnectionsMax: connections without a request that stay open.
+    package init(
+        name: String = "hearth-network", idleConnectionsMax: Int = TransportLimits.idleConnectionsMax
+    ) throws(Status) {
+        loop = try TransportLoop(name: name, idleConnectionsMax: idleConnectionsMax)
         try loop.start()
     }
 

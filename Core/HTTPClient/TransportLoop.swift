@@ -37,13 +37,13 @@ package final class TransportLoop: @unchecked Sendable {
     /// libcurl's own timers shorten it.
     private static let pollMillisecondsMax: UInt64 = 600_000
 
-    package init(name: String) throws(Status) {
+    package init(name: String, idleConnectionsMax: Int) throws(Status) {
         guard TransportLoop.globalCode == CURLE_OK, let multi = curl_multi_init() else {
             throw .unavailable("libcurl cannot be used")
         }
         self.name = name
         self.multi = multi
-        curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, TransportLimits.idleConnectionsMax)
+        curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, idleConnectionsMax)
     }
 
     deinit { curl_multi_cleanup(multi) }

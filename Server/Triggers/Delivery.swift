@@ -66,17 +66,18 @@ package struct Delivery {
     private var waiting = TimerHeap<Lane>()
     /// Lanes that need events that were left out.
     private var starved: [Lane] = []
-    private var sending = 0
-    private var endpoint = Endpoint()
+    private let endpoint: DeliveryEndpoint
     /// Everything in the queue up to here was read.
     private var read: Event?
     private var mayHaveMore = true
 
+    /// - Parameter endpoint: shared by the deliveries of a trigger, one for each database.
     package init(
-        _ terms: DeliveryTerms, bounds: Bounds = Bounds(),
+        _ terms: DeliveryTerms, to endpoint: DeliveryEndpoint = DeliveryEndpoint(), bounds: Bounds = Bounds(),
         jitter: @escaping () -> Double = { Double.random(in: 0.8...1.2) }
     ) {
         self.terms = terms
+        self.endpoint = endpoint
         self.bounds = bounds
         self.jitter = jitter
     }
@@ -104,23 +105,6 @@ package struct Delivery {
         }
 
         var event: Event { Event(version: head, key: key) }
-    }
-
-    private struct Endpoint {
-        var isDown = false
-        var probeAt: UInt64 = 0
-        var pause: UInt64 = 0
-        var isProbing = false
-
-        static let firstPause: UInt64 = 500_000_000
-        static let lastPause: UInt64 = 10_000_000_000
-
-        mutating func failed(_ now: UInt64) {
-            pause = isDown ? min(Self.lastPause, pause * 2) : Self.firstPause
-            isDown = true
-            isProbing = false
-            probeAt = now + pause
-        }
     }
 
     // MARK: Reading the queue
@@ -197,18 +181,17 @@ package struct Delivery {
     /// The next event to send now, and the number of the attempt, from 1; nil when there is none.
     package mutating func next(_ now: UInt64) -> (event: Event, attempt: Int)? {
         while let lane = waiting.popDue(now) { ready.append(lane) }
-        guard !terms.isPaused, sending < terms.concurrency else { return nil }
+        guard !terms.isPaused, endpoint.sending < terms.concurrency else { return nil }
         if endpoint.isDown, endpoint.isProbing || now < endpoint.probeAt { return nil }
         guard let lane = ready.popFirst() else { return nil }
-        if endpoint.isDown { endpoint.isProbing = true }
-        sending += 1
+        endpoint.begin()
         lane.isSending = true
         return (lane.event, lane.attempts + 1)
     }
 
     /// When `next` must be called again, if nothing else happens before; nil: not at all.
     package var nextTime: UInt64? {
-        guard !terms.isPaused, sending < terms.concurrency else { return nil }
+        guard !terms.isPaused, endpoint.sending < terms.concurrency else { return nil }
         if endpoint.isDown {
             if endpoint.isProbing { return nil }
             return ready.isEmpty ? waiting.earliestDeadline.map { max($0, endpoint.probeAt) } : endpoint.probeAt
@@ -222,10 +205,10 @@ package struct Delivery {
     package mutating func ended(_ event: Event, _ answer: Answer, _ now: UInt64, expired: Int64) -> Settled? {
         guard let lane = lanes[laneID(event)], lane.isSending, lane.head == event.version else { return nil }
         lane.isSending = false
-        sending -= 1
+        endpoint.end()
         switch answer {
         case .acknowledged:
-            endpoint = Endpoint()
+            endpoint.answered()
             return settle(lane, .delivered)
         case .unreachable(let failure):
             lane.failure = failure
@@ -234,7 +217,7 @@ package struct Delivery {
             ready.prepend(lane)
             return nil
         case .failed(let failure, let retryAfter):
-            endpoint = Endpoint()
+            endpoint.answered()
             lane.failure = failure
             lane.attempts += 1
             if !terms.repeatsAnswers { return settle(lane, .dropped(failure)) }
@@ -280,14 +263,44 @@ package struct Delivery {
         }
         return settled
     }
+}
 
-    // MARK: Seen from outside
+/// Where the events of a trigger go: what its deliveries know of it together. Belongs to their owner's thread.
+package final class DeliveryEndpoint {
+    /// Requests under way.
+    package private(set) var sending = 0
+    /// Whether it can't be reached.
+    package private(set) var isDown = false
+    /// When the next probe may be made.
+    fileprivate private(set) var probeAt: UInt64 = 0
+    fileprivate private(set) var isProbing = false
+    private var pause: UInt64 = 0
 
-    /// How many events are being sent.
-    package var sendingCount: Int { sending }
+    private static let firstPause: UInt64 = 500_000_000
+    private static let lastPause: UInt64 = 10_000_000_000
 
-    /// Whether the endpoint can't be reached.
-    package var isUnreachable: Bool { endpoint.isDown }
+    package init() {}
+
+    fileprivate func begin() {
+        sending += 1
+        if isDown { isProbing = true }
+    }
+
+    fileprivate func end() { sending -= 1 }
+
+    fileprivate func answered() {
+        isDown = false
+        isProbing = false
+    }
+
+    fileprivate func failed(_ now: UInt64) {
+        // Requests that were begun before the first failure fail soon after it: one failure.
+        if isDown, !isProbing { return }
+        pause = isDown ? min(Self.lastPause, pause * 2) : Self.firstPause
+        isDown = true
+        isProbing = false
+        probeAt = now + pause
+    }
 }
 
 /// Why an attempt failed.
