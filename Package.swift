@@ -312,7 +312,7 @@ let package = Package(
             path: "Tests/HearthBundleTests"),
         .testTarget(
             name: "HearthEventsTests",
-            dependencies: ["HearthModel", "HearthJSON", "HearthWire", "HearthTree", "HearthEvents"],
+            dependencies: ["HearthModel", "HearthJSON", "HearthWire", "HearthTree", "HearthEvents", "HearthTestSupport"],
             path: "Tests/HearthEventsTests"),
         .testTarget(
             name: "HearthTriggersTests",

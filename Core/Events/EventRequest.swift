@@ -9,10 +9,20 @@ package struct EventRequest: Sendable, Equatable {
         package let name: String
         /// UTF-8 as it is: SDKs read it anew. Control bytes are percent-encoded.
         package let value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
     }
 
     package let headers: [Header]
     package let body: [UInt8]
+
+    package init(headers: [Header], body: [UInt8]) {
+        self.headers = headers
+        self.body = body
+    }
 
     /// How a CloudEvent is put into a request.
     package struct Form: Sendable, Equatable {

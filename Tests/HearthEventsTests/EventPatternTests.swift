@@ -1,5 +1,6 @@
 import HearthEvents
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthEvents
@@ -54,7 +55,7 @@ struct EventPatternTests {
 
     /// Patterns and paths of few words, compared with a matcher that tries every way.
     @Test(arguments: 0..<8) func matchesAsANaiveMatcherDoes(seed: UInt64) throws {
-        var random = Generator(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let words = ["a", "ab", "abc", "b", "*", "a*", "*c", "a*c", "**", "{x}", "{y=a*}", "{z=**}"]
         for _ in 0..<2000 {
             let parts = (0..<Int.random(in: 1...5, using: &random)).map { _ in words.randomElement(using: &random)! }
@@ -90,7 +91,7 @@ struct EventPatternTests {
     }
 
     @Test(arguments: 0..<4) func theIndexFindsWhatMatches(seed: UInt64) throws {
-        var random = Generator(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let words = ["a", "b", "c", "{x}", "b*", "**"]
         var patterns: [EventPattern] = []
         var index = PatternIndex<Int>()
@@ -115,19 +116,5 @@ struct EventPatternTests {
         var index = PatternIndex<Int>()
         for number in 0..<500 { index.insert(number, at: try EventPattern("c\(number)/{id}", of: .documents)) }
         #expect(index.comparisons(EventPath("c77/x")) == 1)
-    }
-}
-
-/// A generator of random numbers that a seed determines.
-struct Generator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
-
-    mutating func next() -> UInt64 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return state
     }
 }

@@ -2,6 +2,7 @@ import HearthEvents
 import HearthJSON
 import HearthModel
 import HearthTree
+import HearthTestSupport
 import Testing
 
 struct TreeEventTests {
@@ -49,7 +50,7 @@ struct TreeEventTests {
 
     /// What SDKs do with both members gives the value after.
     @Test(arguments: 0..<8) func mergingTheDeltaGivesTheValueAfter(seed: UInt64) throws {
-        var random = Generator(seed: seed)
+        var random = SeededGenerator(seed: seed)
         for _ in 0..<300 {
             let (before, after) = (randomJSON(3, &random), randomJSON(3, &random))
             guard let event = try event(before, after) else { continue }
@@ -79,7 +80,7 @@ struct TreeEventTests {
         return .object(members)
     }
 
-    private func randomJSON(_ depth: Int, _ random: inout Generator) -> String {
+    private func randomJSON(_ depth: Int, _ random: inout SeededGenerator) -> String {
         switch Int.random(in: 0..<(depth == 0 ? 3 : 6), using: &random) {
         case 0: "null"
         case 1: "\(Int.random(in: 0..<3, using: &random))"

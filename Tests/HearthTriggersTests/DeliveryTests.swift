@@ -1,4 +1,5 @@
 import HearthTriggers
+import HearthTestSupport
 import Testing
 
 @testable import HearthTriggers
@@ -196,7 +197,7 @@ struct DeliveryTests {
 
     /// Random answers, few lanes and followers: nothing is lost or sent twice without need, and the order is kept.
     @Test(arguments: 0..<24) func everythingArrivesInOrder(seed: UInt64) {
-        var random = Generator(seed: seed)
+        var random = SeededGenerator(seed: seed)
         var terms = DeliveryTerms()
         terms.concurrency = Int.random(in: 1...8, using: &random)
         terms.isOrdered = seed % 4 != 3
@@ -253,19 +254,5 @@ struct DeliveryTests {
         #expect(all.count == Int(total) && Set(all).count == Int(total))
         if terms.isOrdered { #expect(delivered.values.allSatisfy { $0 == $0.sorted() }) }
         #expect(owner.endpoint.sending == 0)
-    }
-}
-
-/// A generator of random numbers that a seed determines.
-struct Generator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
-
-    mutating func next() -> UInt64 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return state
     }
 }

@@ -5,6 +5,7 @@ import HearthModel
 import HearthTriggers
 import HearthWire
 import Synchronization
+import HearthTestSupport
 import Testing
 
 struct DocumentStatesTests {
@@ -47,7 +48,7 @@ struct DocumentStatesTests {
     }
 
     /// Commits at random, of few documents, so that each has a long chain.
-    private func history(_ count: Int, _ random: inout Generator) throws -> [Known] {
+    private func history(_ count: Int, _ random: inout SeededGenerator) throws -> [Known] {
         var history: [Known] = []
         for number in 0..<count {
             let ids = Set(
@@ -77,7 +78,7 @@ struct DocumentStatesTests {
     }
 
     @Test(arguments: 0..<8) func statesOfThePastAreFound(seed: UInt64) throws {
-        var random = Generator(seed: seed)
+        var random = SeededGenerator(seed: seed)
         // Little memory for chains in half of the runs.
         var states = DocumentStates(versionsMax: seed % 2 == 0 ? 1 << 20 : 5)
         var pending: [Known] = []
@@ -118,7 +119,7 @@ struct DocumentStatesTests {
     // MARK: The queue
 
     @Test(arguments: 0..<6) func theQueueIsReadInItsOrder(seed: UInt64) throws {
-        var random = Generator(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let queue = EventQueue(trigger: 7)
         var events: [Delivery.Event] = []
         for version in 1...60 {
