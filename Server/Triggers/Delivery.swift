@@ -31,6 +31,10 @@ package struct Delivery {
         /// - retryAfterNanoseconds: what the endpoint asked for.
         case failed(DeliveryFailure, retryAfterNanoseconds: UInt64? = nil)
         case unreachable(DeliveryFailure)
+        /// The event couldn't be read, for a reason that may pass.
+        case unsent
+        /// The event can never be sent.
+        case impossible(DeliveryFailure)
     }
 
     /// An event that is not sent any more.
@@ -176,6 +180,9 @@ package struct Delivery {
         ready.append(lane)
     }
 
+    /// Whether there are events that are not settled.
+    package var isWaiting: Bool { !lanes.isEmpty }
+
     // MARK: Sending
 
     /// The next event to send now, and the number of the attempt, from 1; nil when there is none.
@@ -203,10 +210,17 @@ package struct Delivery {
     /// - Parameter expired: events of commits before this version are not repeated any more.
     /// - Returns: nil when the event is sent again.
     package mutating func ended(_ event: Event, _ answer: Answer, _ now: UInt64, expired: Int64) -> Settled? {
+        endpoint.end()
         guard let lane = lanes[laneID(event)], lane.isSending, lane.head == event.version else { return nil }
         lane.isSending = false
-        endpoint.end()
         switch answer {
+        case .unsent:
+            endpoint.unsent()
+            ready.prepend(lane)
+            return nil
+        case .impossible(let failure):
+            endpoint.unsent()
+            return settle(lane, .dead(attempts: lane.attempts, failure))
         case .acknowledged:
             endpoint.answered()
             return settle(lane, .delivered)
@@ -287,6 +301,9 @@ package final class DeliveryEndpoint {
     }
 
     fileprivate func end() { sending -= 1 }
+
+    /// What was begun was no attempt.
+    fileprivate func unsent() { isProbing = false }
 
     fileprivate func answered() {
         isDown = false
