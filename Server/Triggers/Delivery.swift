@@ -35,6 +35,8 @@ package struct Delivery {
         case unsent
         /// The event can never be sent.
         case impossible(DeliveryFailure)
+        /// The event is not in the queue any more: everything was deleted.
+        case gone
     }
 
     /// An event that is not sent any more.
@@ -44,6 +46,8 @@ package struct Delivery {
             /// By a trigger that repeats no attempt that was answered.
             case dropped(DeliveryFailure)
             case dead(attempts: Int, DeliveryFailure)
+            /// It was deleted meanwhile.
+            case gone
         }
 
         package let event: Event
@@ -218,6 +222,9 @@ package struct Delivery {
             endpoint.unsent()
             ready.prepend(lane)
             return nil
+        case .gone:
+            endpoint.unsent()
+            return settle(lane, .gone)
         case .impossible(let failure):
             endpoint.unsent()
             return settle(lane, .dead(attempts: lane.attempts, failure))

@@ -225,7 +225,10 @@ package final class EventDispatcher: @unchecked Sendable {
             guard let (event, attempt) = route.delivery.next(now) else { break }
             let answer: Delivery.Answer
             do throws(Status) {
-                let request = try route.source.request(for: event)
+                guard let request = try route.source.request(for: event) else {
+                    ended(route, event, .gone)
+                    continue
+                }
                 sender.send(request, to: route.endpoint.trigger.target, attempt: attempt) { [weak self] answer in
                     self?.leave(.answer(route, event, answer))
                 }

@@ -8,7 +8,7 @@ import HearthModel
 ///
 ///     keyspace meta
 ///     key:   "q" · number of the trigger (4 bytes) · version of the commit (8) · key of the document
-///     value: who made the commit (`AuthorRecord`)
+///     value: `QueuedEvent`
 ///
 /// Numbers are big-endian.
 package struct EventQueue: Sendable {
@@ -36,8 +36,8 @@ package struct EventQueue: Sendable {
 
     // MARK: Writing
 
-    package func put(_ event: Delivery.Event, _ author: [UInt8], in transaction: any StoreTransaction) throws(Status) {
-        try transaction.put(.meta, key(event.version, event.key), author)
+    package func put(_ event: Delivery.Event, _ record: [UInt8], in transaction: any StoreTransaction) throws(Status) {
+        try transaction.put(.meta, key(event.version, event.key), record)
     }
 
     package func delete(_ event: Delivery.Event, in transaction: any StoreTransaction) throws(Status) {
@@ -90,7 +90,8 @@ package struct EventQueue: Sendable {
         return versions
     }
 
-    package func author(of event: Delivery.Event, in snapshot: any Snapshot) throws(Status) -> [UInt8]? {
+    /// What is stored with an event; nil when it is not there.
+    package func record(of event: Delivery.Event, in snapshot: any Snapshot) throws(Status) -> [UInt8]? {
         try snapshot.get(.meta, key(event.version, event.key))
     }
 

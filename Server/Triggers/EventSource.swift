@@ -13,8 +13,9 @@ package protocol EventSource: AnyObject, Sendable {
     ) throws(Status) -> [Int64]
 
     /// What is sent.
+    /// - Returns: nil when the queue doesn't have the event any more.
     /// - Throws: UNAVAILABLE when the store can't be read now; anything else when the event can never be sent.
-    func request(for event: Delivery.Event) throws(Status) -> EventRequest
+    func request(for event: Delivery.Event) throws(Status) -> EventRequest?
 
     /// Events of commits before this version have the age at which they are not repeated any more.
     func expiredVersion() -> Int64

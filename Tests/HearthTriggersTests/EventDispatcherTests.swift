@@ -48,9 +48,10 @@ struct EventDispatcherTests {
             }
         }
 
-        func request(for event: Delivery.Event) throws(Status) -> EventRequest {
+        func request(for event: Delivery.Event) throws(Status) -> EventRequest? {
             try state.withLock { state throws(Status) in
                 try check(state)
+                if !state.queue.contains(event) { return nil }
                 if state.damaged.contains(event.version) { throw Status(.dataLoss, "It is damaged.") }
                 return EventRequest(headers: [], body: Array("\(event.version)".utf8))
             }
@@ -206,6 +207,15 @@ struct EventDispatcherTests {
         #expect(sender.versions == [2] && left == [2])
         let failure = DeliveryFailure(.cut, "It is damaged.")
         #expect(observer.settled.withLock { $0.map(\.result) } == [.dead(attempts: 0, failure)])
+    }
+
+    @Test func anEventThatWasDeletedIsNotSent() {
+        add((1, "a"), (2, "a"))
+        source.state.withLock { $0.queue = [] }
+        sender.answerAll(.acknowledged)
+        run()
+        #expect(sender.versions.isEmpty)
+        #expect(observer.settled.withLock { $0.map(\.result) } == [.delivered, .gone])
     }
 
     @Test func anotherDefinitionHoldsForWhatIsSentNext() {

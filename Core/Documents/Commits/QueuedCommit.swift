@@ -14,6 +14,8 @@ struct QueuedCommit: Sendable {
     var sizeBytes: Int
     /// The requester to whom the writer's time is charged.
     var requester = Requester.server
+    /// Who makes it, for an `EventRecorder`.
+    var author: [UInt8] = []
     /// Returns false when no caller waits for the answer any more; nil when one always does.
     var isWanted: (@Sendable () -> Bool)?
     /// The write whose outcome includes the document.
