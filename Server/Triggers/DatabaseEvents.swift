@@ -42,13 +42,14 @@ package final class DatabaseEvents: EventRecorder {
 
     private let state: Mutex<State>
     private let staged = Mutex(Staged())
-    private let notify: @Sendable (_ trigger: String) -> Void
+    private let notify: @Sendable (_ events: DatabaseEvents, _ trigger: String) -> Void
 
     private static let numberMark = UInt8(ascii: "Q")
 
     /// - Parameter notify: called when a trigger has new events, which are durable. On the writer's thread.
     package init(
-        _ triggers: Triggers, in snapshot: any Snapshot, notify: @escaping @Sendable (_ trigger: String) -> Void
+        _ triggers: Triggers, in snapshot: any Snapshot,
+        notify: @escaping @Sendable (_ events: DatabaseEvents, _ trigger: String) -> Void
     ) throws(Status) {
         var numbers: [String: UInt32] = [:]
         let cursor = try snapshot.scan(.meta, KeyRange(prefix: [Self.numberMark]), reverse: false, values: true)
@@ -164,7 +165,7 @@ package final class DatabaseEvents: EventRecorder {
                 for (name, count) in ended.counts { state.pending[name, default: 0] += count }
             }
         }
-        for name in ended.counts.keys { notify(name) }
+        for name in ended.counts.keys { notify(self, name) }
     }
 
     package func clear(in transaction: any StoreTransaction) throws(Status) {

@@ -33,10 +33,9 @@ package final class EventDispatcher: @unchecked Sendable {
 
     private enum Note: Sendable {
         case set(String, Trigger)
-        case open(RouteID, any EventSource)
         case close(RouteID)
         case remove(String)
-        case events(RouteID)
+        case events(RouteID, @Sendable () -> (any EventSource)?)
         case answer(EventRoute, Delivery.Event, Delivery.Answer)
         case settled(EventRoute, Result<Void, Status>)
     }
@@ -90,13 +89,15 @@ package final class EventDispatcher: @unchecked Sendable {
     /// Ends a trigger: no event of its routes is sent or settled any more.
     package func remove(_ name: String) { leave(.remove(name)) }
 
-    /// Begins to deliver a database's events of a trigger that was `set`.
-    package func open(_ id: RouteID, _ source: any EventSource) { leave(.open(id, source)) }
-
+    /// The database is closed: its events wait until it is open again.
     package func close(_ id: RouteID) { leave(.close(id)) }
 
-    /// The queue of a route has more.
-    package func notify(_ id: RouteID) { leave(.events(id)) }
+    /// There are events in the queue of a route, of a trigger that was `set`. The route is made when there is none, and ends when
+    /// all its events are settled: nobody keeps a database open that has none.
+    /// - Parameter source: makes the route's source; nil when the database is closed.
+    package func notify(_ id: RouteID, _ source: @escaping @Sendable () -> (any EventSource)?) {
+        leave(.events(id, source))
+    }
 
     private func leave(_ note: Note) {
         monitor.withLock {
@@ -155,15 +156,9 @@ package final class EventDispatcher: @unchecked Sendable {
         switch note {
         case .set(let name, let trigger): apply(trigger, to: name)
         case .remove(let name): for route in endpoints.removeValue(forKey: name)?.routes ?? [] { end(route) }
-        case .open(let id, let source):
-            guard let endpoint = endpoints[id.trigger], routes[id] == nil else { return }
-            let route = EventRoute(id, source, endpoint)
-            routes[id] = route
-            endpoint.routes.append(route)
-            route.markDue(&due)
         case .close(let id): if let route = routes[id] { end(route) }
-        case .events(let id):
-            guard let route = routes[id] else { return }
+        case .events(let id, let source):
+            guard let route = routes[id] ?? newRoute(id, source) else { return }
             route.delivery.notify()
             route.markDue(&due)
         case .answer(let route, let event, let answer):
@@ -193,6 +188,14 @@ package final class EventDispatcher: @unchecked Sendable {
         }
     }
 
+    private func newRoute(_ id: RouteID, _ source: () -> (any EventSource)?) -> EventRoute? {
+        guard let endpoint = endpoints[id.trigger], let source = source() else { return nil }
+        let route = EventRoute(id, source, endpoint)
+        routes[id] = route
+        endpoint.routes.append(route)
+        return route
+    }
+
     private func end(_ route: EventRoute) {
         route.isEnded = true
         routes[route.id] = nil
@@ -211,6 +214,7 @@ package final class EventDispatcher: @unchecked Sendable {
                 expire(route, now)
                 try send(route, now)
                 settle(route)
+                if route.isIdle { return end(route) }
             } catch {
                 // The store reports its failure itself.
                 route.storePausedUntil = now + Self.storePauseNanoseconds

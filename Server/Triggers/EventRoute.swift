@@ -38,6 +38,12 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
         }
     }
 
+    /// Whether all events are settled, and removed from the queue.
+    var isIdle: Bool {
+        !delivery.isWaiting && delivery.wantsEvents == nil && !delivery.terms.isPaused && settled.isEmpty
+            && settling.isEmpty
+    }
+
     func markDue(_ due: inout [EventRoute]) {
         if isDue || isEnded { return }
         isDue = true

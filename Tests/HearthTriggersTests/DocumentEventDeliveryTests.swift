@@ -62,14 +62,21 @@ struct DocumentEventDeliveryTests {
         let id = EventDispatcher.RouteID(trigger: "t", database: "p")
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
-        let events = try DatabaseEvents(DatabaseEvents.Triggers([definition]), in: snapshot) { [weak dispatcher] _ in
-            dispatcher?.notify(id)
+        let events = try DatabaseEvents(
+            DatabaseEvents.Triggers([definition]), in: snapshot
+        ) { [weak dispatcher, weak database] events, _ in
+            dispatcher?.notify(id) { [weak database] in
+                database.map {
+                    DocumentEventSource(definition, database: $0, events: events, location: "us-central1")
+                }
+            }
         }
         database.setRecorder(events)
         try dispatcher.start()
         dispatcher.set("t", EventDispatcher.Trigger(target: definition.target, terms: definition.terms))
-        dispatcher.open(
-            id, DocumentEventSource(definition, database: database, events: events, location: "us-central1"))
+        dispatcher.notify(id) {
+            DocumentEventSource(definition, database: database, events: events, location: "us-central1")
+        }
         return Running(
             database: database, events: events, dispatcher: dispatcher, sender: sender, observer: observer)
     }
@@ -203,7 +210,7 @@ struct DocumentEventDeliveryTests {
         let snapshot = try store.snapshot()
         let events = try DatabaseEvents(
             DatabaseEvents.Triggers([try definition("http://127.0.0.1:9/")]), in: snapshot
-        ) { _ in }
+        ) { _, _ in }
         snapshot.close()
         database.setRecorder(events)
         _ = try commit([set("other/x", 1)], database)

@@ -120,7 +120,6 @@ struct EventDispatcherTests {
     init() {
         dispatcher = EventDispatcher(sender: sender, observer: observer, clock: clock)
         dispatcher.set("t", trigger())
-        dispatcher.open(id, source)
     }
 
     private func trigger(_ url: String = "u", concurrency: Int = 2, isPaused: Bool = false) -> EventDispatcher.Trigger {
@@ -134,7 +133,7 @@ struct EventDispatcherTests {
 
     private func add(_ events: (Int64, String)...) {
         for event in events { source.add(event) }
-        dispatcher.notify(id)
+        dispatcher.notify(id) { [source] in source }
         run()
     }
 
@@ -151,10 +150,25 @@ struct EventDispatcherTests {
         #expect(left.isEmpty && observer.settled.withLock { $0.count } == 3)
     }
 
+    @Test func aRouteEndsWithItsEvents() {
+        weak var gone: Source?
+        do {
+            let other = Source()
+            gone = other
+            other.add((5, "x"))
+            dispatcher.notify(EventDispatcher.RouteID(trigger: "t", database: "other")) { other }
+        }
+        run()
+        #expect(gone != nil)
+        sender.answerAll(.acknowledged)
+        run()
+        #expect(gone == nil)
+    }
+
     @Test func whatWasThereBeforeIsSentAfterTheOpening() {
         let other = Source()
         other.add((5, "x"))
-        dispatcher.open(EventDispatcher.RouteID(trigger: "t", database: "other"), other)
+        dispatcher.notify(EventDispatcher.RouteID(trigger: "t", database: "other")) { other }
         run()
         #expect(sender.versions == [5])
     }
@@ -173,7 +187,7 @@ struct EventDispatcherTests {
         let other = Source()
         add((1, "a"), (2, "b"), (3, "c"))
         other.add((4, "x"))
-        dispatcher.open(EventDispatcher.RouteID(trigger: "t", database: "other"), other)
+        dispatcher.notify(EventDispatcher.RouteID(trigger: "t", database: "other")) { other }
         run()
         #expect(sender.versions == [1, 2])
         sender.answerAll(.acknowledged)
@@ -235,7 +249,7 @@ struct EventDispatcherTests {
         #expect(left == [1] && observer.settled.withLock { $0.isEmpty })
         // One of the same name begins anew.
         dispatcher.set("t", trigger())
-        dispatcher.open(id, source)
+        dispatcher.notify(id) { [source] in source }
         run()
         #expect(sender.versions == [1])
     }
@@ -276,10 +290,9 @@ struct EventDispatcherTests {
         let dispatcher = EventDispatcher(sender: Immediate(), observer: Counting(done))
         try dispatcher.start()
         dispatcher.set("t", trigger())
-        dispatcher.open(id, source)
         for version in 1...1000 {
             source.add((Int64(version), "d\(version % 7)"))
-            dispatcher.notify(id)
+            dispatcher.notify(id) { [source] in source }
         }
         done.wait()
         dispatcher.stop()
