@@ -325,11 +325,10 @@ package final class Database: Sendable {
         completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
     ) {
         let waitUntil = clock.monotonicNanoseconds() + UInt64(Limits.lockWaitSeconds * 1e9)
-        var request = QueuedCommit(
-            writes: writes, transaction: nil, owner: 0, requestTime: clock.now(), guard: commitGuard,
-            sizeBytes: sizeBytes, requester: requester, isWanted: isWanted, returning: returning,
+        let request = QueuedCommit(
+            writes: writes, owner: 0, requestTime: clock.now(), guard: commitGuard,
+            sizeBytes: sizeBytes, requester: requester, author: author, isWanted: isWanted, returning: returning,
             streamPosition: streamPosition, waitUntil: waitUntil, completion: completion)
-        request.author = author
         guard let id, !id.isEmpty else {
             request.owner = transactions.nextOwner()
             return pipeline.submit(request)

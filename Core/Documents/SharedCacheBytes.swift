@@ -17,7 +17,7 @@ final class SharedCacheBytes: Sendable {
 
     private var isTight: Bool { pool?.isTight == true }
 
-    var isCrowded: Bool { used.load(ordering: .relaxed) > (isTight ? bytesMax / 4 : bytesMax) }
+    var isCrowded: Bool { used.load(ordering: .relaxed) > (isTight ? bytesMax / 8 : bytesMax) }
 
     /// The bytes that each cache may keep even then.
     func littleBytes(_ bytes: Int) -> Int { isTight ? bytes / 4 : bytes }

@@ -32,6 +32,9 @@ package protocol Store: AnyObject, Sendable {
     /// Defects that the engine finds in its own files, at most `max` sentences. Reads everything; for tools.
     func damage(max: Int) throws(Status) -> [String]
 
+    /// What somebody who checks the store may want to know of it, though it is no defect.
+    var notice: String? { get }
+
     /// The space that the data takes, for monitoring; nil when the store does not know.
     var sizeBytes: Int? { get }
 
@@ -62,6 +65,8 @@ extension Store {
     package var statistics: StoreStatistics { StoreStatistics() }
 
     package func damage(max: Int) throws(Status) -> [String] { [] }
+
+    package var notice: String? { nil }
 }
 
 /// A consistent view of a store. Used by one thread at a time, but may be passed from one to another.
@@ -118,6 +123,11 @@ package protocol KeyCursor: AnyObject {
     /// The key at the present position, without the dropped bytes. Valid after `next` returned true.
     var key: [UInt8] { get }
     var value: [UInt8] { get }
+    /// Calls `body` with the key and the value at the present position, which are valid during the call only. For rows
+    /// that are taken apart: `key` and `value` copy the whole.
+    func withRow(
+        _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(Status) -> Void
+    ) throws(Status)
     /// Moves so that the next call of `next` returns the first key of the walk that is not before `key` in the walk's
     /// direction (at or above it, at or below it when reverse). Never moves backwards in the walk.
     /// - Parameter key: whole, including the dropped bytes.
@@ -126,13 +136,39 @@ package protocol KeyCursor: AnyObject {
     func close()
 }
 
+extension KeyCursor {
+    package func withRow(
+        _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(Status) -> Void
+    ) throws(Status) {
+        let result = key.withUnsafeBytes { key in
+            value.withUnsafeBytes { value in Result { () throws(Status) in try body(key, value) } }
+        }
+        try result.get()
+    }
+}
+
 /// The writer's view: sees its own writes.
 package protocol StoreTransaction: Snapshot {
     func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status)
     func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status)
+    /// The same with bytes that are valid during the call only. For stores that copy them anyway; others make arrays.
+    func put(_ keyspace: Keyspace, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(Status)
+    func delete(_ keyspace: Keyspace, _ key: UnsafeRawBufferPointer) throws(Status)
     /// Deletes at most `limit` keys of a range, from its lower end; returns how many there were.
     @discardableResult
     func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int
+}
+
+extension StoreTransaction {
+    package func put(
+        _ keyspace: Keyspace, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+    ) throws(Status) {
+        try put(keyspace, [UInt8](key), [UInt8](value))
+    }
+
+    package func delete(_ keyspace: Keyspace, _ key: UnsafeRawBufferPointer) throws(Status) {
+        try delete(keyspace, [UInt8](key))
+    }
 }
 
 /// Opens the stores of databases and lists the databases.

@@ -1,13 +1,15 @@
 import HearthModel
 import Synchronization
 
-/// Whether a store's commits and checkpoints succeed. Reports changes: once when something begins to fail, once when it
-/// works again.
+/// Whether a store's commits, applications of its log and checkpoints succeed. Reports changes: once when something
+/// begins to fail, once when it works again.
 package final class StoreHealth: Sendable {
     private struct State {
         /// Failures since the last success.
         var failedCommits = 0
+        var failedApplications = 0
         var failedCheckpoints = 0
+        var areWritesStalled = false
         var isLogLong = false
         var isClosed = false
     }
@@ -39,6 +41,29 @@ package final class StoreHealth: Sendable {
             failing.store(false, ordering: .relaxed)
             defer { state.failedCommits = 0 }
             return state.failedCommits > 0 ? .commitsRecovered(failures: state.failedCommits) : nil
+        }
+    }
+
+    package func applicationFailed(_ status: Status) {
+        change { state in
+            state.failedApplications += 1
+            return state.failedApplications == 1 ? .applicationsFail(status) : nil
+        }
+    }
+
+    package func applicationSucceeded() {
+        change { state in
+            defer { state.failedApplications = 0 }
+            return state.failedApplications > 0 ? .applicationsRecovered(failures: state.failedApplications) : nil
+        }
+    }
+
+    /// - Parameter areStalled: whether writes wait; reported when they begin to, and when that is over.
+    package func writes(areStalled: Bool) {
+        change { state in
+            defer { state.areWritesStalled = areStalled }
+            if areStalled == state.areWritesStalled { return nil }
+            return areStalled ? .writesStall : .writesFlow
         }
     }
 

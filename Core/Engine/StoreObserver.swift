@@ -6,12 +6,18 @@ package enum StoreEvent: Sendable, Equatable {
     case commitsFail(Status)
     /// Commits are possible again.
     case commitsRecovered(failures: Int)
-    /// The log can no longer be copied into the database; it grows.
+    /// What the log has can't be applied to the database's file; the log grows, and when it is too long, commits fail.
+    case applicationsFail(Status)
+    case applicationsRecovered(failures: Int)
+    /// Writes wait because the file doesn't follow the log.
+    case writesStall
+    case writesFlow
+    /// SQLite's write-ahead log can no longer be copied into the database's file; it grows.
     case checkpointsFail(Status)
     case checkpointsRecovered(failures: Int)
-    /// Snapshots that kept too much of the log alive were taken from their holders.
+    /// Snapshots that kept too much of the write-ahead log alive were taken from their holders.
     case snapshotsRevoked(Int)
-    /// The log has grown past its usual size.
+    /// The write-ahead log has grown past its usual size.
     case logIsLong(bytes: Int)
     /// The store cannot be opened: damage, a newer format, a failing disk.
     /// - file: its path, which clients are not shown.

@@ -110,16 +110,20 @@
     /// A segment as it is in the string form.
     package static func quoted(_ segment: String) -> String {
         var segment = segment
-        let isPlain = segment.withUTF8 { bytes in
-            !bytes.isEmpty && bytes.indices.allSatisfy { isNameByte(bytes[$0], first: $0 == 0) }
-        }
-        if isPlain { return segment }
+        if segment.withUTF8({ isPlain(UnsafeRawBufferPointer($0)) }) { return segment }
         var escaped = "`"
         for scalar in segment.unicodeScalars {
             if scalar == "`" || scalar == "\\" { escaped.unicodeScalars.append("\\") }
             escaped.unicodeScalars.append(scalar)
         }
         return escaped + "`"
+    }
+
+    /// Whether a segment's UTF-8 bytes need no quotes.
+    package static func isPlain(_ segment: UnsafeRawBufferPointer) -> Bool {
+        if segment.isEmpty { return false }
+        for index in segment.indices where !isNameByte(segment[index], first: index == 0) { return false }
+        return true
     }
 
     /// Whether this path is `other` or one of its ancestors.

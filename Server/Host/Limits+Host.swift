@@ -17,8 +17,8 @@ extension Limits {
     /// Databases and namespaces that are in use at the same time (ours).
     static let databasesUsedMax = 4096
     /// File descriptors that an open database may use: those of the writer, the checkpointer and the readers, each with
-    /// the log's (ours).
-    package static let databaseDescriptorsMax = 16
+    /// SQLite's log's, the log's file, and for a moment another file of the log and its folder (ours).
+    package static let databaseDescriptorsMax = 19
     /// Databases that are remembered as impossible to open, so that each is logged once (ours).
     package static let unopenedStoresMax = 1_000
     /// Databases that may have half of the file descriptors, if these are few (ours).

@@ -33,6 +33,19 @@ import Testing
         }
     }
 
+    @Test func appendsTheIDsOfOneCollectionOnly() {
+        let prefix = DocumentKey.collectionPrefix(ResourcePath(["c"]))
+        for id in Self.ids {
+            for (path, expected) in [(["c", id], "n/" + id), (["d", id], "n/"), (["c", "a", "c", id], "n/")] {
+                var name = Array("n/".utf8)
+                let isInside = DocumentKey.appendID(
+                    of: DocumentKey.encode(ResourcePath(path)), inCollection: prefix, to: &name)
+                #expect(isInside == (path.count == 2 && path[0] == "c"))
+                #expect(name == Array(expected.utf8))
+            }
+        }
+    }
+
     @Test func pathKeysHaveTheOrderOfNames() {
         var random = SeededGenerator(seed: TestRun.seed())
         for _ in 0..<(20_000 * TestRun.effort) {

@@ -277,16 +277,15 @@ import Testing
     // MARK: Admission
 
     private func request(_ requester: Requester, cost: Int, sizeBytes: Int = 0) -> CommitPipeline.Request {
-        var request = CommitPipeline.Request(
-            writes: [], transaction: nil, owner: 0, requestTime: clock.now(), guard: nil, sizeBytes: sizeBytes,
+        let request = CommitPipeline.Request(
+            writes: [], owner: 0, requestTime: clock.now(), guard: nil, sizeBytes: sizeBytes,
             requester: requester, waitUntil: 0, completion: { _ in })
         request.cost = cost
         return request
     }
 
     private func enters(_ admission: CommitAdmission, _ request: CommitPipeline.Request) -> Bool {
-        var request = request
-        return statusOf { () throws(Status) in _ = try admission.enter(&request) } == nil
+        statusOf { () throws(Status) in _ = try admission.enter(request) } == nil
     }
 
     @Test func queuedWorkBeyondASecondFailsWhileOthersWait() throws {

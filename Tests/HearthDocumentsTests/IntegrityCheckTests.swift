@@ -145,6 +145,12 @@ import Testing
         #expect(report.problems == ["feed: 2 records belong to no document or deletion"])
     }
 
+    private func value(of record: Feed.Record) -> [UInt8] {
+        var value: [UInt8] = []
+        Feed.appendValue(previousVersion: record.previousVersion, record.before, to: &value)
+        return value
+    }
+
     /// The state before each change is checked like a document.
     @Test func formerStatesCount() throws {
         let document = key("c/d5")
@@ -168,12 +174,12 @@ import Testing
         for (found, damage) in faults {
             var record = sound
             damage(&record)
-            try put(.feed, record.key, record.value)
+            try put(.feed, Feed.key(changed, document), value(of: record))
             let report = try IntegrityCheck.run(store)
             #expect(report.problems.contains { $0.contains(found) }, "\(found): \(report.problems)")
             #expect(report.entryProblemCount == 0)
         }
-        try put(.feed, sound.key, sound.value)
+        try put(.feed, Feed.key(changed, document), value(of: sound))
 
         // A deletion has a document before it.
         let deletion = Feed.key(Database.decode(try value(.meta, Feed.tombstoneKey(key("c/d3")))), key("c/d3"))

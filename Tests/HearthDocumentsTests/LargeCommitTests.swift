@@ -107,8 +107,8 @@ import Testing
         // The document, each array once, and the elements of the operations.
         #expect(staged.workBytes <= size + 2 * 5000 * 16 + count * 16)
         // A commit that only the stored array makes large is prepared on a snapshot.
-        var request = QueuedCommit(
-            writes: [try .merge("c/d", map(), [], transforms: transforms)], transaction: nil, owner: 0,
+        let request = QueuedCommit(
+            writes: [try .merge("c/d", map(), [], transforms: transforms)], owner: 0,
             requestTime: clock.now(), guard: nil, sizeBytes: 0, waitUntil: 0, completion: { _ in })
         request.arrayOperations = CommitCost.measure(request.writes).arrayOperations
         #expect(request.arrayOperations == count)

@@ -148,11 +148,11 @@ import Testing
         let admission = CommitAdmission()
         var entered = 0
         while entered < 100 {
-            var request = CommitPipeline.Request(
-                writes: [], transaction: nil, owner: 0, requestTime: clock.now(), guard: nil, sizeBytes: 1 << 10,
+            let request = CommitPipeline.Request(
+                writes: [], owner: 0, requestTime: clock.now(), guard: nil, sizeBytes: 1 << 10,
                 requester: client(1, 1), waitUntil: 0, completion: { _ in })
             request.decodedBytes = 32 << 20
-            if statusOf({ () throws(Status) in _ = try admission.enter(&request) }) != nil { break }
+            if statusOf({ () throws(Status) in _ = try admission.enter(request) }) != nil { break }
             entered += 1
         }
         #expect(entered == Limits.commitQueueBytesMax / 2 / (32 << 20))

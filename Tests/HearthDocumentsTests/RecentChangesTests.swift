@@ -41,7 +41,7 @@ import Testing
         let held = budget.reservation(for: .administrator(connection: 1))
         #expect(held.grow(by: 6 << 20) && pool.isTight)
         recent.fit()
-        // A quarter, and a chunk is dropped as a whole.
+        // An eighth, and little is a quarter; a chunk is dropped as a whole.
         #expect(shared.used.load(ordering: .relaxed) <= 2 << 20)
         #expect(!recent.reaches(0) && recent.changes(after: 0, through: 70) == nil)
         #expect(recent.changes(after: 69, through: 70).map { $0.map(\.version) } == [70])

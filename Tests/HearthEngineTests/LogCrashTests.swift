@@ -59,14 +59,15 @@ struct LogCrashTests {
             }
             models.append(model)
         }
+        let position = try LogPosition(try run.machine.baseSnapshot())
         run.store?.close()
         let files = run.machine.files
-        #expect(files.count > 1)
+        #expect(files.count > 1 && position.sequence == 0)
         var outcomes = [0, 0, 0]
         for (name, bytes) in files {
             for offset in bytes.indices {
                 let mask: UInt8 = 1 << UInt8(offset % 8)
-                let machine = try CrashRun.machine(with: files)
+                let machine = try CrashRun.machine(with: files, position)
                 machine.flip(name, offset, mask: mask)
                 do throws(Status) {
                     let store = try machine.open(run.options)
@@ -108,7 +109,7 @@ struct LogCrashTests {
         }
     }
 
-    @Test func anEarlierFormatWithoutAPositionOpensAsItIs() throws {
+    @Test func aBaseWithoutAPositionKeepsItsContentsAndGetsANumber() throws {
         let base = MemoryStore()
         try base.write { transaction throws(Status) in try transaction.put(.meta, [1], [2]) }
         let machine = SimulatedMachine(SeededGenerator(seed: 1))
@@ -121,7 +122,8 @@ struct LogCrashTests {
             #expect(try store.snapshot().count(.meta, .all, limit: .max) == 1 + round)
             try store.write { transaction throws(Status) in try transaction.put(.meta, [3, UInt8(round)], [4]) }
             machine.restart(losesPower: true)
-            #expect(try machine.baseSnapshot().get(.meta, LogPosition.key) == nil)
+            let position = try LogPosition(try machine.baseSnapshot())
+            #expect(position.owner != 0 && position.sequence == 0)
         }
     }
 
@@ -164,8 +166,14 @@ private struct CrashRun {
         options.appliers = LogAppliers(threads: 0)
     }
 
-    static func machine(with files: [String: [UInt8]]) throws -> SimulatedMachine {
+    /// - Parameter position: that of the base, which has nothing else.
+    static func machine(with files: [String: [UInt8]], _ position: LogPosition) throws -> SimulatedMachine {
         let machine = SimulatedMachine(SeededGenerator(seed: 1))
+        let base = MemoryStore()
+        try base.write { transaction throws(Status) in
+            try transaction.put(.meta, LogPosition.key, position.bytes)
+        }
+        machine.replaceBase(base)
         machine.replaceFiles(files)
         return machine
     }

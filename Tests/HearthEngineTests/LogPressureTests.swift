@@ -80,6 +80,7 @@ struct LogPressureTests {
         }
         let store = manual.store
         defer { store.close() }
+        try put(store, 0..<1)
         manual.machine.baseFails = true
         var status: Status?
         for number in 0..<1000 where status == nil {
@@ -91,14 +92,131 @@ struct LogPressureTests {
         manual.machine.baseFails = false
         manual.options.appliers.runAll()
         try put(store, 0..<5)
+        let failure = Status.unavailable("The base fails.")
         let events = observer.events
-        #expect(events.contains { if case .checkpointsFail = $0 { true } else { false } })
-        #expect(events.contains { if case .checkpointsRecovered = $0 { true } else { false } })
-        #expect(!events.contains { if case .commitsFail = $0 { true } else { false } })
+        #expect(events.count == 4)
+        #expect(events.prefix(2) == [.applicationsFail(failure), .commitsFail(failure)])
+        #expect(events.contains { if case .applicationsRecovered = $0 { true } else { false } })
+        #expect(events.last == .commitsRecovered(failures: 1))
+    }
+
+    /// While the base fails and there is no capacity, no success is reported.
+    @Test func commitsAreNotReportedToSucceedBeforeTheBaseDoes() throws {
+        let observer = RecordingObserver()
+        let manual = try ManualStore { options in
+            options.tableBytes = 5000
+            options.tablesMax = 2
+            options.retryMilliseconds = 0
+            options.observer = observer
+        }
+        let store = manual.store
+        defer { store.close() }
+        manual.machine.baseFails = true
+        var status: Status?
+        for number in 0..<1000 where status == nil {
+            do throws(Status) { try put(store, number..<number + 5) } catch { status = error }
+            manual.options.appliers.runOne()
+        }
+        for _ in 0..<20 { manual.options.appliers.runOne() }
+        #expect(observer.events.count == 2)
+        manual.machine.baseFails = false
+        // Nobody writes, and it is found out none the less.
+        while manual.options.appliers.runOne() {}
+        #expect(observer.events.count == 4 && observer.events.last == .commitsRecovered(failures: 1))
+    }
+
+    @Test func writesThatWaitAreReportedOnceAndWhenThatIsOver() throws {
+        let observer = RecordingObserver()
+        let base = HeldStore()
+        var options = LoggedStoreOptions.short
+        options.appliers = LogAppliers(threads: 1)
+        options.tableBytes = 5000
+        options.tablesMax = 2
+        options.observer = observer
+        options.pause = { _ in }
+        let folder = TemporaryFolder()
+        let store = try LoggedStore(base: base, logFolder: folder.path + "/log", name: "test", options: options)
+        base.hold()
+        inThreads(2) { thread in
+            if thread == 0 {
+                do throws(Status) {
+                    for number in 0..<400 { try put(store, number..<number + 5) }
+                } catch {
+                    Issue.record("\(error)")
+                }
+            } else {
+                #expect(eventually { store.statistics.stalledWrites > 0 })
+                base.release()
+            }
+        }
+        #expect(eventually { observer.events.last == .writesFlow })
+        let events = observer.events
+        #expect(events.first == .writesStall)
+        #expect(zip(events, events.dropFirst()).allSatisfy { $0 != $1 })
+        store.close()
+    }
+
+    /// The writes of one store wait for the tables of others, once its own is more than its part of what small ones have.
+    @Test func noTableGrowsAtTheBoundOfAll() throws {
+        let budget = TableBudget(bytesMax: 30_000)
+        let stores = try (0..<2).map { _ in
+            try ManualStore { options in
+                options.tableBytes = 1 << 20
+                options.budget = budget
+                options.retryMilliseconds = 0
+            }
+        }
+        defer { for manual in stores { manual.store.close() } }
+        stores[0].machine.baseFails = true
+        var number = 0
+        while !budget.isFull(.max) {
+            try put(stores[0].store, number..<number + 5)
+            number += 5
+            stores[0].options.appliers.runOne()
+        }
+        #expect(budget.bytes < 24_000)
+        var other = 0
+        #expect(stores[1].store.excess == 0)
+        #expect(throws: Status.unavailable("The base fails.")) {
+            // It would wait in vain.
+            while other < 1000 {
+                try put(stores[1].store, other..<other + 5)
+                other += 5
+            }
+        }
+        #expect(other > 0 && other < 1000 && budget.bytes < 30_000)
+        stores[0].machine.baseFails = false
+        stores[0].options.appliers.runAll()
+        try put(stores[1].store, 0..<5)
+        #expect(budget.bytes < 15_000)
+    }
+
+    @Test func tablesAreSmallWhileMemoryIsTight() throws {
+        let budget = TableBudget(bytesMax: 40_000)
+        let manual = try ManualStore { options in
+            options.tableBytes = 1 << 20
+            options.budget = budget
+        }
+        let store = manual.store
+        defer { store.close() }
+        var number = 0
+        func fill(until isEnough: () -> Bool) throws {
+            while !isEnough(), number < 2000 {
+                try put(store, number..<number + 5)
+                number += 5
+            }
+        }
+        try fill { budget.bytes > 20_000 }
+        #expect(!store.present.layers.hasFrozen && store.excess == 0)
+        budget.setTight(true)
+        #expect(store.present.layers.hasFrozen && store.excess == 1 && budget.isFull(.max))
+        manual.options.appliers.runAll()
+        try fill { store.present.layers.hasFrozen }
+        #expect(budget.bytes < 9_000)
     }
 
     @Test func theLargestTableIsFrozenWhenTheBudgetIsUsedUp() throws {
-        let budget = TableBudget(bytesMax: 30_000)
+        let budget = TableBudget(bytesMax: 40_000)
         let stores = try (0..<3).map { _ in
             try ManualStore { options in
                 options.tableBytes = 1 << 20

@@ -97,6 +97,7 @@ final class SimulatedMachine: @unchecked Sendable {
     }
 
     func replaceBase(_ store: MemoryStore) { base = store }
+    var baseStore: MemoryStore { base }
     func baseSnapshot() throws(Status) -> any Snapshot { try base.snapshot() }
 
     func replaceFiles(_ files: [String: [UInt8]]) {

@@ -144,11 +144,12 @@ struct LoopTickTests {
         func hold(_ read: LongRead) {}
         func suspend() {}
         func resume(_ read: LongRead?) {}
-        func next(onLoop: Bool) -> [UInt8]? {
-            if rest == 0 { return nil }
+        func next(onLoop: Bool, to messages: inout MessageBatch) -> Bool {
+            if rest == 0 { return false }
             rest -= 1
             now = now.advanced(milliseconds: 3)
-            return [0]
+            messages.append([0])
+            return true
         }
     }
 

@@ -143,11 +143,12 @@ struct MessageStreamTests {
         }
         let isPaused = false
         let meter: WorkMeter? = nil
-        func next(onLoop: Bool) throws(Status) -> [UInt8]? {
+        func next(onLoop: Bool, to messages: inout MessageBatch) throws(Status) -> Bool {
             if !isOpen { throw .internalError("a suspended source was asked") }
-            if rest == 0 { return nil }
+            if rest == 0 { return false }
             rest -= 1
-            return [UInt8](repeating: 0, count: 300 << 10)
+            messages.append([UInt8](repeating: 0, count: 300 << 10))
+            return true
         }
     }
 

@@ -19,9 +19,9 @@ import Testing
                 descriptorsMax: descriptorsMax, loopCount: 2, connectionsMax: connectionsMax)
             return [shares.storesUsedMax, shares.connectionsMax]
         }
-        #expect(try shares(1_024) == [32, 252])
-        #expect(try shares(20_000) == [312, 13_852])
-        #expect(try shares(Limits.descriptorsAdvised) == [1_562, 20_000])
+        #expect(try shares(1_024) == [26, 270])
+        #expect(try shares(20_000) == [263, 13_847])
+        #expect(try shares(Limits.descriptorsAdvised) == [1_315, 20_000])
         #expect(try shares(1_048_576) == [4_096, 20_000])
         #expect(try shares(1_048_576, connectionsMax: 5) == [4_096, 5])
     }

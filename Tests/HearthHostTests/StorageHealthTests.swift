@@ -76,4 +76,23 @@ struct StorageHealthTests {
         #expect(
             lines.all.withLock { $0 }.map { $0.split(separator: " ").first } == ["error", "info", "warning", "warning"])
     }
+
+    @Test func aFileThatDoesNotFollowItsLogIsLoggedOnce() {
+        let lines = Lines()
+        let health = StorageHealth(log: lines.log)
+        let store = StoreHealth(name: "p/a", observer: health.observer(of: .firestore))
+        for _ in 0..<3 { store.applicationFailed(.unavailable("The disk is full.")) }
+        for _ in 0..<3 { store.writes(areStalled: true) }
+        #expect(health.failure == nil)
+        for _ in 0..<3 { store.applicationSucceeded() }
+        for _ in 0..<3 { store.writes(areStalled: false) }
+        #expect(
+            lines.all.withLock { $0 } == [
+                "error   commits can't be copied from the log into the database's file, and the log grows database=p/a"
+                    + " reason=\"The disk is full.\"\n",
+                "warning commits wait: the database's file does not follow the log database=p/a\n",
+                "info    the database's file follows the log again database=p/a failures=3\n",
+                "info    commits no longer wait for the database's file database=p/a\n",
+            ])
+    }
 }

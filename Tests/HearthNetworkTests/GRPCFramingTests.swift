@@ -31,6 +31,24 @@ private func deframe(_ bytes: [UInt8], pieceBytes: Int, messageBytesMax: Int = 1
 }
 
 @Suite struct GRPCFramingTests {
+    @Test func aBatchHasItsMessagesAsTheyAreSent() {
+        let messages: [[UInt8]] = [[], Array("hello".utf8), Array(repeating: 7, count: 70_000), [1], []]
+        var batch = MessageBatch()
+        #expect(batch.messages.isEmpty)
+        for (index, message) in messages.enumerated() {
+            if index % 2 == 0 {
+                batch.append(message)
+            } else {
+                var bytes = batch.begin()
+                bytes += message
+                batch.end(&bytes)
+            }
+        }
+        #expect(batch.count == messages.count)
+        #expect(batch.bytes == messages.flatMap { frame($0) })
+        #expect(batch.messages == messages)
+    }
+
     @Test(arguments: 1...30)
     func messagesComeWholeHoweverTheyWereSplit(pieceBytes: Int) {
         let messages: [[UInt8]] = [Array("hello".utf8), [], Array(repeating: 7, count: 600), [1], []]

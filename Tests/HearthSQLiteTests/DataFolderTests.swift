@@ -184,7 +184,10 @@ struct DataFolderTests {
         let file = folder.path + "/p/d.sqlite"
         #expect(truncate(file, 0) == 0)
         try DataFolder.write("a log", file + "-wal")
-        let damage = Status(.dataLoss, "d.sqlite is empty, but its log is not: it was truncated.")
+        let damage = Status(
+            .dataLoss,
+            "d.sqlite is empty, but its log is there: it was truncated, or lost."
+                + " Restore the file and its log from one backup, or delete the database.")
         #expect(throws: damage) { try provider.open(name) }
         #expect(try DataFolder.read(file + "-wal") == "a log")
         try DataFolder.remove(file + "-wal")

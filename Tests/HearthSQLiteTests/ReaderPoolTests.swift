@@ -157,7 +157,7 @@ struct ReaderPoolTests {
         options.writerCache = cache
         let stores = try (0..<4).map { try SQLiteStore(path: folder.path + "/\($0).sqlite", options: options) }
         cache.setTight(true)
-        #expect(cache.pagesEach * FileFormat.pageSizeBytes == 512 << 10)
+        #expect(cache.pagesEach * FileFormat.pageSizeBytes == 256 << 10)
         // One that is busy meanwhile shrinks when it is no longer busy.
         try stores[0].write { transaction throws(Status) in
             for index in 0..<500 { try transaction.put(.entries, key(index), Array(repeating: 1, count: 3000)) }
@@ -167,7 +167,7 @@ struct ReaderPoolTests {
         }
         for store in stores { try store.write { other throws(Status) in try other.put(.entries, key(1), [1]) } }
         for holder in cache.all { #expect(holder.cachePagesNow == cache.pagesEach) }
-        #expect(cache.pagesEach * FileFormat.pageSizeBytes * cache.count <= 2 << 20)
+        #expect(cache.pagesEach * FileFormat.pageSizeBytes * cache.count <= 1 << 20)
         cache.setTight(false)
         for store in stores { try store.write { other throws(Status) in try other.put(.entries, key(1), [2]) } }
         for holder in cache.all { #expect(holder.cachePagesNow * FileFormat.pageSizeBytes == 2 << 20) }

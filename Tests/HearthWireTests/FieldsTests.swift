@@ -141,10 +141,12 @@ import Testing
         for document in [document, empty] {
             let message = try message(document)
             var both = Both()
-            both.binary.runQueryResponse(document, readTime: time, transaction: [1], explainMetrics: metrics)
-            try both.json.runQueryResponse(document, readTime: time, transaction: [1], explainMetrics: metrics)
-            both.expect(
-                RunQueryResponse(transaction: [1], document: message, readTime: readTime, explainMetrics: metrics))
+            var nameless = document
+            nameless.name = ""
+            both.binary.runQueryResponse(
+                nameless, name: Array(document.name.utf8), readTime: time, explainMetrics: metrics)
+            try both.json.runQueryResponse(document, readTime: time, explainMetrics: metrics)
+            both.expect(RunQueryResponse(document: message, readTime: readTime, explainMetrics: metrics))
             both.binary.batchGetDocumentsResponse(found: document, readTime: time)
             try both.json.batchGetDocumentsResponse(found: document, readTime: time)
             both.expect(BatchGetDocumentsResponse(found: message, readTime: readTime))

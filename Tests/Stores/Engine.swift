@@ -33,7 +33,7 @@ package enum Engine: String, CaseIterable {
         case .sqliteShortWAL: try SQLiteStoreProvider(path: folder.path, options: .shortWAL)
         case .loggedMemory: LoggedStoreProvider(MemoryStoreProvider(), folder)
         case .loggedSQLite:
-            LoggedStoreProvider(try SQLiteStoreProvider(path: folder.path + "/bases", options: .shortWAL), folder)
+            try SQLiteStoreProvider(path: folder.path, options: .shortWAL, logOptions: .short)
         }
     }
 }

@@ -5,7 +5,13 @@ import HearthEngine
 /// All of a walk.
 package func rows(_ cursor: any KeyCursor) throws(Status) -> [Row] {
     var rows: [Row] = []
-    while try cursor.next() { rows.append(Row(key: cursor.key, value: cursor.value)) }
+    while try cursor.next() {
+        try cursor.withRow { key, value in rows.append(Row(key: Array(key), value: Array(value))) }
+        // Both forms of a row are the same.
+        if rows.last?.key != cursor.key || rows.last?.value != cursor.value {
+            throw .internalError("The row is \(cursor.key) and \(cursor.value), and not \(rows.suffix(1)).")
+        }
+    }
     return rows
 }
 

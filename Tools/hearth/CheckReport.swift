@@ -23,6 +23,7 @@ enum CheckReport {
                 "    \(count(report.documents, "document")), \(count(report.entries, "index entry", "index entries")), "
                     + "\(count(report.feedRecords, "feed record")), \(count(report.tombstones, "tombstone"))")
         }
+        if let notice = check.notice { lines.append("    " + notice) }
         if let remark = check.remark { lines.append("    " + remark) }
         if let repair = check.repair {
             lines.append(

@@ -9,6 +9,8 @@ struct DatabaseCheck {
     let name: DatabaseName
     private(set) var report = IntegrityCheck.Report()
     private(set) var repair: IndexRepair.Report?
+    /// What the store says of itself that is no problem.
+    private(set) var notice: String?
     /// Replaces the figures for a database that cannot be checked or has no data.
     private(set) var remark: String?
 
@@ -25,6 +27,7 @@ struct DatabaseCheck {
         isTree = true
         do throws(Status) {
             let store = try provider.open(name)
+            notice = store.notice
             let damage = try store.damage(max: IntegrityCheck.problemsMax)
             let database: TreeDatabase
             do throws(Status) {
@@ -60,6 +63,7 @@ struct DatabaseCheck {
     }
 
     mutating func look(at store: any Store, isRepairing: Bool) throws(Status) {
+        notice = store.notice
         let damage = try store.damage(max: IntegrityCheck.problemsMax)
         report = try IntegrityCheck.run(store)
         if isRepairing, report.entryProblemCount > 0 {

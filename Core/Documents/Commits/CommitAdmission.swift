@@ -54,20 +54,18 @@ final class CommitAdmission: Sendable {
     /// the slow path, so that the commits of a connection keep their order.
     /// - Returns: whether it may be queued now; otherwise it is held for `nextHeld`.
     /// - Throws: RESOURCE_EXHAUSTED, and counts nothing.
-    func enter(_ request: inout QueuedCommit) throws(Status) -> Bool {
-        let (refusal, entered, isHeld) = state.withLock { [request] state -> (Status?, QueuedCommit, Bool) in
-            var request = request
-            if let refusal = Self.refusal(of: request, state) { return (refusal, request, false) }
+    func enter(_ request: QueuedCommit) throws(Status) -> Bool {
+        let (refusal, isHeld) = state.withLock { state -> (Status?, Bool) in
+            if let refusal = Self.refusal(of: request, state) { return (refusal, false) }
             state.nextSequence += 1
             request.sequence = state.nextSequence
             let requester = request.requester
             request.isSlow = request.isLarge || state.shares.load(of: requester).slow > 0
             state.shares.add(request.load, for: requester)
             let isHeld = !state.held.isEmpty && state.held[Sender(requester)]?.requests.append(request) != nil
-            return (nil, request, isHeld)
+            return (nil, isHeld)
         }
         if let refusal { throw refusal }
-        request = entered
         return !isHeld
     }
 
@@ -111,11 +109,13 @@ final class CommitAdmission: Sendable {
         }
     }
 
-    /// Whether a commit that the writer takes must wait for another one of its connection; then it is held here.
+    /// Whether commits are held back. Only the writer begins with that.
+    var holdsAny: Bool { heldCount.load(ordering: .acquiring) > 0 }
+
+    /// Whether a commit that the writer takes must wait for another one of its connection; then it is held here, and no
+    /// longer the writer's.
     func keeps(_ request: QueuedCommit) -> Bool {
-        // Only the writer raises it above zero.
-        if heldCount.load(ordering: .acquiring) == 0 { return false }
-        return state.withLock { state in
+        state.withLock { state in
             let sender = Sender(request.requester)
             guard let first = state.held[sender]?.first, first != request.sequence else { return false }
             state.held[sender]?.requests.append(request)
@@ -140,13 +140,12 @@ final class CommitAdmission: Sendable {
     }
 
     /// A commit rests on large documents: it and the later commits of its connection take the preparer's path.
-    func grown(_ request: QueuedCommit) -> QueuedCommit {
-        var grown = request
-        grown.restsOnLargeDocuments = true
-        grown.isSlow = true
-        grown.cost = max(request.cost, CommitCost.largeUnitsMin)
-        state.withLock { [grown] in $0.shares.replace(request.load, by: grown.load, for: request.requester) }
-        return grown
+    func grow(_ request: QueuedCommit) {
+        let load = request.load
+        request.restsOnLargeDocuments = true
+        request.isSlow = true
+        request.cost = max(request.cost, CommitCost.largeUnitsMin)
+        state.withLock { $0.shares.replace(load, by: request.load, for: request.requester) }
     }
 
     func leave(_ request: QueuedCommit) {

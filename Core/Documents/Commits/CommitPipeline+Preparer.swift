@@ -22,7 +22,6 @@ extension CommitPipeline {
     func prepare(_ request: Request) {
         if request.isAbandoned { return refuse(request, Self.unwanted) }
         if !request.isLarge { return pushToWriter(request) }
-        var request = request
         // What goes back is the first of its connection: nothing that it must not overtake waits for these locks.
         if request.isReturning, request.preparations >= Limits.commitPreparationsFreeMax { claimDocuments(of: request) }
         do throws(Status) {

@@ -77,15 +77,30 @@ extension CommitPipeline {
         }
     }
 
+    /// The bytes of the record that is just stored. Their memory is used again by the next one.
+    struct RecordBuffers {
+        fileprivate var key: [UInt8] = []
+        fileprivate var value: [UInt8] = []
+    }
+
     /// Commits that become durable together.
     struct Group {
         var requests: [Request] = []
         var verdicts: [Verdict] = []
         var sets: [ChangeSet] = []
-        /// The documents that `sets` change.
-        var keys: Set<[UInt8]> = []
         var bytes = 0
         var cost = 0
+        /// For the records of the changes.
+        var buffers = RecordBuffers()
+        private var keys: Set<[UInt8]> = []
+        private var keyedSets = 0
+
+        /// The documents that `sets` change; few commits ask for them.
+        mutating func changedKeys() -> Set<[UInt8]> {
+            for set in sets[keyedSets...] { for change in set.changes { keys.insert(change.key) } }
+            keyedSets = sets.count
+            return keys
+        }
 
         /// Whether one more is taken in, so that it doesn't wait for a sync of its own.
         func hasCapacity(for request: Request) -> Bool {
@@ -164,7 +179,9 @@ extension CommitPipeline {
             let verdict = index < group.verdicts.count ? group.verdicts[index] : nil
             switch verdict {
             case .outdated: prepareAgain(request)
-            case .large: prepareAgain(admission.grown(request))
+            case .large:
+                admission.grow(request)
+                prepareAgain(request)
             default: break
             }
             if verdict?.goesBack ?? false { continue }
@@ -191,24 +208,36 @@ extension CommitPipeline {
 
     /// Keeps a commit that may not overtake another one of its connection. It is prepared anew when that has come through.
     private func isHeldBack(_ request: Request) -> Bool {
-        var kept = request
-        kept.prepared = nil
+        guard admission.holdsAny else { return false }
+        let prepared = request.prepared
+        request.prepared = nil
         // It isn't its fault.
-        if request.prepared != nil { kept.preparations -= 1 }
-        guard admission.keeps(kept) else { return false }
-        begun(request)
-        return true
+        if prepared != nil { request.preparations -= 1 }
+        if admission.keeps(request) {
+            if prepared != nil { begunPrepared() }
+            return true
+        }
+        request.prepared = prepared
+        if prepared != nil { request.preparations += 1 }
+        return false
     }
 
     /// Lets the next one be prepared: when the writer begins with one, or one is answered before that.
-    func begun(_ request: Request) {
-        guard request.prepared != nil else { return }
+    /// - Returns: what the preparer has worked out, of which the request is freed.
+    @discardableResult
+    func begun(_ request: Request) -> PreparedCommit? {
+        guard let prepared = request.prepared else { return nil }
+        request.prepared = nil
+        begunPrepared()
+        return prepared
+    }
+
+    private func begunPrepared() {
         preparedWaiting.subtract(1, ordering: .acquiringAndReleasing)
         wakePreparer()
     }
 
     func prepareAgain(_ request: Request) {
-        var request = request
         request.isReturning = true
         if request.preparations >= Limits.commitPreparationsMax {
             answer(request, .failure(Self.tooMuchContention))
@@ -223,15 +252,13 @@ extension CommitPipeline {
     ) throws(Status) {
         let started = clock.monotonicNanoseconds()
         defer { admission.measured(request, nanoseconds: clock.monotonicNanoseconds() - started) }
-        begun(request)
-        var kept = request
-        kept.prepared = nil
-        group.requests.append(kept)
+        let known = begun(request)
+        group.requests.append(request)
         group.bytes += request.sizeBytes
         group.cost += request.cost
         let decision: Decision
         do throws(Status) {
-            decision = try decide(on: request, in: transaction, group)
+            decision = try decide(on: request, known, in: transaction, &group)
         } catch {
             // A damaged document is the trouble of those who write to it, not of the group.
             if error.code == .unavailable { throw error }
@@ -241,10 +268,9 @@ extension CommitPipeline {
         case .no(let verdict): group.verdicts.append(verdict)
         case .yes(let prepared, let set):
             // From here on half of the commit may be written: every failure undoes the group.
-            try store(set, prepared.differences, to: transaction)
+            try store(set, prepared.differences, to: transaction, &group.buffers)
             if !set.changes.isEmpty {
                 group.sets.append(set)
-                for change in set.changes { group.keys.insert(change.key) }
                 try recorder.withLock { $0 }?.record(set, by: request.author, in: transaction)
             }
             let outcome = Self.outcome(of: request, prepared.staged, version: set.version)
@@ -266,8 +292,9 @@ extension CommitPipeline {
         case no(Verdict)
     }
 
-    func decide(
-        on request: Request, in transaction: any StoreTransaction, _ group: borrowing Group
+    /// - Parameter known: what the preparer has worked out.
+    private func decide(
+        on request: Request, _ known: PreparedCommit?, in transaction: any StoreTransaction, _ group: inout Group
     ) throws(Status) -> Decision {
         if let position = request.streamPosition, let answer = try StreamAnswers.known(position, in: transaction) {
             return .no(.committed(answer))
@@ -275,13 +302,13 @@ extension CommitPipeline {
         if !request.writes.isEmpty {
             if locks.isDoomed(request.owner) { throw Self.contention }
             if let read = request.transaction {
-                try validate(read.readSet, since: read.version, group, in: transaction)
+                try validate(read.readSet, since: read.version, &group, in: transaction)
             }
         }
-        guard let prepared = try prepared(request, in: transaction, group) else {
+        guard let prepared = try prepared(request, known, in: transaction, earlier: group.sets) else {
             // Before the writer comes to the next one of its connection.
             admission.holdOthers(behind: request)
-            return .no(request.prepared == nil ? .large : .outdated)
+            return .no(known == nil ? .large : .outdated)
         }
         if !locks.isIdle(except: request.owner) {
             // The version is given only when the commit no longer waits; until then it is 0.
@@ -300,10 +327,10 @@ extension CommitPipeline {
     /// What a commit will do.
     /// - Returns: nil when that has to be worked out beside the writer, again or for the first time.
     private func prepared(
-        _ request: Request, in transaction: any StoreTransaction, _ group: borrowing Group
+        _ request: Request, _ known: PreparedCommit?, in transaction: any StoreTransaction, earlier sets: [ChangeSet]
     ) throws(Status) -> PreparedCommit? {
-        if let known = request.prepared {
-            switch freshness(of: known, earlier: group.sets) {
+        if let known {
+            switch freshness(of: known, earlier: sets) {
             case .fresh: return known
             case .toBeJudged where known.judgedNanoseconds <= CommitCost.judgeAgainNanosecondsMax:
                 return try isAllowed(request, known, in: transaction) ? known : nil
@@ -343,8 +370,9 @@ extension CommitPipeline {
 
     // MARK: Storing
 
-    func store(
-        _ set: ChangeSet, _ differences: [IndexDifference], to transaction: any StoreTransaction
+    private func store(
+        _ set: ChangeSet, _ differences: [IndexDifference], to transaction: any StoreTransaction,
+        _ buffers: inout RecordBuffers
     ) throws(Status) {
         for (change, difference) in zip(set.changes, differences) {
             var previous = change.before?.updateVersion ?? 0
@@ -353,16 +381,33 @@ extension CommitPipeline {
                 try transaction.delete(.meta, Feed.tombstoneKey(change.key))
             }
             if let after = change.after {
-                try transaction.put(.documents, change.key, after.stored)
+                buffers.value.removeAll(keepingCapacity: true)
+                after.append(to: &buffers.value)
+                try transaction.put(.documents, change.key, buffers.value)
             } else {
                 try transaction.delete(.documents, change.key)
                 try transaction.put(.meta, Feed.tombstoneKey(change.key), Database.encode(set.version))
             }
-            for key in difference.deleted { try transaction.delete(.entries, key) }
-            for entry in difference.inserted { try transaction.put(.entries, entry.key, entry.value) }
-            let record = Feed.Record(
-                version: set.version, documentKey: change.key, previousVersion: previous, before: change.before)
-            try transaction.put(.feed, record.key, record.value)
+            try store(difference, to: transaction)
+            buffers.key.removeAll(keepingCapacity: true)
+            Feed.appendKey(set.version, change.key, to: &buffers.key)
+            buffers.value.removeAll(keepingCapacity: true)
+            Feed.appendValue(previousVersion: previous, change.before, to: &buffers.value)
+            try transaction.put(.feed, buffers.key, buffers.value)
+        }
+    }
+
+    private func store(_ difference: IndexDifference, to transaction: any StoreTransaction) throws(Status) {
+        try difference.forEach { kind, key throws(Status) in
+            switch kind {
+            case .deleted: try transaction.delete(.entries, key)
+            case .inserted: try transaction.put(.entries, key, UnsafeRawBufferPointer(start: nil, count: 0))
+            case .insertedDouble:
+                let put = IndexKey.doubleMark.withUnsafeBytes { mark in
+                    Result { () throws(Status) in try transaction.put(.entries, key, mark) }
+                }
+                try put.get()
+            }
         }
     }
 }

@@ -108,16 +108,15 @@ final class CommitPipeline: Sendable {
     // MARK: Queueing
 
     func submit(_ request: Request) {
-        var request = request
         let measure = CommitCost.measure(request.writes)
         request.cost = measure.units
         request.decodedBytes = measure.bytes
         request.arrayOperations = measure.arrayOperations
         request.restsOnOldReads = restsOnOldReads(request)
         do throws(Status) {
-            try hold(&request)
+            try hold(request)
             // What is held back is queued by `releaseHeld`.
-            if try !admission.enter(&request) { return }
+            if try !admission.enter(request) { return }
         } catch {
             locks.remove(request.owner)
             return request.completion(.failure(error))
@@ -126,7 +125,7 @@ final class CommitPipeline: Sendable {
     }
 
     /// - Throws: RESOURCE_EXHAUSTED.
-    private func hold(_ request: inout Request) throws(Status) {
+    private func hold(_ request: Request) throws(Status) {
         let held = memory.reservation(for: request.requester)
         let bytes = min(Limits.commitWaitingBytes + request.heldBytes, Limits.commitWaitingBytesMax)
         guard held.resize(to: bytes) else { throw CommitAdmission.isFull }
@@ -184,8 +183,6 @@ final class CommitPipeline: Sendable {
     func refuse(_ request: Request, _ status: Status) {
         guard request.isReturning else { return answer(request, .failure(status)) }
         begun(request)
-        var request = request
-        request.prepared = nil
         request.failure = status
         pushToWriter(request)
     }

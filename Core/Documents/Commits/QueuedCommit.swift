@@ -1,32 +1,36 @@
 import HearthConcurrency
 import HearthModel
 
-/// A commit on its way through the pipeline.
-struct QueuedCommit: Sendable {
-    var writes: [Write]
+/// A commit on its way through the pipeline. It is passed from queue to queue, so it is an object: to copy all that it has
+/// costs more than to queue it.
+///
+/// `@unchecked Sendable`: it belongs to whoever took it from a queue, until that one queues it again or answers it. The
+/// locks of the queues make what one thread has set visible to the next.
+final class QueuedCommit: @unchecked Sendable {
+    let writes: [Write]
     /// The transaction's id and the state that it read.
     var transaction: (id: [UInt8], version: Int64?, readSet: ReadSet)?
     /// The owner of the locks that the commit must wait for.
     var owner: LockTable.Owner
-    var requestTime: Timestamp
+    let requestTime: Timestamp
     /// Called before the commit is made; nil for administrators.
-    var `guard`: (any CommitGuard)?
-    var sizeBytes: Int
+    let `guard`: (any CommitGuard)?
+    let sizeBytes: Int
     /// The requester to whom the writer's time is charged.
-    var requester = Requester.server
+    let requester: Requester
     /// Who makes it, for an `EventRecorder`.
-    var author: [UInt8] = []
+    let author: [UInt8]
     /// Returns false when no caller waits for the answer any more; nil when one always does.
-    var isWanted: (@Sendable () -> Bool)?
+    let isWanted: (@Sendable () -> Bool)?
     /// The write whose outcome includes the document.
-    var returning: Int?
+    let returning: Int?
     /// Its position in a resumable Write stream; nil for any other commit.
-    var streamPosition: StreamPosition?
+    let streamPosition: StreamPosition?
     /// When waiting for locks ends, in monotonic nanoseconds.
-    var waitUntil: UInt64
+    let waitUntil: UInt64
     /// When it arrived.
     var submittedAt: UInt64 { waitUntil - min(waitUntil, UInt64(Limits.lockWaitSeconds * 1e9)) }
-    var completion: @Sendable (Result<CommitOutcome, Status>) -> Void
+    let completion: @Sendable (Result<CommitOutcome, Status>) -> Void
 
     /// The writer's work for it, in units of `CommitCost`.
     var cost = 1
@@ -54,6 +58,27 @@ struct QueuedCommit: Sendable {
     var prepared: PreparedCommit?
     /// How often it was prepared.
     var preparations = 0
+
+    init(
+        writes: [Write], owner: LockTable.Owner, requestTime: Timestamp, guard commitGuard: (any CommitGuard)?,
+        sizeBytes: Int, requester: Requester = .server, author: [UInt8] = [],
+        isWanted: (@Sendable () -> Bool)? = nil, returning: Int? = nil,
+        streamPosition: StreamPosition? = nil, waitUntil: UInt64,
+        completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
+    ) {
+        self.writes = writes
+        self.owner = owner
+        self.requestTime = requestTime
+        self.guard = commitGuard
+        self.sizeBytes = sizeBytes
+        self.requester = requester
+        self.author = author
+        self.isWanted = isWanted
+        self.returning = returning
+        self.streamPosition = streamPosition
+        self.waitUntil = waitUntil
+        self.completion = completion
+    }
 
     var isAbandoned: Bool { isWanted.map { !$0() } ?? false }
 

@@ -363,12 +363,12 @@ struct StagedCommit: Sendable {
             }
             var after: (tree: MapValue, encoded: [UInt8])?
             if case .tree(let tree) = state.content, let encoded = state.encoded { after = (tree, encoded) }
-            let difference = try IndexDifference(
+            let difference = try IndexComparison.difference(
                 key: state.key, path: state.name.path, before: state.original?.fields, after: after, catalog: catalog)
             // Checked as it grows, so that no commit can fill the memory before it fails.
             sizeBytes +=
                 difference.sizeBytes + (state.original?.fields.count ?? 0) + (after?.encoded.count ?? 0)
-            records += difference.deleted.count + difference.inserted.count + Self.recordsPerChange
+            records += difference.count + Self.recordsPerChange
             if sizeBytes > Limits.commitBytesMax { throw Self.tooBig }
             // One document is bounded by the number of its own entries.
             if records > Limits.commitRecordsMax, !differences.isEmpty { throw Self.tooBig }

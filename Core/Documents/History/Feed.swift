@@ -20,13 +20,6 @@ package enum Feed {
         var previousVersion: Int64
         var before: StoredDocument?
 
-        init(version: Int64, documentKey: [UInt8], previousVersion: Int64, before: StoredDocument?) {
-            self.version = version
-            self.documentKey = documentKey
-            self.previousVersion = previousVersion
-            self.before = before
-        }
-
         package init(key: [UInt8], value: [UInt8]) throws(Status) {
             guard key.count > 8, value.count >= 8 else { throw Status(.dataLoss, "A feed record is too short.") }
             version = Int64(bitPattern: IndexValue.readBigEndian(key[...]))
@@ -35,22 +28,23 @@ package enum Feed {
             before = value.count == 8 ? nil : try StoredDocument(stored: value[8...])
         }
 
-        var key: [UInt8] { Feed.key(version, documentKey) }
+    }
 
-        var value: [UInt8] {
-            var bytes: [UInt8] = []
-            IndexValue.appendBigEndian(UInt64(bitPattern: previousVersion), to: &bytes)
-            before?.append(to: &bytes)
-            return bytes
-        }
+    static func appendValue(previousVersion: Int64, _ before: StoredDocument?, to bytes: inout [UInt8]) {
+        IndexValue.appendBigEndian(UInt64(bitPattern: previousVersion), to: &bytes)
+        before?.append(to: &bytes)
     }
 
     static func key(_ version: Int64, _ documentKey: [UInt8]) -> [UInt8] {
         var key: [UInt8] = []
         key.reserveCapacity(8 + documentKey.count)
+        appendKey(version, documentKey, to: &key)
+        return key
+    }
+
+    static func appendKey(_ version: Int64, _ documentKey: [UInt8], to key: inout [UInt8]) {
         IndexValue.appendBigEndian(UInt64(bitPattern: version), to: &key)
         key.append(contentsOf: documentKey)
-        return key
     }
 
     static func range(of version: Int64) -> KeyRange {

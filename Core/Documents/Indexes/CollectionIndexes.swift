@@ -11,6 +11,16 @@ struct CollectionIndexes: Sendable {
     /// Whether fields have other indexes than the automatic ones: the common answer no makes writes cheap.
     var hasOverrides: Bool { !overrides.isEmpty || !earlier.isEmpty }
 
+    /// Whether an override may govern a top-level field.
+    /// - Parameter name: its UTF-8 bytes.
+    func mayOverride(_ name: ArraySlice<UInt8>) -> Bool {
+        func concerns(_ override: FieldOverride) -> Bool {
+            guard let first = override.path?.segments.first else { return true }
+            return first.utf8.elementsEqual(name)
+        }
+        return overrides.contains(where: concerns) || earlier.contains { $0.contains(where: concerns) }
+    }
+
     /// Whether the automatic order index of a field exists: an override keeps it when it keeps either direction.
     func hasOrderIndex(_ path: [String], _ extent: IndexCatalog.Extent) -> Bool {
         hasIndex(path, extent) { $0 == .ascending || $0 == .descending }

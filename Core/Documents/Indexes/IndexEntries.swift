@@ -5,15 +5,15 @@ struct IndexEntries {
     struct Entry {
         var key: [UInt8]
         var value: [UInt8]
+
+        var isDouble: Bool { !value.isEmpty }
     }
 
     private let indexes: CollectionIndexes
     private let key: [UInt8]
-    private let collectionID: String
     private let collectionPrefix: ArraySlice<UInt8>
     private let name: ArraySlice<UInt8>
     private let hasOverrides: Bool
-    private let isNested: Bool
     private(set) var entries: [Entry] = []
     /// Bytes of the entries' keys.
     private(set) var sizeBytes = 0
@@ -30,12 +30,10 @@ struct IndexEntries {
         self.extent = extent
         self.indexes = indexes
         self.key = key
-        collectionID = path.collectionID
         let end = DocumentKey.collectionPrefixEnd(key) ?? key.count
         collectionPrefix = key[..<end]
         name = key[end...]
         hasOverrides = indexes.hasOverrides
-        isNested = path.segments.count > 2
     }
 
     /// The entries of a document in one state.
@@ -65,23 +63,23 @@ struct IndexEntries {
         var expected = IndexEntries(
             key: key, path: path, indexes: catalog.indexes(of: path.collectionID), extent: extent)
         expected.add(fields)
-        return expected.entries + (expected.groupNameEntry.map { [Entry(key: $0, value: [])] } ?? [])
+        return expected.entries + (groupNameEntry(of: key, path).map { [Entry(key: $0, value: [])] } ?? [])
     }
 
-    /// The entries of the definitions that use one of the changed fields.
-    mutating func addDefinitions(_ fields: MapValue, touching changed: ChangedFields) {
+    /// The entries of the definitions that use one of some top-level fields.
+    mutating func addDefinitions(_ fields: MapValue, touching names: [String]) {
         for definition in indexes.definitions
-        where definition.fields.contains(where: { changed.has($0.path.segments[0]) }) {
+        where definition.fields.contains(where: { field in
+            names.contains { UTF8Order.equal($0, field.path.segments[0]) }
+        }) {
             add(definition, fields)
         }
     }
 
-    var hasDefinitions: Bool { !indexes.definitions.isEmpty }
-
     /// The entry that finds a nested document by its collection id; the same in all states.
-    var groupNameEntry: [UInt8]? {
-        guard isNested, let pathKey = DocumentKey.toPathKey(key) else { return nil }
-        return IndexKey.groupNamePrefix(collectionID) + pathKey
+    static func groupNameEntry(of key: [UInt8], _ path: ResourcePath) -> [UInt8]? {
+        guard path.segments.count > 2, let pathKey = DocumentKey.toPathKey(key) else { return nil }
+        return IndexKey.groupNamePrefix(path.collectionID) + pathKey
     }
 
     /// - Parameters:
@@ -120,7 +118,7 @@ struct IndexEntries {
         sizeBytes += entry.key.count
     }
 
-    private static func distinct(_ elements: [Value]) -> Set<[UInt8]> {
+    fileprivate static func distinct(_ elements: [Value]) -> Set<[UInt8]> {
         var encoded: Set<[UInt8]> = []
         for element in elements {
             var bytes: [UInt8] = []
@@ -162,40 +160,40 @@ struct IndexEntries {
 
 // MARK: Counting
 
-extension IndexEntries {
+extension CollectionIndexes {
     /// Whether a document has more entries than are allowed, as the documentation counts them: two for each indexed
     /// value, two for each distinct element of an array, one for each of a definition.
     /// - Parameter encodedBytes: of the fields in wire form.
     func isOverLimit(_ fields: MapValue, encodedBytes: Int) -> Bool {
         let most = Limits.indexEntriesPerDocumentMax
         // No value or element, which counts for two, takes fewer than two bytes.
-        let isSimple = indexes.definitions.allSatisfy { definition in
+        let isSimple = definitions.allSatisfy { definition in
             definition.fields.allSatisfy { $0.kind != .contains }
         }
-        if isSimple, encodedBytes + indexes.definitions.count <= most { return false }
+        if isSimple, encodedBytes + definitions.count <= most { return false }
         // Searching for equal elements is expensive, and rarely needed.
         return count(fields, exactly: false) > most && count(fields, exactly: true) > most
     }
 
     private func count(_ fields: MapValue, exactly: Bool) -> Int {
         let automatic = fields.fields.reduce(0) { $0 + countAutomatic($1.value, [$1.name], exactly: exactly) }
-        return indexes.definitions.reduce(automatic) { total, definition in
+        return definitions.reduce(automatic) { total, definition in
             var product = 1
             for field in definition.fields {
                 guard let value = fields[path: field.path] else { return total }
                 guard field.kind == .contains else { continue }
                 guard case .array(let elements) = value else { return total }
-                product *= exactly ? Self.distinct(elements).count : elements.count
+                product *= exactly ? IndexEntries.distinct(elements).count : elements.count
             }
             return total + product
         }
     }
 
     private func countAutomatic(_ value: Value, _ segments: [String], exactly: Bool) -> Int {
-        var count = !hasOverrides || indexes.hasOrderIndex(segments, extent) ? 2 : 0
+        var count = !hasOverrides || hasOrderIndex(segments, .present) ? 2 : 0
         switch value {
-        case .array(let elements) where !hasOverrides || indexes.hasContainsIndex(segments, extent):
-            count += 2 * (exactly ? Self.distinct(elements).count : elements.count)
+        case .array(let elements) where !hasOverrides || hasContainsIndex(segments, .present):
+            count += 2 * (exactly ? IndexEntries.distinct(elements).count : elements.count)
         case .map(let map):
             for field in map.fields {
                 let inner = hasOverrides ? segments + [field.name] : []

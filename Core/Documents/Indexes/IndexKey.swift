@@ -41,6 +41,16 @@ package enum IndexKey {
         return key
     }
 
+    /// Appends STR(field path) for a top-level field.
+    /// - Parameter name: its UTF-8 bytes.
+    static func appendFieldPath(_ name: UnsafeRawBufferPointer, to key: inout [UInt8]) {
+        if FieldPath.isPlain(name) {
+            IndexValue.appendString(name, to: &key)
+        } else {
+            IndexValue.appendString(FieldPath.quoted(String(decoding: name, as: UTF8.self)), to: &key)
+        }
+    }
+
     static func definitionPrefix(_ definition: IndexDefinition, collectionPrefix: some Collection<UInt8>) -> [UInt8] {
         var key = idPrefix(definition)
         if definition.scope == .collection { key.append(contentsOf: collectionPrefix) }

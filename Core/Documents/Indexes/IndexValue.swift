@@ -209,14 +209,16 @@ package enum IndexValue {
         guard start < bytes.count else { return nil }
         let flip: UInt8 = complemented ? 0xFF : 0
         let limit = start + sizeMax(tag: bytes[start] ^ flip)
-        var reader = Scanner(bytes: bytes, position: start, limit: min(limit, bytes.count), flip: flip)
-        if reader.skipValue(depth: 0) { return (reader.position, false) }
-        return limit <= bytes.count && reader.ranOut ? (limit, true) : nil
+        return bytes.withUnsafeBytes { bytes in
+            var reader = Scanner(bytes: bytes, position: start, limit: min(limit, bytes.count), flip: flip)
+            if reader.skipValue(depth: 0) { return (reader.position, false) }
+            return limit <= bytes.count && reader.ranOut ? (limit, true) : nil
+        }
     }
 
     /// Walks over an encoding without building values.
     private struct Scanner {
-        let bytes: [UInt8]
+        let bytes: UnsafeRawBufferPointer
         var position: Int
         let limit: Int
         let flip: UInt8
@@ -255,8 +257,9 @@ package enum IndexValue {
                 ranOut = true
                 return false
             }
-            var bits: UInt64 = 0
-            for _ in 0..<8 { bits = bits << 8 | UInt64(read()!) }
+            let stored = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+            position += 8
+            let bits = flip == 0 ? stored : ~stored
             let number = Double(bitPattern: bits >> 63 == 1 ? bits ^ (1 << 63) : ~bits)
             return abs(number) >= exactLimit && abs(number) <= 0x1p63 ? skip(2) : true
         }

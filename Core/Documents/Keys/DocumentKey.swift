@@ -163,6 +163,28 @@ package enum DocumentKey {
         return id
     }
 
+    /// Appends the id of a document of the collection with a prefix; false, and nothing appended, for documents
+    /// elsewhere.
+    package static func appendID(of key: [UInt8], inCollection prefix: [UInt8], to bytes: inout [UInt8]) -> Bool {
+        // Nearly all ids are strings without zeros: the tag, the id, and three bytes.
+        let start = prefix.count + 1
+        let isAppended = key.withUnsafeBytes { key in
+            let end = key.count - 3
+            guard start < end, key[start - 1] == Tag.stringSegment, key[end] == 0, key[end + 1] == 1,
+                key[end + 2] == Tag.terminator
+            else { return false }
+            let own = UnsafeRawBufferPointer(rebasing: key[..<prefix.count])
+            let id = UnsafeRawBufferPointer(rebasing: key[start..<end])
+            guard prefix.withUnsafeBytes({ UTF8Order.compare($0, own) == 0 }), !id.contains(0) else { return false }
+            bytes.append(contentsOf: id)
+            return true
+        }
+        if isAppended { return true }
+        guard let id = id(key, inCollection: prefix) else { return false }
+        bytes.append(contentsOf: id.utf8)
+        return true
+    }
+
     /// The start of the part that distinguishes a document from the others of its collection: after the first
     /// terminator.
     static func collectionPrefixEnd(_ key: [UInt8]) -> Int? {

@@ -10,9 +10,11 @@ final class BranchStream: CandidateStream {
     private let scansDocuments: Bool
     private let isFullyOrdered: Bool
     private var isOver = false
-    /// Where each component of the present suffix ends, and whether one of them is cut.
-    private var ends: [Int] = []
-    private var isCut: [Bool] = []
+    /// Where each component of the present suffix ends, and whether it is cut.
+    private var components: [(end: Int, isCut: Bool)] = []
+    private var hasCutComponent = false
+    /// Where the name begins in the present suffix.
+    private var nameStart: Int { components.last?.end ?? 0 }
 
     init(_ branch: QueryPlan.Branch, _ context: QueryContext) {
         self.branch = branch
@@ -41,7 +43,7 @@ final class BranchStream: CandidateStream {
     /// Filters from cheap to expensive: first by the suffix, then by the document.
     private func candidate(_ suffix: [UInt8]) throws(Status) -> Candidate? {
         guard findComponents(suffix) else { throw Self.damaged }
-        let name = branch.nameComplemented ? suffix[(ends.last ?? 0)...].map(~)[...] : suffix[(ends.last ?? 0)...]
+        let name = branch.nameComplemented ? suffix[nameStart...].map(~)[...] : suffix[nameStart...]
         guard let key = documentKey(name) else { throw Self.damaged }
         if let overlay = context.overlay, overlay.replaces(key) { return nil }
         if branch.checksScope, !context.matcher.isInScope(key) { return nil }
@@ -50,13 +52,13 @@ final class BranchStream: CandidateStream {
             return nil
         }
         var candidate = Candidate(key: key, orderKey: [], isComplete: true)
-        if context.needsOrderKeys || !isFullyOrdered || isCut.contains(true) {
+        if context.needsOrderKeys || !isFullyOrdered || hasCutComponent {
             appendOrderKey(suffix, name, to: &candidate)
             if !isWithinBounds(candidate) { return nil }
         }
         if scansDocuments {
-            context.meter.chargeDocument(join.value.count)
-            candidate.document = try StoredDocument(stored: join.value)
+            candidate.document = try join.document()
+            context.meter.chargeDocument(candidate.document?.fields.count ?? 0)
         }
         if !branch.residual.isEmpty || !branch.alternatives.isEmpty {
             if candidate.document == nil { candidate.document = try context.load(key) }
@@ -91,22 +93,26 @@ final class BranchStream: CandidateStream {
 
     /// False when the suffix can't be read.
     private func findComponents(_ suffix: [UInt8]) -> Bool {
-        ends.removeAll(keepingCapacity: true)
-        isCut.removeAll(keepingCapacity: true)
+        components.removeAll(keepingCapacity: true)
+        hasCutComponent = false
         for complemented in branch.complemented {
-            guard let end = IndexValue.end(of: suffix, from: ends.last ?? 0, complemented: complemented) else {
+            guard let end = IndexValue.end(of: suffix, from: nameStart, complemented: complemented) else {
                 return false
             }
-            ends.append(end.end)
-            isCut.append(end.isCut)
+            components.append(end)
+            if end.isCut { hasCutComponent = true }
         }
         return true
     }
 
     /// A component in ascending form.
     private func component(_ index: Int, _ suffix: [UInt8]) -> [UInt8] {
-        let bytes = suffix[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
+        let bytes = suffix[range(index)]
         return branch.complemented[index] ? bytes.map(~) : Array(bytes)
+    }
+
+    private func range(_ index: Int) -> Range<Int> {
+        (index == 0 ? 0 : components[index - 1].end)..<components[index].end
     }
 
     private func documentKey(_ name: ArraySlice<UInt8>) -> [UInt8]? {
@@ -123,10 +129,10 @@ final class BranchStream: CandidateStream {
             switch part {
             case .constant(let bytes): candidate.orderKey.append(contentsOf: bytes)
             case .scanned:
-                let component = suffix[(scanned == 0 ? 0 : ends[scanned - 1])..<ends[scanned]]
+                let component = suffix[range(scanned)]
                 NormalizedQuery.appendComponent(Array(component), descending: branch.reverse, to: &candidate.orderKey)
                 scanned += 1
-                if isCut[scanned - 1] {
+                if components[scanned - 1].isCut {
                     candidate.isComplete = false
                     return
                 }

@@ -31,20 +31,31 @@ final class DocumentFetcher {
             return try snapshot.document(key)
         }
         if let walk {
-            if try walk.next(), walk.key == key {
+            if let document = try step(walk, to: key) {
                 lastPause = 0
-                return try StoredDocument(stored: walk.value)
+                return document
             }
         } else {
             let begun = try begin(key)
             walk = begun
-            if try begun.next(), begun.key == key { return try StoredDocument(stored: begun.value) }
+            if let document = try step(begun, to: key) { return document }
         }
         walk?.close()
         walk = nil
         lastPause = min(Self.pauseMax, lastPause * 2 + 1)
         pause = lastPause
         return try snapshot.document(key)
+    }
+
+    /// The document at a key when the walk's next step leads there.
+    private func step(_ walk: any KeyCursor, to key: [UInt8]) throws(Status) -> StoredDocument? {
+        guard try walk.next() else { return nil }
+        var document: StoredDocument?
+        try walk.withRow { found, value throws(Status) in
+            guard key.withUnsafeBytes({ UTF8Order.compare($0, found) == 0 }) else { return }
+            document = try StoredDocument(stored: value)
+        }
+        return document
     }
 
     /// A walk whose first step leads to a key.

@@ -9,7 +9,7 @@ final class JoinCursor {
     }
 
     var suffix: [UInt8] { cursors[0].suffix }
-    var value: [UInt8] { cursors[0].value }
+    func document() throws(Status) -> StoredDocument? { try cursors[0].document() }
 
     func next() throws(Status) -> Bool {
         guard try cursors[0].next() else { return false }

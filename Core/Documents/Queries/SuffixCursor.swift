@@ -10,6 +10,7 @@ final class SuffixCursor {
     private let values: Bool
     private var rangeIndex = 0
     private var cursor: (any KeyCursor)?
+    /// Memory that each suffix uses again.
     private(set) var suffix: [UInt8] = []
 
     init(_ source: QueryPlan.Source, reverse: Bool, values: Bool, snapshot: any Snapshot, meter: WorkMeter) {
@@ -22,14 +23,20 @@ final class SuffixCursor {
 
     deinit { cursor?.close() }
 
-    var value: [UInt8] { cursor?.value ?? [] }
+    /// The document at the present suffix.
+    func document() throws(Status) -> StoredDocument? {
+        var document: StoredDocument?
+        try cursor?.withRow { _, value throws(Status) in document = try StoredDocument(stored: value) }
+        return document
+    }
 
     func next() throws(Status) -> Bool {
         while true {
             if let cursor {
                 if try cursor.next() {
                     try meter.chargeEntry()
-                    suffix = cursor.key
+                    suffix.removeAll(keepingCapacity: true)
+                    try cursor.withRow { key, _ in suffix.append(contentsOf: key) }
                     return true
                 }
                 cursor.close()

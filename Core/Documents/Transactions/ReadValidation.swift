@@ -26,11 +26,11 @@ extension CommitPipeline {
     }
 
     func validate(
-        _ readSet: ReadSet, since version: Int64?, _ group: borrowing Group, in snapshot: any Snapshot
+        _ readSet: ReadSet, since version: Int64?, _ group: inout Group, in snapshot: any Snapshot
     ) throws(Status) {
         guard let version, !readSet.isEmpty else { return }
         // The whole group is later than any read.
-        if readSet.touchesDocuments(of: group.keys) { throw Self.contention }
+        if readSet.touchesDocuments(of: group.changedKeys()) { throw Self.contention }
         if !readSet.queries.isEmpty {
             for set in group.sets {
                 if try readSet.isTouched(by: set) { throw Self.contention }

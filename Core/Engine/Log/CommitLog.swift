@@ -24,7 +24,11 @@ final class CommitLog: @unchecked Sendable {
     private(set) var lastNumber: UInt64 = 0
     /// Whether the present file must not be written any more.
     private(set) var mustRoll = false
+    /// The last record that the log began to write before it was opened, if it isn't whole.
+    private(set) var tornRecord: String?
     private var nextSizeBytes: Int
+    /// That of the base, and of all files; see `LogPosition`.
+    private var owner: UInt64 = 0
     private let shared = Mutex(Shared())
     /// Bytes of records since `beginCounting`.
     let bytes = Atomic(0)
@@ -111,12 +115,13 @@ final class CommitLog: @unchecked Sendable {
 
     /// Begins the next file, which is durable when this returns.
     private func roll(_ recordBytes: Int) throws(Status) {
+        precondition(owner != 0, "no file before the base has its number")
         mustRoll = true
         file?.close()
         file = nil
         lastNumber += 1
         var segment = LogSegment(
-            number: lastNumber, first: next, salt: UInt64.random(in: .min ... .max),
+            number: lastNumber, first: next, salt: UInt64.random(in: .min ... .max), owner: owner,
             sizeBytes: sizes.fitting(LogSegment.headerBytes + recordBytes, atLeast: nextSizeBytes))
         do throws(Status) {
             if let spare = takeSpare(segment.sizeBytes) {
@@ -190,7 +195,7 @@ final class CommitLog: @unchecked Sendable {
                     try disk.remove(segment.name)
                 }
             } catch {
-                // A file that stays is ignored at the next start, and removed then.
+                // A file that stays is ignored while a later one is there; `removeAll` and the next start remove it.
             }
         }
     }
@@ -208,14 +213,20 @@ final class CommitLog: @unchecked Sendable {
     /// Removes all files, when the base has everything. The last file goes when the removal of the others is durable:
     /// it makes records of theirs void.
     func removeAll() throws(Status) {
+        // A record whose write failed may be in the last file.
+        try recover()
         let (segments, spares) = shared.withLock { ($0.segments, $0.spares) }
         if segments.isEmpty && spares.isEmpty { return }
         file?.close()
         file = nil
         for spare in spares { try disk.remove(spare.name) }
-        for segment in segments.dropLast() { try disk.remove(segment.name) }
-        if segments.count > 1 { try disk.synchronizeNames() }
-        if let last = segments.last { try disk.remove(last.name) }
+        // Also those that `release` failed to remove.
+        for name in try disk.names() where UInt64(name) != nil && name != segments.last?.name { try disk.remove(name) }
+        if let last = segments.last {
+            // Also when it is the only one: `release` has removed others.
+            try disk.synchronizeNames()
+            try disk.remove(last.name)
+        }
         shared.withLock { shared in
             shared.segments = []
             shared.spares = []
@@ -232,6 +243,8 @@ final class CommitLog: @unchecked Sendable {
         let reader = LogReader(disk)
         let found = try reader.read(after: position, body)
         next = found.next
+        owner = position.owner
+        tornRecord = found.tornRecord
         lastNumber = max(position.segment, found.lastNumber)
         bytes.store(found.bytes, ordering: .relaxed)
         shared.withLock { $0.segments = found.segments }

@@ -2,16 +2,19 @@ import HearthModel
 
 /// The transfer of frozen trees to the base, in slices: transactions of the base.
 ///
-/// The last slice also stores the log's position. When the process ends before that, the next one repeats all slices:
-/// each puts and deletes the same again.
+/// The first slice stores how much of the log the base is going to have a part of, the last one that it has all of it. When
+/// the process ends before that, the next one repeats all slices: each puts and deletes the same again.
 ///
 /// `@unchecked Sendable`: of the thread that works for the store.
 final class LogApplication: @unchecked Sendable {
     let number: UInt64
-    let position: LogPosition
+    /// The last record of the log that the trees contain, and its segment.
+    let sequence: UInt64
+    private let segment: UInt64
     /// Keeps the frozen trees.
     private let version: LoggedVersion
     private var stage = Stage()
+    private var isBegun = false
 
     /// Where the next slice begins.
     private struct Stage {
@@ -22,10 +25,11 @@ final class LogApplication: @unchecked Sendable {
         enum Part { case clear, start, entries }
     }
 
-    init(_ version: LoggedVersion, _ position: LogPosition) {
+    init(_ version: LoggedVersion, sequence: UInt64, segment: UInt64) {
         number = version.layers.number
         self.version = version
-        self.position = position
+        self.sequence = sequence
+        self.segment = segment
     }
 
     /// - Returns: whether it was the last one.
@@ -34,15 +38,24 @@ final class LogApplication: @unchecked Sendable {
         var next = stage
         let isLast = try base.write { transaction throws(Status) -> Bool in
             var budget = (entries: entriesMax, bytes: bytesMax)
+            if !isBegun { try notePosition(transaction, isComplete: false) }
             while budget.entries > 0, budget.bytes > 0 {
                 if try !step(&next, transaction, &budget) { continue }
-                try transaction.put(.meta, LogPosition.key, position.bytes)
+                try notePosition(transaction, isComplete: true)
                 return true
             }
             return false
         }
         stage = next
+        isBegun = true
         return isLast
+    }
+
+    private func notePosition(_ transaction: any StoreTransaction, isComplete: Bool) throws(Status) {
+        var position = try LogPosition(transaction)
+        position.begun = sequence
+        if isComplete { (position.sequence, position.segment) = (sequence, segment) }
+        try transaction.put(.meta, LogPosition.key, position.bytes)
     }
 
     /// Applies one part of a keyspace, as far as the budget allows.

@@ -1,32 +1,40 @@
 import HearthModel
 
 /// How much of a log the base contains: a record in the base's `meta`, which users of the store never see.
+///
+///     sequence 8 · segment 8 · begun 8 · owner 8, big-endian
 struct LogPosition: Equatable {
     /// The sequence of the last record that is in the base; 0 when there is none.
     var sequence: UInt64 = 0
     /// The log's segment that had it.
     var segment: UInt64 = 0
+    /// The sequence of the last record of which the base may have a part. Without the log up to here it is torn.
+    var begun: UInt64 = 0
+    /// The base's random number, which is also in the segments of its log; 0 when it has none yet.
+    var owner: UInt64 = 0
 
     /// No other record has this name.
     static let key: [UInt8] = [0xFF, 0xFF] + Array("hearth-log".utf8)
+    private static let sizeBytes = 32
 
-    init(sequence: UInt64 = 0, segment: UInt64 = 0) {
-        self.sequence = sequence
-        self.segment = segment
-    }
+    init() {}
 
     /// The position of a base; that of an empty log when it has none.
     init(_ snapshot: any Snapshot) throws(Status) {
         guard let bytes = try snapshot.get(.meta, Self.key) else { return }
-        guard bytes.count == 16 else { throw Status(.dataLoss, "The position of the log has \(bytes.count) bytes.") }
+        guard bytes.count == Self.sizeBytes else {
+            throw Status(.dataLoss, "The position of the log has \(bytes.count) bytes.")
+        }
         bytes.withUnsafeBytes { bytes in
-            sequence = UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self))
-            segment = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            func number(_ offset: Int) -> UInt64 {
+                UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            }
+            (sequence, segment, begun, owner) = (number(0), number(8), number(16), number(24))
         }
     }
 
     var bytes: [UInt8] {
-        [sequence, segment].flatMap { number in withUnsafeBytes(of: number.bigEndian) { Array($0) } }
+        [sequence, segment, begun, owner].flatMap { number in withUnsafeBytes(of: number.bigEndian) { Array($0) } }
     }
 
     /// Whether a key is the position's.

@@ -21,13 +21,27 @@ struct LogReader {
         var lastRecord: (position: Int, bytes: [UInt8])?
         /// Of the records after the position.
         var bytes = 0
+        /// A sentence about the torn record at the end, if there is one.
+        var tornRecord: String?
     }
 
     /// Calls `body` with each change after a position.
     ///
     /// A torn record at the end is left out: its transaction wasn't acknowledged.
-    /// - Throws: DATA_LOSS when something is missing before a valid record.
+    /// - Throws: DATA_LOSS when something is missing before a valid record, or of which the base has a part; or when it is
+    ///   another base's log.
     func read(after position: LogPosition, _ body: (LogChange) -> Void) throws(Status) -> Found {
+        let found = try find(after: position, body)
+        if found.next <= position.begun {
+            throw Status(
+                .dataLoss,
+                "The log \(disk.path("")) ends with the record \(found.next - 1), but the database has parts of the"
+                    + " records up to \(position.begun): it is older than the database's file, or missing.")
+        }
+        return found
+    }
+
+    private func find(after position: LogPosition, _ body: (LogChange) -> Void) throws(Status) -> Found {
         var found = Found()
         var segments = try readHeaders(&found, after: position)
         segments.sort { $0.number < $1.number }
@@ -70,6 +84,7 @@ struct LogReader {
             defer { bytes.deallocate() }
             let header = UnsafeRawBufferPointer(bytes)
             if let segment = try LogSegment(header: header, sizeBytes: file.sizeBytes), segment.number == number {
+                if segment.owner != position.owner { throw damage(name, 0, "it is the log of another database's file") }
                 segments.append(segment)
                 continue
             } else if try LogSegment(header: header, sizeBytes: file.sizeBytes) == nil,
@@ -123,6 +138,10 @@ struct LogReader {
             bytes, offset, after: max(found.next, position.sequence), segment.salt)
         {
             throw damage(segment.name, offset, "the record \(found.next) is missing, but \(later) follows")
+        } else if LogRecord.sequence(bytes, at: offset) == found.next {
+            found.tornRecord =
+                "The log \(disk.path(segment.name)) ends at byte \(offset) with a record that isn't whole, of a commit"
+                + " that wasn't acknowledged."
         }
     }
 

@@ -2,7 +2,7 @@ import HearthModel
 
 /// A file of the log, of a fixed size, with the records from `first` on.
 ///
-///     mark 8 · format 8 · number 8 · first 8 · salt 8 · checksum 8
+///     mark 8 · format 8 · number 8 · first 8 · salt 8 · owner 8 · checksum 8
 ///     the same again at byte 512
 ///     from byte 1024 on: records
 ///
@@ -15,17 +15,20 @@ struct LogSegment: Equatable {
     var first: UInt64
     /// Distinguishes its records from those of the file's last use.
     var salt: UInt64
+    /// The number of the base that it belongs to.
+    var owner: UInt64
     var sizeBytes: Int
 
     var name: String { String(number) }
 
     private static let mark: UInt64 = 0x4845_4152_5448_4C47
     private static let format: UInt64 = 1
+    private static let summedWords = 6
     private static let copyOffset = 512
     static let headerBytes = 1024
 
     var header: [UInt8] {
-        var words = [Self.mark, Self.format, number, first, salt]
+        var words = [Self.mark, Self.format, number, first, salt, owner]
         words.append(words.withUnsafeBytes { LogChecksum.sum($0.baseAddress.unsafelyUnwrapped, $0.count, 0, 0) })
         var bytes = [UInt8](repeating: 0, count: Self.headerBytes)
         for offset in [0, Self.copyOffset] {
@@ -44,22 +47,23 @@ struct LogSegment: Equatable {
         if words[1] != Self.format {
             throw .failedPrecondition("The log has the format \(words[1]), which this version does not know.")
         }
-        self.init(number: words[2], first: words[3], salt: words[4], sizeBytes: sizeBytes)
+        self.init(number: words[2], first: words[3], salt: words[4], owner: words[5], sizeBytes: sizeBytes)
     }
 
-    init(number: UInt64, first: UInt64, salt: UInt64, sizeBytes: Int) {
+    init(number: UInt64, first: UInt64, salt: UInt64, owner: UInt64, sizeBytes: Int) {
         self.number = number
         self.first = first
         self.salt = salt
+        self.owner = owner
         self.sizeBytes = sizeBytes
     }
 
     private static func words(_ header: UnsafeRawBufferPointer, _ offset: Int) -> [UInt64]? {
         guard header.count >= headerBytes else { return nil }
-        let words = (0..<6).map { index in
+        let words = (0...summedWords).map { index in
             UInt64(littleEndian: header.loadUnaligned(fromByteOffset: offset + 8 * index, as: UInt64.self))
         }
-        let sum = words.withUnsafeBytes { LogChecksum.sum($0.baseAddress.unsafelyUnwrapped, 40, 0, 0) }
-        return words[0] == mark && words[5] == sum ? words : nil
+        let sum = words.withUnsafeBytes { LogChecksum.sum($0.baseAddress.unsafelyUnwrapped, 8 * summedWords, 0, 0) }
+        return words[0] == mark && words[summedWords] == sum ? words : nil
     }
 }

@@ -68,6 +68,23 @@ final class LoggedCursor: KeyCursor {
         return entry.map { [UInt8]($0.value) } ?? base?.value ?? []
     }
 
+    func withRow(
+        _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(Status) -> Void
+    ) throws(Status) {
+        precondition(!view.isClosed, "the snapshot is closed")
+        guard phase == .walking else { return }
+        if let entry {
+            let key = UnsafeRawBufferPointer(start: entry.key.base, count: entry.key.count)
+            return try body(
+                UnsafeRawBufferPointer(rebasing: key.dropFirst(dropping)),
+                values ? entry.value : UnsafeRawBufferPointer(start: nil, count: 0))
+        }
+        try base?.withRow { key, value throws(Status) in
+            // The base leaves out no more than the range's keys have.
+            try body(UnsafeRawBufferPointer(rebasing: key.dropFirst(dropping - prefix.count)), value)
+        }
+    }
+
     func next() throws(Status) -> Bool {
         if phase == .ended { return false }
         try view.check()

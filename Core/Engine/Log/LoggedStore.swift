@@ -68,15 +68,27 @@ package final class LoggedStore: Store, @unchecked Sendable {
 
     deinit { close() }
 
+    /// The base's position. A base that has no number gets one before its log is begun.
+    private func readPosition() throws(Status) -> LogPosition {
+        let snapshot = try base.snapshot()
+        let found = Result { () throws(Status) in try LogPosition(snapshot) }
+        snapshot.close()
+        var position = try found.get()
+        if position.owner != 0 || options.isReadOnly { return position }
+        position.owner = UInt64.random(in: 1 ... .max)
+        try base.write { transaction throws(Status) in
+            try transaction.put(.meta, LogPosition.key, position.bytes)
+        }
+        return position
+    }
+
     /// Reads what the base lacks.
     private func replay() throws(Status) {
-        let snapshot = try base.snapshot()
-        let position = Result { () throws(Status) in try LogPosition(snapshot) }
-        snapshot.close()
+        let position = try readPosition()
         let transaction = LoggedTransaction(present, table.begin().editor, record, base: base, bytes: bytes, life)
         defer { transaction.close() }
         do throws(Status) {
-            try log.open(after: try position.get(), isReadOnly: options.isReadOnly) { transaction.replay($0) }
+            try log.open(after: position, isReadOnly: options.isReadOnly) { transaction.replay($0) }
         } catch {
             table.rollBack()
             throw error
@@ -123,7 +135,12 @@ package final class LoggedStore: Store, @unchecked Sendable {
         defer { unlockGate() }
         try life.check()
         if options.isReadOnly { throw .failedPrecondition("The database was opened for reading only.") }
-        try waitForCapacity()
+        do throws(Status) {
+            try waitForCapacity()
+        } catch {
+            failure = error
+            throw error
+        }
         return try commit(body, &failure)
     }
 
@@ -213,27 +230,42 @@ package final class LoggedStore: Store, @unchecked Sendable {
 
     /// From 0 to 1, where writes wait.
     var excess: Double {
-        guard counters.hasFrozen.load(ordering: .relaxed) else { return options.budget.excess }
+        guard counters.hasFrozen.load(ordering: .relaxed) else { return options.budget.excess(ownBytes) }
         let table = Self.excess(activeBytes, tableBytes, options.tablesMax)
         let log = Self.excess(log.bytes.load(ordering: .relaxed), options.logBytes, options.tablesMax)
-        return min(1, max(table, log, options.budget.excess))
+        return min(1, max(table, log, options.budget.excess(ownBytes)))
     }
 
     private static func excess(_ bytes: Int, _ bound: Int, _ times: Int) -> Double {
         Double(bytes - bound) / Double(max(1, bound * (times - 1)))
     }
 
+    private var ownBytes: Int { activeBytes + counters.frozenBytes.load(ordering: .relaxed) }
+
     private var isFull: Bool {
         activeBytes >= tableBytes * options.tablesMax
             || log.bytes.load(ordering: .relaxed) >= options.logBytes * options.tablesMax
     }
 
+    /// Whether a write need not wait. Under `gate`.
+    /// - Throws: UNAVAILABLE when waiting would be in vain.
+    func checkCapacity() throws(Status) -> Bool {
+        let isFull = isFull && present.layers.hasFrozen
+        if !isFull && !options.budget.isFull(ownBytes) { return true }
+        if let failure = isFull ? jobs.withLock({ applicationFailure }) : options.budget.failure {
+            throw .unavailable(failure.message)
+        }
+        return false
+    }
+
     /// Waits while the active trees or the log are too large to grow. Under `gate`, which is released meanwhile.
     private func waitForCapacity() throws(Status) {
         var isFirst = true
-        while isFull, present.layers.hasFrozen {
-            if let failure = jobs.withLock({ applicationFailure }) { throw .unavailable(failure.message) }
-            if isFirst { counters.stalledWrites.add(1, ordering: .relaxed) }
+        while try !checkCapacity() {
+            if isFirst {
+                counters.stalledWrites.add(1, ordering: .relaxed)
+                health.writes(areStalled: true)
+            }
             isFirst = false
             gate.wait(until: MonotonicTime.now.advanced(milliseconds: Self.waitMilliseconds))
             try life.check()
@@ -264,6 +296,8 @@ package final class LoggedStore: Store, @unchecked Sendable {
         found += try log.damage(after: try LogPosition(snapshot), max: max - found.count)
         return found
     }
+
+    package var notice: String? { gate.withLock { log.tornRecord } }
 
     package var sizeBytes: Int? { base.sizeBytes.map { $0 + log.sizeBytes } }
 

@@ -59,9 +59,11 @@ extension LoggedStore: LogApplierUser, TableOwner {
             || Keyspace.allCases.contains { version.table.roots[LogLayers.activeTree($0)] != nil }
     }
 
-    func freezeIfDue() {
-        if activeBytes >= tableBytes || log.bytes.load(ordering: .relaxed) >= options.logBytes { freeze() }
+    private var isFreezeDue: Bool {
+        activeBytes >= tableBytes || log.bytes.load(ordering: .relaxed) >= options.logBytes
     }
+
+    func freezeIfDue() { if isFreezeDue { freeze() } }
 
     /// Freezes the active trees, unless there are frozen ones.
     func freeze() {
@@ -78,8 +80,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
         layers.activeClears = KeyspaceSet()
         publish(roots, layers, ContiguousArray(repeating: 0, count: Keyspace.allCases.count), frozen: activeBytes)
         log.beginCounting()
-        let application = LogApplication(
-            present, LogPosition(sequence: log.lastSequence, segment: log.lastNumber))
+        let application = LogApplication(present, sequence: log.lastSequence, segment: log.lastNumber)
         jobs.withLock { self.application = application }
         request()
     }
@@ -92,6 +93,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
         layers.hasFrozen = false
         layers.frozenClears = KeyspaceSet()
         publish(roots, layers, presentBytes, frozen: 0)
+        if !isFreezeDue { health.writes(areStalled: false) }
         gate.signal()
     }
 
@@ -99,10 +101,11 @@ extension LoggedStore: LogApplierUser, TableOwner {
         guard health.isFailing else { return }
         do throws(Status) {
             try log.recover()
-            health.commitsRecovered()
+            if try checkCapacity() { return health.commitsRecovered() }
         } catch {
-            requestTimer(milliseconds: options.retryMilliseconds)
+            // It is tried again.
         }
+        requestTimer(milliseconds: options.retryMilliseconds)
     }
 
     func freezeSoon() { request(chore: Self.freezeChore) }
@@ -175,19 +178,21 @@ extension LoggedStore: LogApplierUser, TableOwner {
                 to: base, entriesMax: options.sliceEntries, bytesMax: options.sliceBytes)
         } catch {
             if !life.isOpen { return }
-            health.checkpointFailed(error)
+            health.applicationFailed(error)
             jobs.withLock { applicationFailure = error }
+            options.budget.set(self, failure: error)
             return requestTimer(milliseconds: options.retryMilliseconds)
         }
         jobs.withLock {
             applicationFailure = nil
             if isLast { self.application = nil }
         }
+        options.budget.set(self, failure: nil)
         if isLast {
-            health.checkpointSucceeded()
+            health.applicationSucceeded()
             counters.applications.add(1, ordering: .relaxed)
             fitTable()
-            log.release(upTo: application.position.sequence)
+            log.release(upTo: application.sequence)
             request(chore: Self.finishChore)
         }
         request()
@@ -210,6 +215,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
             quiet.look(counters.commits.load(ordering: .relaxed), now)
         }
         freeBlocks()
+        if excess <= 0 { health.writes(areStalled: false) }
         if hasActive {
             if milliseconds >= options.idleMilliseconds { return request(chore: Self.freezeChore) }
             requestTimer(milliseconds: options.idleMilliseconds - milliseconds)

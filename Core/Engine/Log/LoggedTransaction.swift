@@ -103,6 +103,27 @@ final class LoggedTransaction: LoggedView, StoreTransaction {
         }
     }
 
+    func put(_ keyspace: Keyspace, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(Status) {
+        // These need the key as an array.
+        if keyspace == .meta || !layers.starts[keyspace.rawValue].isEmpty {
+            return try put(keyspace, [UInt8](key), [UInt8](value))
+        }
+        try check()
+        let key = RawKey(key)
+        edit(keyspace) { root in editor.put(&root, key, value) }
+        record.put(keyspace, key, value)
+        changes += 1
+    }
+
+    func delete(_ keyspace: Keyspace, _ key: UnsafeRawBufferPointer) throws(Status) {
+        if keyspace == .meta { return try delete(keyspace, [UInt8](key)) }
+        try check()
+        let key = RawKey(key)
+        guard remove(keyspace, key) else { return }
+        record.delete(keyspace, key)
+        changes += 1
+    }
+
     func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
         try check()
         if limit <= 0 || range.isEmpty { return 0 }

@@ -72,8 +72,12 @@ package final class SystemLogDisk: LogDisk {
 
     private func makeFolder() throws(Status) {
         if mkdir(folder, 0o700) != 0, errno != EEXIST { throw Self.failure("make the folder of") }
+        try Self.synchronize(Self.parent(folder))
+    }
+
+    private static func parent(_ folder: String) -> String {
         let trimmed = folder.last == "/" ? folder.dropLast() : folder[...]
-        try Self.synchronize(trimmed.lastIndex(of: "/").map { String(trimmed[...$0]) } ?? ".")
+        return trimmed.lastIndex(of: "/").map { String(trimmed[...$0]) } ?? "."
     }
 
     package func rename(_ name: String, to newName: String) throws(Status) {
@@ -93,11 +97,16 @@ package final class SystemLogDisk: LogDisk {
         if fsync(descriptor) != 0 { throw failure("write the folder of") }
     }
 
-    /// Removes the log of a database that is deleted, or of one that was before this database was made.
+    /// Removes the log of a database that is deleted, or of one that was before this database was made; durably, so that
+    /// a database that is made later doesn't find a part of it.
     package static func removeAll(folder: String) throws(Status) {
         let disk = SystemLogDisk(folder: folder)
         for name in try disk.names() { try disk.remove(name) }
-        if rmdir(folder) != 0, errno != ENOENT { throw failure("remove the folder of") }
+        if rmdir(folder) != 0 {
+            if errno == ENOENT { return }
+            throw failure("remove the folder of")
+        }
+        try synchronize(parent(folder))
     }
 }
 

@@ -1,20 +1,27 @@
+import HearthModel
 import Synchronization
 
-/// Bounds the memory of the tables of many stores: when it is used up, the store with the largest active trees is asked
-/// to freeze them.
+/// Bounds the memory of the tables of many stores.
+///
+/// A quarter of the bytes is for small tables: the writes of a store that has its part of that are neither delayed nor
+/// stopped by what others have. Of the rest, from three quarters on the store with the largest active trees is asked to freeze
+/// them, and writes are delayed; where the rest ends, they wait for the appliers. While memory is tight there are a quarter as
+/// many bytes, and writes wait from half of all on.
 package final class TableBudget: Sendable {
     package static let process = TableBudget(bytesMax: 128 << 20)
 
-    let bytesMax: Int
-    /// The bytes of active trees from which on some are frozen; the rest is for those that are being applied.
-    private let activeBytesMax: Int
+    private let bytesMax: Int
+    private let isTight = Atomic(false)
     private let total = Atomic(0)
+    private let count = Atomic(0)
     private let state = Mutex(State())
 
     private struct Entry {
         weak var store: (any TableOwner)?
         var activeBytes = 0
         var frozenBytes = 0
+        /// Why they can't be applied.
+        var failure: Status?
     }
 
     private struct State {
@@ -22,29 +29,68 @@ package final class TableBudget: Sendable {
         var activeBytes = 0
     }
 
-    package init(bytesMax: Int) {
-        self.bytesMax = bytesMax
-        activeBytesMax = bytesMax / 4 * 3
+    package init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    package func setTight(_ isTight: Bool) {
+        self.isTight.store(isTight, ordering: .relaxed)
+        freezeLargest()
     }
 
     var bytes: Int { total.load(ordering: .relaxed) }
 
-    /// From 0 to 1: how far the tables are beyond the budget, of another budget.
-    var excess: Double {
-        let over = bytes - bytesMax
-        return over <= 0 ? 0 : min(1, Double(over) / Double(max(1, bytesMax)))
+    private var fittingBytes: Int { isTight.load(ordering: .relaxed) ? bytesMax / 4 : bytesMax }
+
+    /// Of all tables but small ones.
+    private var commonBytes: Int { fittingBytes / 4 * 3 }
+
+    /// The bytes of active trees from which on some are frozen; the rest is for those that are being applied.
+    private var activeBytesMax: Int { commonBytes / 4 * 3 }
+
+    /// What a store may have without regard to others.
+    private var smallBytesMax: Int { fittingBytes / 4 / max(1, count.load(ordering: .relaxed)) }
+
+    /// From 0 to 1, where writes wait: how much of what delays them is used.
+    /// - Parameter own: bytes of the store's tables.
+    func excess(_ own: Int) -> Double {
+        let over = bytes - activeBytesMax
+        if over <= 0 || own <= smallBytesMax { return 0 }
+        return min(1, Double(over) / Double(max(1, commonBytes - activeBytesMax)))
+    }
+
+    /// Whether a store's tables may not grow.
+    /// - Parameter own: their bytes.
+    func isFull(_ own: Int) -> Bool {
+        let bound = isTight.load(ordering: .relaxed) ? bytesMax / 2 : bytesMax
+        return bytes >= (own <= smallBytesMax ? bound : bound / 4 * 3)
+    }
+
+    /// Why some of the tables don't become smaller.
+    var failure: Status? { state.withLock { state in state.entries.values.lazy.compactMap(\.failure).first } }
+
+    /// Notes whether the frozen trees of a store can't be applied.
+    func set(_ store: any TableOwner, failure: Status?) {
+        state.withLock { $0.entries[ObjectIdentifier(store)]?.failure = failure }
     }
 
     /// Notes the present sizes of a store.
     func set(_ store: any TableOwner, active: Int, frozen: Int) {
-        let largest = state.withLock { state -> (any TableOwner)? in
-            let id = ObjectIdentifier(store)
+        let id = ObjectIdentifier(store)
+        let isOver = state.withLock { state in
             var entry = state.entries[id] ?? Entry(store: store)
             state.activeBytes += active - entry.activeBytes
             total.add(active - entry.activeBytes + frozen - entry.frozenBytes, ordering: .relaxed)
             entry.activeBytes = active
             entry.frozenBytes = frozen
             state.entries[id] = entry
+            count.store(state.entries.count, ordering: .relaxed)
+            return state.activeBytes > activeBytesMax
+        }
+        if isOver { freezeLargest() }
+    }
+
+    /// Asks the store with the largest active trees to freeze them, if there are too many.
+    func freezeLargest() {
+        let largest = state.withLock { state -> (any TableOwner)? in
             if state.activeBytes <= activeBytesMax { return nil }
             // A store whose frozen trees are being applied can't freeze more.
             return state.entries.values.filter { $0.frozenBytes == 0 && $0.activeBytes > 0 }
@@ -56,6 +102,7 @@ package final class TableBudget: Sendable {
     func remove(_ store: any TableOwner) {
         state.withLock { state in
             guard let entry = state.entries.removeValue(forKey: ObjectIdentifier(store)) else { return }
+            count.store(state.entries.count, ordering: .relaxed)
             state.activeBytes -= entry.activeBytes
             total.subtract(entry.activeBytes + entry.frozenBytes, ordering: .relaxed)
         }

@@ -49,6 +49,17 @@ final class MemoryStoreCursor: KeyCursor {
         return [UInt8](entry.value)
     }
 
+    func withRow(
+        _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(Status) -> Void
+    ) throws(Status) {
+        precondition(!view.isClosed, "the snapshot is closed")
+        guard let entry = walk.entry else { return }
+        let key = UnsafeRawBufferPointer(start: entry.key.base, count: entry.key.count)
+        try body(
+            UnsafeRawBufferPointer(rebasing: key.dropFirst(dropping)),
+            values ? entry.value : UnsafeRawBufferPointer(start: nil, count: 0))
+    }
+
     func next() throws(Status) -> Bool {
         if phase == .ended { return false }
         try view.check()

@@ -100,6 +100,17 @@ final class MemoryStoreTransaction: MemoryStoreView, StoreTransaction {
         if key.withKey({ editor.remove(&roots[keyspace.rawValue], $0) }) { changes += 1 }
     }
 
+    func put(_ keyspace: Keyspace, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(Status) {
+        try check()
+        editor.put(&roots[keyspace.rawValue], RawKey(key), value)
+        changes += 1
+    }
+
+    func delete(_ keyspace: Keyspace, _ key: UnsafeRawBufferPointer) throws(Status) {
+        try check()
+        if editor.remove(&roots[keyspace.rawValue], RawKey(key)) { changes += 1 }
+    }
+
     func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
         try check()
         if range.lower.isEmpty, range.upper == nil, limit == .max { return deleteAll(keyspace) }

@@ -66,7 +66,7 @@ final class CacheBudget: @unchecked Sendable {
         }
     }
 
-    /// While memory is tight, all together may keep a quarter.
+    /// While memory is tight, all together may keep an eighth.
     func setTight(_ isTight: Bool) {
         let all = monitor.withLock { () -> [any CacheHolder] in
             self.isTight = isTight
@@ -77,7 +77,7 @@ final class CacheBudget: @unchecked Sendable {
 
     /// Whether each may keep less than before. The limit changes by halves, so that the others are notified seldom.
     private func setPages() -> Bool {
-        let bytesMax = isTight ? bytesMax / 4 : bytesMax
+        let bytesMax = isTight ? bytesMax / 8 : bytesMax
         let eachBytesMin = isTight ? min(eachBytesMin, Self.tightBytesMin) : eachBytesMin
         var bytes = min(eachBytesMax, bytesMax)
         while bytes * holders.count > bytesMax, bytes > eachBytesMin { bytes /= 2 }

@@ -11,8 +11,11 @@ import HearthModel
 package struct DatabaseFileName: Hashable {
     static let suffix = ".sqlite"
     static let idSuffix = ".id"
-    /// Of the folder with the database's log, behind the file's name.
+    /// Behind the file's name: of SQLite's write-ahead log, of the folder with the database's log, and of the file while its
+    /// database is being deleted.
+    static let walSuffix = "-wal"
     static let logSuffix = "-log"
+    static let deletedSuffix = "-deleted"
     static let encodedLengthMax = 100
     static let keptLength = 60
 

@@ -49,15 +49,13 @@ enum FileFormat {
                 + " knows; use a newer hearth.")
     }
 
-    /// Checks that a file is a Hearth database of this version, without changing it.
-    /// - Throws: NOT_FOUND for a file whose making was interrupted, FAILED_PRECONDITION for one of another version, DATA_LOSS
+    /// Checks that a file is a Hearth database that can be read as it is, without changing it: all versions have the same
+    /// tables.
+    /// - Throws: NOT_FOUND for a file whose making was interrupted, FAILED_PRECONDITION for one of a newer version, DATA_LOSS
     ///   for one that is no Hearth database.
     static func check(_ connection: Connection, path: String) throws(Status) {
-        let version = try version(connection, path: path)
-        if version == 0 { throw .notFound("The file is empty: it was never written, or was truncated.") }
-        if version < Self.version {
-            throw .failedPrecondition(
-                "\(path) has the older format version \(version); start a server once to bring it forward.")
+        if try version(connection, path: path) == 0 {
+            throw .notFound("The file is empty: it was never written, or was truncated.")
         }
     }
 
@@ -86,15 +84,15 @@ enum FileFormat {
             try connection.execute("PRAGMA page_size = \(pageSizeBytes); PRAGMA auto_vacuum = NONE", action)
         }
         try connection.execute("PRAGMA journal_mode = WAL", action)
-        for next in version..<max(version, Self.version) {
-            try connection.execute(
-                """
-                BEGIN IMMEDIATE;
-                \(migrations[next]);
-                PRAGMA application_id = \(applicationID);
-                PRAGMA user_version = \(next + 1);
-                COMMIT
-                """, action)
-        }
+        if version >= Self.version { return }
+        // All at once: a process that ends meanwhile leaves a file of the former version, and none between two.
+        try connection.execute(
+            """
+            BEGIN IMMEDIATE;
+            \(migrations[version...].joined());
+            PRAGMA application_id = \(applicationID);
+            PRAGMA user_version = \(Self.version);
+            COMMIT
+            """, action)
     }
 }

@@ -4,6 +4,7 @@ import HearthEngine
 
 /// A walk by one prepared SELECT; seeking binds a new bound and restarts it.
 final class SQLiteCursor: KeyCursor {
+    /// Memory that each row uses again, unless someone holds it.
     private(set) var key: [UInt8] = []
     private(set) var value: [UInt8] = []
 
@@ -52,8 +53,12 @@ final class SQLiteCursor: KeyCursor {
         guard let scan, scan.statement.use == scan.use else { throw .internalError("The cursor is closed.") }
         let result = sqlite3_step(scan.statement.handle)
         if result == SQLITE_ROW {
-            key = [UInt8](connection.columnBytes(scan.statement.handle, 0).dropFirst(dropping))
-            if values { value = connection.column(scan.statement.handle, 1) }
+            key.removeAll(keepingCapacity: true)
+            key.append(contentsOf: connection.columnBytes(scan.statement.handle, 0).dropFirst(dropping))
+            if values {
+                value.removeAll(keepingCapacity: true)
+                value.append(contentsOf: connection.columnBytes(scan.statement.handle, 1))
+            }
             return true
         }
         phase = .ended

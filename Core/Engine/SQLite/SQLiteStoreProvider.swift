@@ -11,6 +11,7 @@ import Glibc
 package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     private let folder: DataFolder
     private let options: SQLiteStoreOptions
+    private let logOptions: LoggedStoreOptions
     // Guards the fields below and the names of files. A file itself, which may take long to open, belongs to the thread
     // that has entered its name in `opening`.
     private let monitor = Monitor()
@@ -22,23 +23,60 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     private var isClosed = false
 
     /// Locks the data folder for as long as the provider or a store of it lives.
-    /// - Parameter createsFolder: false for a tool, which must not use an arbitrary folder for data.
+    /// - Parameters:
+    ///   - options: of the databases' files; whether they are only read, and the observer, hold for the logs, too.
+    ///   - createsFolder: false for a tool, which must not use an arbitrary folder for data.
     /// - Throws: FAILED_PRECONDITION when another process uses the folder, it can't be used, or a file in it is of a
     ///   newer format.
     package init(
-        path: String, options: SQLiteStoreOptions = SQLiteStoreOptions(), createsFolder: Bool = true
+        path: String, options: SQLiteStoreOptions = SQLiteStoreOptions(),
+        logOptions: LoggedStoreOptions = LoggedStoreOptions(), createsFolder: Bool = true
     ) throws(Status) {
         if !createsFolder, try !DataFolder.isOne(path) {
             throw .failedPrecondition("\(path) is no data folder of hearth: there is no database in it.")
         }
         folder = try DataFolder(path: path)
         self.options = options
+        self.logOptions = logOptions
         for component in try DataFolder.names(path) where DataFolder.isFolder(path + "/" + component) {
             let project = path + "/" + component
             for file in try DataFolder.names(project) where file.hasSuffix(DatabaseFileName.suffix) {
                 try FileHeader.check(project + "/" + file)
             }
+            if !options.isReadOnly { try Self.finishDeletions(project) }
         }
+        try reportLostFiles()
+    }
+
+    /// Ends what the process before this one has begun.
+    private static func finishDeletions(_ project: String) throws(Status) {
+        let suffix = DatabaseFileName.suffix + DatabaseFileName.deletedSuffix
+        for name in try DataFolder.names(project) where name.hasSuffix(suffix) {
+            let file = project + "/" + name.dropLast(suffix.count)
+            do throws(Status) {
+                try DatabaseFiles(path: file + DatabaseFileName.suffix).finishDeletion()
+                if !DataFolder.exists(file + DatabaseFileName.suffix) {
+                    try DataFolder.remove(file + DatabaseFileName.idSuffix)
+                }
+            } catch {
+                // The others are served. Who opens a database of this name tries again, and it is reported.
+            }
+        }
+    }
+
+    /// Operators learn of them at the start, and not when somebody uses the database.
+    private func reportLostFiles() throws(Status) {
+        guard let observer = options.observer else { return }
+        for database in try names() {
+            let files = files(DatabaseFileName(database))
+            if try files.hasLostFile() {
+                observer.store(database.string, reports: .openFails(files.lostFileStatus, file: files.path))
+            }
+        }
+    }
+
+    private func files(_ name: DatabaseFileName) -> DatabaseFiles {
+        DatabaseFiles(path: folder.path + "/" + name.folder + "/" + name.file + DatabaseFileName.suffix)
     }
 
     /// Warnings about the folder for the operator of the server.
@@ -86,7 +124,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         if let store = try beginOpening(database, name, file) { return store }
         // Recovery of a log reads all of it: no other caller waits for that.
         let result = Result { () throws(Status) in
-            try openStore(file + DatabaseFileName.suffix, database)
+            try openStore(files(name), database)
         }
         return try monitor.withLock { () throws(Status) in
             defer {
@@ -99,21 +137,19 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         }
     }
 
-    private func openStore(_ path: String, _ database: DatabaseName) throws(Status) -> LoggedStore {
-        // A log without its database is what a deletion has left.
-        if !options.isReadOnly, !DataFolder.exists(path) {
-            try SystemLogDisk.removeAll(folder: path + DatabaseFileName.logSuffix)
-        }
+    private func openStore(_ files: DatabaseFiles, _ database: DatabaseName) throws(Status) -> LoggedStore {
+        if !options.isReadOnly { try files.finishDeletion() }
+        try files.check()
         var base = options
         base.observer = options.observer.map { LoggedBaseObserver($0) }
         // A write that reads the base takes one.
         base.readersMax += 1
-        var log = LoggedStoreOptions()
+        var log = logOptions
         log.isReadOnly = options.isReadOnly
         log.observer = options.observer
         return try LoggedStore(
-            base: try SQLiteStore(path: path, name: database.string, options: base, folder: folder),
-            logFolder: path + DatabaseFileName.logSuffix, name: database.string, options: log)
+            base: try SQLiteStore(path: files.path, name: database.string, options: base, folder: folder),
+            logFolder: files.logFolder, name: database.string, options: log)
     }
 
     /// Makes the files and folders that a store's file needs, and enters its name.
@@ -172,8 +208,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         let name = DatabaseFileName(database)
         let project = folder.path + "/" + name.folder
         let file = project + "/" + name.file
-        guard DataFolder.exists(file + DatabaseFileName.suffix),
-            let foundProject = try id(project, component: name.folder),
+        guard try files(name).exist(), let foundProject = try id(project, component: name.folder),
             let foundDatabase = try id(file, component: name.file)
         else { return false }
         return UTF8Order.equal(foundProject, database.project) && UTF8Order.equal(foundDatabase, database.database)
@@ -191,14 +226,30 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         for component in try DataFolder.names(folder.path) {
             let path = folder.path + "/" + component
             guard DataFolder.isFolder(path), let project = try id(path, component: component) else { continue }
-            for file in try DataFolder.names(path) where file.hasSuffix(DatabaseFileName.suffix) {
-                let component = String(file.dropLast(DatabaseFileName.suffix.count))
+            for component in try Self.components(path) {
                 if let database = try id(path + "/" + component, component: component) {
                     found.append(DatabaseName(project: project, database: database))
                 }
             }
         }
         return found
+    }
+
+    /// The names of a project's databases as their files have them, also of those whose file was lost.
+    private static func components(_ project: String) throws(Status) -> [String] {
+        let names = try DataFolder.names(project)
+        func components(_ suffix: String) -> [String] {
+            names.filter { $0.hasSuffix(suffix) }.map { String($0.dropLast(suffix.count)) }
+        }
+        let whole = Set(components(DatabaseFileName.suffix))
+        var found = whole
+        for suffix in [DatabaseFileName.logSuffix, DatabaseFileName.walSuffix] {
+            for component in components(DatabaseFileName.suffix + suffix) where !whole.contains(component) {
+                let files = DatabaseFiles(path: project + "/" + component + DatabaseFileName.suffix)
+                if try files.hasLostFile() { found.insert(component) }
+            }
+        }
+        return Array(found)
     }
 
     /// The id of a file or folder; nil when it isn't one of ours.
@@ -227,13 +278,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
             throw .failedPrecondition("The database \(database) is open; close it before it is deleted.")
         }
         stores[name] = nil
-        // The log last: SQLite discards a log without its database, but a database without its log is an old state.
-        guard try DataFolder.remove(file + DatabaseFileName.suffix) else {
-            throw .notFound("The database \(database) does not exist.")
-        }
-        try DataFolder.remove(file + DatabaseFileName.suffix + "-wal")
-        try DataFolder.remove(file + DatabaseFileName.suffix + DiskProbe.suffix)
-        try SystemLogDisk.removeAll(folder: file + DatabaseFileName.suffix + DatabaseFileName.logSuffix)
+        guard try files(name).delete() else { throw .notFound("The database \(database) does not exist.") }
         try DataFolder.remove(file + DatabaseFileName.idSuffix)
         try DataFolder.synchronize(project)
         // Only when it was the project's last; the system refuses otherwise. A file that is being opened may not exist

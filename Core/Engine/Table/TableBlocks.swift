@@ -14,6 +14,11 @@ final class TableBlocks: @unchecked Sendable {
         var blocks: ContiguousArray<TableBlock> = []
         /// Roots of trees, with all that is below them.
         var trees: [TableBlock] = []
+        /// What was kept for later versions that have ended; this one shows some of it.
+        var unsorted: ContiguousArray<TableBlock> = []
+        var unsortedTrees: [TableBlock] = []
+
+        var isSorted: Bool { unsorted.isEmpty && unsortedTrees.isEmpty }
     }
 
     /// One for each version that may be held, in their order. The last is the present one.
@@ -39,6 +44,10 @@ final class TableBlocks: @unchecked Sendable {
         for entry in kept {
             for block in entry.blocks { free(block) }
             unusedTrees.append(contentsOf: entry.trees)
+        }
+        for entry in kept {
+            for block in entry.unsorted { free(block) }
+            unusedTrees.append(contentsOf: entry.unsortedTrees)
         }
         for root in unusedTrees { TableTree(root).forEachBlock { free($0) } }
         for block in unused { free(block) }
@@ -74,15 +83,18 @@ final class TableBlocks: @unchecked Sendable {
     /// - Parameter changed: how many blocks the commit replaced and made.
     func freeSome(changed: Int) {
         settle()
-        freeUnused(max: max(Self.freedMin, 2 * changed))
+        let max = max(Self.freedMin, 2 * changed)
+        sort(max: max)
+        freeUnused(max: max)
     }
 
     /// Frees a part of what nobody sees, in a millisecond or two.
     /// - Returns: whether there is more.
     func freePart() -> Bool {
         settle()
+        let isSorted = sort(max: Self.partBlocksMax)
         freeUnused(max: Self.partBlocksMax)
-        return !unused.isEmpty || !unusedTrees.isEmpty
+        return !isSorted || !unused.isEmpty || !unusedTrees.isEmpty
     }
 
     private func freeUnused(max: Int) {
@@ -99,8 +111,7 @@ final class TableBlocks: @unchecked Sendable {
         if unused.isEmpty, freed > Self.keptCapacity { unused = [] }
     }
 
-    /// Passes on what was kept for versions that have ended. Looks at each block when an earlier version is still held:
-    /// then its cost is not bounded by the commit's size.
+    /// Passes on what was kept for versions that have ended; `sort` looks at it.
     private func settle() {
         let ended = endedVersions.withLock { ended -> [UInt64] in
             defer { ended.removeAll(keepingCapacity: true) }
@@ -113,25 +124,50 @@ final class TableBlocks: @unchecked Sendable {
         guard let index = index(of: version) else { return }
         let ended = kept.remove(at: index)
         guard index > 0 else {
-            unused.append(contentsOf: ended.blocks)
-            return unusedTrees.append(contentsOf: ended.trees)
+            for blocks in [ended.blocks, ended.unsorted] { Self.append(blocks, to: &unused) }
+            return unusedTrees.append(contentsOf: ended.trees + ended.unsortedTrees)
         }
-        for block in ended.blocks { keepOrFree(block, index - 1) }
-        for root in ended.trees { keepOrFree(tree: TableNode(root), index - 1) }
+        for blocks in [ended.blocks, ended.unsorted] { Self.append(blocks, to: &kept[index - 1].unsorted) }
+        kept[index - 1].unsortedTrees += ended.trees + ended.unsortedTrees
     }
 
-    /// The same for a node with all that is below it. Nothing below a node is newer than the node: what a version shows
-    /// of a tree is found without a walk over all of it.
-    private func keepOrFree(tree node: TableNode, _ index: Int) {
-        if node.block.madeVersion <= kept[index].version { return kept[index].trees.append(node.block) }
-        for key in 0..<node.count { keepOrFree(node.keys[key], index) }
-        if !node.isLeaf { for child in 0...node.count { keepOrFree(tree: node.child(child), index) } }
-        unused.append(node.block)
+    private static func append(_ blocks: ContiguousArray<TableBlock>, to other: inout ContiguousArray<TableBlock>) {
+        if other.isEmpty { other = blocks } else { other.append(contentsOf: blocks) }
     }
 
-    /// Keeps a block for a version if that one shows it.
-    private func keepOrFree(_ block: TableBlock, _ index: Int) {
-        if block.madeVersion <= kept[index].version { kept[index].blocks.append(block) } else { unused.append(block) }
+    /// Looks at some blocks that were kept for versions that have ended: keeps those that the nearest earlier version
+    /// shows.
+    /// - Returns: whether nothing is left.
+    @discardableResult
+    private func sort(max: Int) -> Bool {
+        var rest = max
+        for index in kept.indices where !kept[index].isSorted {
+            while rest > 0, let block = kept[index].unsorted.popLast() {
+                rest -= 1
+                if block.madeVersion <= kept[index].version {
+                    kept[index].blocks.append(block)
+                } else {
+                    unused.append(block)
+                }
+            }
+            // Nothing below a node is newer than the node: what a version shows of a tree is found without a walk over
+            // all of it.
+            while rest > 0, let root = kept[index].unsortedTrees.popLast() {
+                rest -= 1
+                if root.madeVersion <= kept[index].version {
+                    kept[index].trees.append(root)
+                    continue
+                }
+                let node = TableNode(root)
+                for key in 0..<node.count { kept[index].unsorted.append(node.keys[key]) }
+                if !node.isLeaf {
+                    for child in 0...node.count { kept[index].unsortedTrees.append(node.children[child]) }
+                }
+                unused.append(root)
+            }
+            if !kept[index].isSorted { return false }
+        }
+        return true
     }
 
     private func index(of version: UInt64) -> Int? {

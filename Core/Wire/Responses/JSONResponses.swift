@@ -31,12 +31,12 @@ extension JSONWriter {
 
     /// RunQueryResponse with a document.
     package mutating func runQueryResponse(
-        _ document: EncodedDocument, readTime: Timestamp, transaction: [UInt8] = [],
-        explainMetrics: ExplainMetricsMessage? = nil, options: JSONOptions = JSONOptions()
+        _ document: EncodedDocument, readTime: Timestamp, explainMetrics: ExplainMetricsMessage? = nil,
+        options: JSONOptions = JSONOptions()
     ) throws(Status) {
         raw("{\"document\":")
         try self.document(document)
-        finish(readTime: readTime, transaction: transaction)
+        finish(readTime: readTime, transaction: [])
         if let explainMetrics {
             raw(",\"explainMetrics\":")
             bytes.append(contentsOf: explainMetrics.json(options))

@@ -34,12 +34,20 @@ extension ProtobufWriter {
     }
 
     /// RunQueryResponse with a document.
+    /// - Parameters:
+    ///   - document: without its name.
+    ///   - name: in UTF-8.
     package mutating func runQueryResponse(
-        _ document: EncodedDocument, readTime: Timestamp, transaction: [UInt8] = [],
-        explainMetrics: ExplainMetricsMessage? = nil
+        _ document: EncodedDocument, name: [UInt8], readTime: Timestamp, explainMetrics: ExplainMetricsMessage? = nil
     ) {
-        self.document(0x0a, document, restSizeMax: Self.tailSizeMax(transaction)) { cursor in
-            cursor.token(0x12, transaction)
+        let size = 1 + Self.lengthDelimitedSize(name.count) + size(of: document)
+        append(bound: 2 * ValueCursor.headSizeMax + size + ValueCursor.scalarSizeMax) { cursor in
+            cursor.byte(0x0a)
+            cursor.varint(UInt64(size))
+            cursor.byte(0x0a)
+            cursor.varint(UInt64(name.count))
+            name.withUnsafeBytes { cursor.copy($0) }
+            cursor.document(document)
             cursor.time(0x1a, readTime)
         }
         if let explainMetrics {

@@ -98,6 +98,18 @@ package struct FieldsReader {
         }
     }
 
+    /// The top-level field at a position, which moves behind it; nil at the end.
+    package func nextEntry(_ position: inout Int) throws(Status) -> Entry? {
+        let start = position
+        let (entry, end) = try reading { buffer throws(Status) in
+            var reader = ProtobufReader(buffer, start..<buffer.count)
+            let entry = try reader.nextEntry(tag: UInt32(FieldsCodec.entryTag))
+            return (entry, reader.position)
+        }
+        position = end
+        return entry
+    }
+
     /// The entries of a map value; none for other values and for vectors.
     package func entries(ofMap value: Range<Int>) throws(Status) -> [Entry] {
         try reading { buffer throws(Status) in

@@ -49,24 +49,29 @@ package struct GRPCFrontEnd: GRPCHandler {
     }
 
     package func begin(_ call: GRPCCall) {
-        if let stream = streams[call.path] { return stream(call) }
         guard let method = methods[call.path] else {
+            if let stream = streams[call.path] { return stream(call) }
             return call.finish(.unimplemented("Method \(call.path.dropFirst()) is unimplemented"))
         }
-        authenticator.identify(call) { [self] result in
-            let observation = observer.begin(method.observed, .grpc, remote: call.remoteAddress)
+        let authorization = call.firstValue("authorization")
+        if let identity = authenticator.known(authorization) { return serve(method, call, identity) }
+        authenticator.identify(call, authorization) { [self] result in
             switch result {
-            case .success(let identity):
-                let carried = GRPCServiceCall(call, identity, observation)
-                call.identified(carried.requester)
-                serve(method.serve, call, carried)
-            case .failure(let status): GRPCServiceCall(call, .nobody, observation).finish(status)
+            case .success(let identity): serve(method, call, identity)
+            case .failure(let status):
+                let observation = observer.begin(method.observed, .grpc, remote: call.remoteAddress)
+                GRPCServiceCall(call, .nobody, observation).finish(status)
             }
         }
     }
 
-    private func serve(_ method: @escaping Method, _ call: GRPCCall, _ carried: GRPCServiceCall) {
-        call.unary { [large] message in
+    private func serve(
+        _ method: (serve: Method, observed: RequestMetrics.Method), _ call: GRPCCall, _ identity: Identity
+    ) {
+        let observation = observer.begin(method.observed, .grpc, remote: call.remoteAddress)
+        let carried = GRPCServiceCall(call, identity, observation)
+        call.identified(carried.requester)
+        call.unary { [large, method = method.serve] message in
             do throws(Status) {
                 if let deadline = call.deadline, deadline <= EventLoop.monotonicNanoseconds() {
                     throw Status(.deadlineExceeded, "The deadline has passed before the call was begun.")
@@ -102,7 +107,7 @@ package struct GRPCFrontEnd: GRPCHandler {
             return (
                 path,
                 { call in
-                    service.authenticator.identify(call) { result in
+                    service.authenticator.identify(call, call.firstValue("authorization")) { result in
                         let observation = observer.begin(method, .grpc, remote: call.remoteAddress)
                         switch result {
                         case .success(let identity):
@@ -175,9 +180,11 @@ package struct GRPCFrontEnd: GRPCHandler {
 
 extension Authenticator {
     /// Calls `done` with the caller's identity: within this method, or later; until then the messages of the call wait.
-    fileprivate func identify(_ call: GRPCCall, _ done: @escaping @Sendable (Result<Identity, Status>) -> Void) {
+    fileprivate func identify(
+        _ call: GRPCCall, _ authorization: String?, _ done: @escaping @Sendable (Result<Identity, Status>) -> Void
+    ) {
         let waiting = Waiting()
-        identify(call.firstValue("authorization"), on: call.loop) { result in
+        identify(authorization, on: call.loop) { result in
             waiting.isOver = true
             // The client may have disconnected meanwhile.
             if call.isFinished { return }
@@ -246,12 +253,12 @@ private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
         self.identity = identity
         requester = identity.requester(at: call.remoteAddress, connection: call.connectionNumber)
         self.observation = observation
-        let cancellation = cancellation
-        call.onCancel = { [weak self] in
+        // The end of the call, which each of them has, frees this closure.
+        call.onCancel = { [self] in
             cancellation.cancel()
-            self?.observed(Status(.cancelled, "The client has disconnected."))
-            let onCancel = self?.onCancel
-            self?.onCancel = nil
+            observed(Status(.cancelled, "The client has disconnected."))
+            let onCancel = onCancel
+            self.onCancel = nil
             onCancel?()
         }
     }
@@ -291,6 +298,7 @@ private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
     }
 
     func send(_ message: [UInt8]) -> Bool { call.send(message) }
+    func send(_ messages: MessageBatch) -> Bool { call.send(messages) }
 
     func finish(_ status: Status) {
         observed(status)

@@ -1,5 +1,6 @@
 import HearthHost
 import HearthModel
+import HearthNetwork
 import HearthEngine
 import HearthDocuments
 import HearthWire
@@ -231,53 +232,59 @@ private final class BatchGetSource: MessageSource {
     func suspend() { view = nil }
     func resume(_ read: LongRead?) throws(Status) { view = try opened.pastView(at: readTime, under: read) }
 
-    func next(onLoop: Bool) throws(Status) -> [UInt8]? {
+    func next(onLoop: Bool, to messages: inout MessageBatch) throws(Status) -> Bool {
         while position < paths.count {
             let path = paths[position]
             position += 1
-            if let document = try view?.document(path) { return try found(document, path) }
+            if let document = try view?.document(path) {
+                try append(document, path, to: &messages)
+                return true
+            }
             missing.append(path)
         }
         if missingPosition < missing.count {
             missingPosition += 1
-            return encodeMissing(name(missing[missingPosition - 1]))
+            append(missing: name(missing[missingPosition - 1]), to: &messages)
+            return true
         }
-        if transaction.isEmpty { return nil }
+        if transaction.isEmpty { return false }
         // Nothing was requested: the transaction's id is sent alone.
-        defer { transaction = [] }
-        return format.encode(
-            BatchGetDocumentsResponse(transaction: transaction, readTime: TimestampMessage(readTime)))
+        messages.append(
+            BatchGetDocumentsResponse(transaction: transaction, readTime: TimestampMessage(readTime)), format)
+        transaction = []
+        return true
     }
 
     private func name(_ path: ResourcePath) -> String { ResourceName(database: database, path: path).string }
 
-    private func found(_ document: StoredDocument, _ path: ResourcePath) throws(Status) -> [UInt8] {
+    private func append(
+        _ document: StoredDocument, _ path: ResourcePath, to messages: inout MessageBatch
+    ) throws(Status) {
         let encoded = try FirestoreService.encoded(document, name: name(path), projection)
         defer { transaction = [] }
         switch format {
         case .protobuf:
-            var writer = ProtobufWriter()
+            var writer = ProtobufWriter(messages.begin())
             writer.batchGetDocumentsResponse(found: encoded, readTime: readTime, transaction: transaction)
-            return writer.bytes
+            messages.end(&writer.bytes)
         case .json:
             var writer = JSONWriter()
-            try writer.batchGetDocumentsResponse(
-                found: encoded, readTime: readTime, transaction: transaction)
-            return writer.bytes
+            try writer.batchGetDocumentsResponse(found: encoded, readTime: readTime, transaction: transaction)
+            messages.append(writer.bytes)
         }
     }
 
-    private func encodeMissing(_ name: String) -> [UInt8] {
+    private func append(missing name: String, to messages: inout MessageBatch) {
         defer { transaction = [] }
         switch format {
         case .protobuf:
-            var writer = ProtobufWriter()
+            var writer = ProtobufWriter(messages.begin())
             writer.batchGetDocumentsResponse(missing: name, readTime: readTime, transaction: transaction)
-            return writer.bytes
+            messages.end(&writer.bytes)
         case .json:
             var writer = JSONWriter()
             writer.batchGetDocumentsResponse(missing: name, readTime: readTime, transaction: transaction)
-            return writer.bytes
+            messages.append(writer.bytes)
         }
     }
 }

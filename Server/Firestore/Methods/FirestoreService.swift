@@ -165,6 +165,9 @@ package final class FirestoreService: Sendable {
         judge: @escaping ReadJudge = { _ throws(Status) in },
         _ body: @escaping @Sendable (Database.ViewGrant) throws(Status) -> Void
     ) throws(Status) {
+        if case .strong = consistency, call.loop.isCurrent {
+            return try readPresent(call, database, targets, judge, body)
+        }
         let permitted = try permitted(consistency, call, database)
         let onLoop: @Sendable (ReadView) throws(Status) -> Void = { view throws(Status) in
             try judge(StateReader(view, decodedBytesMax: Limits.judgedOnLoopBytesMax))
@@ -199,6 +202,23 @@ package final class FirestoreService: Sendable {
                 }
             }
         }
+    }
+
+    /// Reads the present on the loop. That takes no lock and begins no transaction, so nothing is withdrawn when it
+    /// fails.
+    private func readPresent(
+        _ call: any ServiceCall, _ database: Database, _ targets: [Database.ReadTarget], _ judge: @escaping ReadJudge,
+        _ body: @escaping @Sendable (Database.ViewGrant) throws(Status) -> Void
+    ) throws(Status) {
+        let view = try database.view()
+        do throws(Status) {
+            try judge(StateReader(view, decodedBytesMax: Limits.judgedOnLoopBytesMax))
+        } catch WorkMeter.isHeavier {
+            return try readOnWorker(call, database, .strong, targets, judge, body)
+        } catch {
+            throw error
+        }
+        try body(Database.ViewGrant(view))
     }
 
     /// Like `read`, for reads whose rules need more decoding than a loop may do.

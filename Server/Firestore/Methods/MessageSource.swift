@@ -1,4 +1,5 @@
 import HearthModel
+import HearthNetwork
 import HearthEngine
 import HearthDocuments
 
@@ -9,9 +10,9 @@ protocol MessageSource: AnyObject {
     /// Whether the next messages cost more than an event loop may do, which was found during an attempt on a loop. From
     /// then on the source is not light.
     var isPaused: Bool { get }
-    /// The next message; nil at the end, or, on a loop, when the source has paused. Must not be called while the source
-    /// is suspended.
-    func next(onLoop: Bool) throws(Status) -> [UInt8]?
+    /// Appends the next message; false at the end, or, on a loop, when the source has paused. Must not be called while
+    /// the source is suspended.
+    func next(onLoop: Bool, to messages: inout MessageBatch) throws(Status) -> Bool
 
     /// Measures the work of the next messages; nil when a part of the work does not show its cost.
     var meter: WorkMeter? { get }

@@ -42,7 +42,7 @@ final class MessageStream: @unchecked Sendable {
     private var isOver = false
 
     private struct Batch: Sendable {
-        var messages: [[UInt8]] = []
+        var messages = MessageBatch()
         var isLast = false
         var failure: Status?
     }
@@ -64,7 +64,7 @@ final class MessageStream: @unchecked Sendable {
 
     /// Sends everything. To be called on the loop.
     func start() {
-        call.onWritable = { [weak self] in self?.proceed() }
+        call.onWritable = nil
         proceed()
     }
 
@@ -176,15 +176,12 @@ final class MessageStream: @unchecked Sendable {
     /// - Parameter end: of the batch, on a loop.
     private func makeBatch(until end: MonotonicTime?) -> Batch {
         var batch = Batch()
-        var bytes = 0
         do throws(Status) {
-            while batch.messages.count < Self.batchMessagesMax, bytes < Self.batchBytesMax {
-                guard let message = try source.next(onLoop: end != nil) else {
+            while batch.messages.count < Self.batchMessagesMax, batch.messages.bytes.count < Self.batchBytesMax {
+                guard try source.next(onLoop: end != nil, to: &batch.messages) else {
                     batch.isLast = end == nil || !source.isPaused
                     break
                 }
-                bytes += message.count
-                batch.messages.append(message)
                 if let end, now() >= end { break }
             }
         } catch {
@@ -197,8 +194,7 @@ final class MessageStream: @unchecked Sendable {
         if isOver { return }
         isAsking = false
         request = nil
-        var hasCapacity = true
-        for message in batch.messages { hasCapacity = call.send(message) }
+        let hasCapacity = batch.messages.count == 0 || call.send(batch.messages)
         if let failure = batch.failure { return end(failure) }
         if batch.isLast { return end(.ok) }
         if call.isFinished { return end(.ok) }
@@ -206,7 +202,6 @@ final class MessageStream: @unchecked Sendable {
         if hasCapacity {
             call.loop.execute { [self] in proceed() }
         } else {
-            // `onWritable` continues; it holds this object only weakly, and the timer holds it while it waits.
             waitForClient()
         }
     }
@@ -222,6 +217,7 @@ final class MessageStream: @unchecked Sendable {
         }
     }
 
+    /// `onWritable` continues, and holds this object meanwhile.
     private func waitForClient() {
         call.onWritable = { [self] in proceed() }
         if reads.isScarce { return letGo() }

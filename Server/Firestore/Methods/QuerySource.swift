@@ -1,6 +1,7 @@
 import HearthHost
 import HearthConcurrency
 import HearthModel
+import HearthNetwork
 import HearthEngine
 import HearthDocuments
 import HearthWire
@@ -64,33 +65,35 @@ final class QuerySource: MessageSource {
     func suspend() { results.suspend() }
     func resume(_ read: LongRead?) throws(Status) { try results.resume(read) }
 
-    func next(onLoop: Bool) throws(Status) -> [UInt8]? {
-        if isOver { return nil }
+    func next(onLoop: Bool, to messages: inout MessageBatch) throws(Status) -> Bool {
+        if isOver { return false }
         if explain == .plan {
             isOver = true
-            return format.encode(
-                RunQueryResponse(
-                    transaction: transaction,
-                    explainMetrics: ExplainMetricsMessage(planSummary: Explain.planSummary(results.indexesUsed))))
+            let metrics = ExplainMetricsMessage(planSummary: Explain.planSummary(results.indexesUsed))
+            messages.append(RunQueryResponse(transaction: transaction, explainMetrics: metrics), format)
+            return true
         }
         if !transaction.isEmpty {
-            defer { transaction = [] }
-            return format.encode(RunQueryResponse(transaction: transaction))
+            messages.append(RunQueryResponse(transaction: transaction), format)
+            transaction = []
+            return true
         }
         let result = try takeResult(onLoop: onLoop)
-        if result == nil, onLoop, isPaused { return nil }
+        if result == nil, onLoop, isPaused { return false }
         if results.skippedResults > 0, !hasReportedSkips {
             hasReportedSkips = true
             hasSentReadTime = true
             lookahead = result
             if result == nil, explain == .off { isOver = true }
-            return format.encode(
-                RunQueryResponse(
-                    readTime: TimestampMessage(readTime), skippedResults: Int32(clamping: results.skippedResults)))
+            let skipped = Int32(clamping: results.skippedResults)
+            messages.append(
+                RunQueryResponse(readTime: TimestampMessage(readTime), skippedResults: skipped), format)
+            return true
         }
-        guard let result else { return end() }
+        guard let result else { return end(&messages) }
         returned += 1
-        return try encode(result)
+        try append(result, to: &messages)
+        return true
     }
 
     private func takeResult(onLoop: Bool) throws(Status) -> QueryResult? {
@@ -102,12 +105,12 @@ final class QuerySource: MessageSource {
     }
 
     /// A query always returns a read time at least once.
-    private func end() -> [UInt8]? {
+    private func end(_ messages: inout MessageBatch) -> Bool {
         isOver = true
-        if hasSentReadTime, explain == .off { return nil }
-        return format.encode(
-            RunQueryResponse(
-                readTime: TimestampMessage(readTime), explainMetrics: explain == .analyze ? metrics() : nil))
+        if hasSentReadTime, explain == .off { return false }
+        let metrics = explain == .analyze ? metrics() : nil
+        messages.append(RunQueryResponse(readTime: TimestampMessage(readTime), explainMetrics: metrics), format)
+        return true
     }
 
     private func metrics() -> ExplainMetricsMessage {
@@ -117,9 +120,10 @@ final class QuerySource: MessageSource {
                 results: returned, meter: work, nanoseconds: clock.monotonicNanoseconds() - started))
     }
 
-    private func encode(_ result: QueryResult) throws(Status) -> [UInt8] {
+    private func append(_ result: QueryResult, to messages: inout MessageBatch) throws(Status) {
         hasSentReadTime = true
-        var document = result.document.encoded(name: try names.name(key: result.key))
+        try names.find(result.key)
+        var document = result.document.encoded(name: format.isJSON ? names.found : "")
         if let resultField, let distance = result.distance {
             var fields = try FieldsCodec.decode(document.fields)
             fields.set(resultField, .double(distance))
@@ -137,13 +141,13 @@ final class QuerySource: MessageSource {
         }
         switch format {
         case .protobuf:
-            var writer = ProtobufWriter()
-            writer.runQueryResponse(document, readTime: readTime, explainMetrics: metrics)
-            return writer.bytes
+            var writer = ProtobufWriter(messages.begin())
+            writer.runQueryResponse(document, name: names.utf8, readTime: readTime, explainMetrics: metrics)
+            messages.end(&writer.bytes)
         case .json(let options):
             var writer = JSONWriter()
             try writer.runQueryResponse(document, readTime: readTime, explainMetrics: metrics, options: options)
-            return writer.bytes
+            messages.append(writer.bytes)
         }
     }
 }

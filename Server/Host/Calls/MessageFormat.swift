@@ -1,3 +1,4 @@
+import HearthNetwork
 import HearthWire
 
 /// The encoding of a call's messages.
@@ -14,5 +15,11 @@ package enum MessageFormat: Sendable {
         case .protobuf: message.protobuf()
         case .json(let options): message.json(options)
         }
+    }
+}
+
+extension MessageBatch {
+    package mutating func append(_ message: some WireMessage, _ format: MessageFormat) {
+        append(format.encode(message))
     }
 }

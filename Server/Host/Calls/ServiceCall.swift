@@ -22,6 +22,9 @@ package protocol ServiceCall: AnyObject, Sendable {
     /// Sends one message; false when the client takes no more for now.
     @discardableResult
     func send(_ message: [UInt8]) -> Bool
+    /// Sends several messages; false when the client takes no more for now.
+    @discardableResult
+    func send(_ messages: MessageBatch) -> Bool
     func finish(_ status: Status)
     /// The call is about to wait for a worker or a long read, as long as others use them: the memory of its request must
     /// not keep other requests waiting meanwhile.
@@ -34,6 +37,8 @@ package protocol ServiceCall: AnyObject, Sendable {
 extension ServiceCall {
     /// A call whose request is not counted.
     package func postpone() throws(Status) {}
+
+    package func send(_ messages: MessageBatch) -> Bool { messages.messages.reduce(true) { send($1) } }
 
     package func respond(_ message: [UInt8]) {
         send(message)

@@ -1,10 +1,12 @@
 import HearthConcurrency
+import HearthEngine
 import HearthNetwork
 import HearthSQLite
 import HearthDocuments
 import Synchronization
 
-/// Shrinks caches while clients hold much memory (the page caches, the cached latest commits), and returns the allocator's
+/// Shrinks caches and tables while clients hold much memory (the page caches, the cached latest commits, the changes that are
+/// not in the databases' files), and returns the allocator's
 /// free memory to the system while the process is large. For one thread, which must not be a loop's.
 package final class CachePressure: Sendable {
     private struct State {
@@ -46,7 +48,10 @@ package final class CachePressure: Sendable {
             defer { state.wasTight = isTight }
             return state.wasTight
         }
-        if isTight != wasTight { PageCaches.setTight(isTight) }
+        if isTight != wasTight {
+            PageCaches.setTight(isTight)
+            TableBudget.process.setTight(isTight)
+        }
         guard isTight && !wasTight || count % Self.ticksPerRound == 0 else { return }
         for database in databases() { database.fitCaches() }
         trim(isTight: isTight)

@@ -73,15 +73,25 @@ package final class StorageHealth: Sendable {
         case .commitsFail(let status): log.error("commits fail", store, ("reason", .string(status.message)))
         case .commitsRecovered(let failures):
             log.info("commits succeed again", store, ("failures", .integer(failures)))
+        case .applicationsFail(let status):
+            log.error(
+                "commits can't be copied from the log into the database's file, and the log grows", store,
+                ("reason", .string(status.message)))
+        case .applicationsRecovered(let failures):
+            log.info("the database's file follows the log again", store, ("failures", .integer(failures)))
+        case .writesStall: log.warning("commits wait: the database's file does not follow the log", store)
+        case .writesFlow: log.info("commits no longer wait for the database's file", store)
         case .checkpointsFail(let status):
             log.error(
-                "the log can't be copied into the database, and grows", store, ("reason", .string(status.message)))
+                "SQLite's log can't be copied into the database's file, and grows", store,
+                ("reason", .string(status.message)))
         case .checkpointsRecovered(let failures):
-            log.info("the log is copied again", store, ("failures", .integer(failures)))
+            log.info("SQLite's log is copied again", store, ("failures", .integer(failures)))
         case .snapshotsRevoked(let count):
-            log.warning("reads that kept too much of the log were ended", store, ("reads", .integer(count)))
+            log.warning("reads that kept too much of SQLite's log were ended", store, ("reads", .integer(count)))
         case .logIsLong(let bytes):
-            log.warning("the log is long: a read keeps it, or the disk is slow", store, ("bytes", .integer(bytes)))
+            log.warning(
+                "SQLite's log is long: a read keeps it, or the disk is slow", store, ("bytes", .integer(bytes)))
         case .openFails(let status, let file):
             log.error(
                 "the database can't be opened", store, ("file", .string(file)), ("reason", .string(status.message)))

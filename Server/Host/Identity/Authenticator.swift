@@ -72,14 +72,20 @@ package final class Authenticator: Sendable {
         return digest
     }
 
+    /// The identity of a caller without a header, or with one that was verified before.
+    package func known(_ authorization: String?) -> Identity? {
+        guard let authorization, !authorization.isEmpty else { return .nobody }
+        return remembered(authorization)
+    }
+
     /// Calls `done` on the loop with the caller's identity: immediately, or later when an issuer's keys must be
     /// fetched.
     /// - Parameter authorization: the header's value; nil without one.
     package func identify(
         _ authorization: String?, on loop: EventLoop, _ done: @escaping @Sendable (Result<Identity, Status>) -> Void
     ) {
-        guard let authorization, !authorization.isEmpty else { return done(.success(.nobody)) }
-        if let known = remembered(authorization) { return done(.success(known)) }
+        if let known = known(authorization) { return done(.success(known)) }
+        let authorization = authorization ?? ""
         guard let space = authorization.utf8.firstIndex(of: UInt8(ascii: " ")),
             authorization[..<space].lowercased() == "bearer"
         else {

@@ -16,10 +16,28 @@ enum StoreMetrics {
         let figures: [(String, MetricsWriter.Kind, String, Int)] = [
             (
                 "hearth_snapshots_revoked", .gauge,
-                "Snapshots of open databases that were ended because they held too much of the log.",
+                "Snapshots of open databases that were ended because they held too much of SQLite's log.",
                 sum(\.revokedSnapshots)
             ),
-            ("hearth_log_bytes", .gauge, "Bytes of write-ahead logs that hold commits.", sum(\.logBytes)),
+            ("hearth_log_bytes", .gauge, "Bytes of the logs, and of SQLite's, that hold commits.", sum(\.logBytes)),
+            (
+                "hearth_table_bytes", .gauge, "Bytes of changes in memory that the databases' files do not have yet.",
+                sum(\.tableBytes)
+            ),
+            (
+                "hearth_tables_applied", .gauge, "Tables of open databases that were written to their files.",
+                sum(\.applications)
+            ),
+            (
+                "hearth_writes_delayed", .gauge,
+                "Groups of commits of open databases that were delayed because files follow their logs slowly.",
+                sum(\.delayedWrites)
+            ),
+            (
+                "hearth_writes_stalled", .gauge,
+                "Groups of commits of open databases that waited until a file had followed its log.",
+                sum(\.stalledWrites)
+            ),
             ("hearth_checkpoints", .gauge, "Checkpoints of open databases.", sum(\.checkpoints)),
             (
                 "hearth_checkpoints_failed", .gauge, "Failed checkpoints of open databases.",

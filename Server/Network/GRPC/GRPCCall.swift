@@ -114,6 +114,16 @@ package final class GRPCCall: @unchecked Sendable {
         return stream.queue(message, prefix: GRPCPrefix(isCompressed: false, messageBytes: message.count))
     }
 
+    /// Sends several messages; the result is that of the last.
+    @discardableResult
+    package func send(_ messages: MessageBatch) -> Bool {
+        checkThread()
+        guard !isFinished else { return false }
+        if compressesAnswers { return messages.messages.reduce(true) { send($1) } }
+        sendHead()
+        return stream.queue(messages.bytes)
+    }
+
     /// Sends one message from several pieces, which are not joined.
     @discardableResult
     package func sendParts(_ parts: [[UInt8]]) -> Bool {

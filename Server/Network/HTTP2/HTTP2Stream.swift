@@ -23,9 +23,7 @@ final class HTTP2Stream {
 
     // The head.
     private(set) var path = ""
-    private var method = ""
-    private var authority = ""
-    private var scheme = ""
+    private var isPost = false
     private(set) var headers = HeaderBlock()
     /// The memory that the stream counts for, while it is open.
     private(set) var heldBytes = 0
@@ -95,7 +93,7 @@ final class HTTP2Stream {
             refuseHead(isGRPC: grpc.isGRPC, 431, "the request head is too large")
         } else if !isHeld {
             refuseHead(isGRPC: grpc.isGRPC, 503, HeldRequests.tooMany)
-        } else if grpc.isGRPC && method == "POST" {
+        } else if grpc.isGRPC && isPost {
             session.context.counters.grpcCalls.add(1)
             let call = GRPCCall(stream: self, context: session.context)
             consumer = .call(call)
@@ -119,13 +117,11 @@ final class HTTP2Stream {
     }
 
     private func receivedPseudoField(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
-        // Their second letters differ; nghttp2 has rejected all other names.
+        // An exchange finds the others in the block. Their second letters differ; nghttp2 has rejected all other names.
         guard name.count > 2 else { return }
         switch name[1] {
         case UInt8(ascii: "p") where name[2] == UInt8(ascii: "a"): path = String(decoding: value, as: UTF8.self)
-        case UInt8(ascii: "m"): method = String(decoding: value, as: UTF8.self)
-        case UInt8(ascii: "a"): authority = String(decoding: value, as: UTF8.self)
-        case UInt8(ascii: "s"): scheme = String(decoding: value, as: UTF8.self)
+        case UInt8(ascii: "m"): isPost = value.equals("POST")
         default: break
         }
     }
@@ -143,11 +139,13 @@ final class HTTP2Stream {
         guard path.utf8.count <= context.limits.targetBytesMax else {
             return refuse(status: 414, "the request target is longer than \(context.limits.targetBytesMax) bytes")
         }
+        let method = headers.firstValue(":method") ?? ""
         bodyIsWithheld = method == "HEAD"
-        if authority.isEmpty { authority = fields.firstValue("host") ?? "" }
+        let named = headers.firstValue(":authority") ?? ""
+        let authority = named.isEmpty ? fields.firstValue("host") ?? "" : named
         guard Authority.isValid(authority) else { return refuse(status: 400, "malformed authority") }
         let head = HTTPRequestHead(
-            method: method, target: path, authority: authority, scheme: scheme,
+            method: method, target: path, authority: authority, scheme: headers.firstValue(":scheme") ?? "",
             headers: fields, version: .http2, remoteAddress: session.channel.remoteAddress,
             connectionNumber: session.channel.number, isSecure: session.channel.isSecure)
         let exchange = HTTPExchange(

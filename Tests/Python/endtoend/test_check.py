@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -26,7 +28,8 @@ def fill(folder: Path, clean: bool = True, documents: int = 12) -> Path:
         )
     )
     with program(folder) as server:
-        for project, database in [("p", "(default)"), ("q", "other")]:
+        # Last the one whose log some tests damage: what isn't in the file yet when the server is killed.
+        for project, database in [("q", "other"), ("p", "(default)")]:
             root = ROOT.format(project, database)
             writes = [
                 {
@@ -44,6 +47,8 @@ def fill(folder: Path, clean: bool = True, documents: int = 12) -> Path:
             assert server.send("POST", f"{root}:commit", {"writes": writes})[0] == 200
             assert server.send("DELETE", f"{root}/c/d0")[0] == 200
         if clean:
+            # Damage is planted into the files, not into their logs.
+            server.settle()
             assert server.terminate()[0] == 0
         else:
             server.process.send_signal(signal.SIGKILL)
@@ -75,9 +80,11 @@ def test_a_sound_folder(tmp_path: Path, clean: bool) -> None:
         "  p (default)\n    11 documents, 66 index entries, 13 feed records, 1 tombstone\n    sound\n\n"
         "  q other\n    11 documents, 55 index entries, 13 feed records, 1 tombstone\n    sound\n\n"
     )
-    # Checking changes nothing; after a crash the log stays for the server to recover.
+    # Checking changes nothing; after a crash the logs stay for the server to recover.
     after = fingerprints(data)
     assert {path: after[path] for path in before} == before
+    assert set(after) - set(before) <= {f"{path}{suffix}" for path in before for suffix in ("-wal", "-shm")}
+    assert any("-log/" in path for path in before)
 
 
 def test_damage_is_found_and_entries_are_repaired(tmp_path: Path) -> None:
@@ -105,6 +112,11 @@ def test_damage_is_found_and_entries_are_repaired(tmp_path: Path) -> None:
     assert (result.code, result.complaint) == (0, "")
     assert f"repaired: {missing} index entries added, {wrong} corrected, {stray} removed\n" in result.text
     assert check(data).code == 0
+    # The repair is in the log.
+    with program(tmp_path) as server:
+        assert server.send("GET", ROOT.format("p", "(default)") + "/c/d1")[0] == 200
+        server.settle()
+        server.terminate()
     connection = database(data)
     assert connection.execute("SELECT key, value FROM entries ORDER BY key").fetchall() == entries
     connection.close()
@@ -138,9 +150,9 @@ def test_what_is_no_matter_of_entries_is_not_repaired(tmp_path: Path, statement:
 def test_damaged_pages(tmp_path: Path) -> None:
     data = fill(tmp_path, documents=400)
     (file,) = data.glob("p/*.sqlite")
-    # The first page is not damaged, so that the file is still recognized as Hearth's.
+    # The first pages are not damaged, so that the file is still recognized as Hearth's, and opened.
     with file.open("r+b") as raw:
-        raw.seek(4096 * 4)
+        raw.seek(4096 * 20)
         raw.write(b"\x5a" * 4096 * 3)
     result = check(data)
     assert result.code == 1
@@ -149,6 +161,108 @@ def test_damaged_pages(tmp_path: Path) -> None:
     repaired = check(data, "--repair")
     assert repaired.code == 1
     assert "repaired" not in repaired.text
+
+
+def log_of(data: Path) -> Path:
+    (folder,) = data.glob("p/*.sqlite-log")
+    (file,) = folder.iterdir()
+    return file
+
+
+def record(file: Path, number: int) -> int:
+    """Where a record of a log begins: its mark comes 4 bytes behind that."""
+    marks = [found.start() - 4 for found in re.finditer(b"GLRH", file.read_bytes())]
+    return marks[number]
+
+
+def flip(file: Path, offset: int) -> None:
+    with file.open("r+b") as raw:
+        raw.seek(offset)
+        (byte,) = raw.read(1)
+        raw.seek(offset)
+        raw.write(bytes([byte ^ 1]))
+
+
+class TestLogs:
+    """After a kill the logs have commits that the files lack."""
+
+    def damaged(self, data: Path, words: str) -> None:
+        """`check` names the file, and the server does not serve the database, nor change its log."""
+        before = fingerprints(data)
+        for options in ((), ("--repair",)):
+            result = check(data, *options)
+            assert result.code == 1
+            assert words in result.text, result.text
+            assert "  q other\n    11 documents" in result.text
+        with program(data.parent) as server:
+            status, body = server.send("GET", ROOT.format("p", "(default)") + "/c/d5")
+            assert (status, json.loads(body)["error"]["status"]) == (500, "DATA_LOSS")
+            assert server.send("GET", ROOT.format("q", "other") + "/c/d5")[0] == 200
+            assert server.send("GET", "/readyz")[0] == 200
+            assert b"\nhearth_databases_failing 1\n" in server.send("GET", "/metrics")[1]
+            _, log = server.terminate()
+        assert log.count("the database can't be opened") == 1 and "file=hearth-data/p/(default).sqlite " in log, log
+        after = fingerprints(data)
+        logs = [path for path in before if "/p/(default).sqlite-log/" in path]
+        assert logs and {path: after.get(path) for path in logs} == {path: before[path] for path in logs}
+
+    def test_a_damaged_middle(self, tmp_path: Path) -> None:
+        data = fill(tmp_path, clean=False)
+        file = log_of(data)
+        start = record(file, 0)
+        flip(file, start + 40)
+        self.damaged(data, f"The log p/(default).sqlite-log/1 is damaged at byte {start}: the record 1 is missing, but 2 follows.")
+
+    def test_a_torn_end(self, tmp_path: Path) -> None:
+        data = fill(tmp_path, clean=False)
+        file = log_of(data)
+        start = record(file, -1)
+        flip(file, start + 40)
+        result = check(data)
+        assert result.code == 0, result.text
+        assert f"    The log {file} ends at byte {start} with a record that isn't whole" in result.text
+        with program(tmp_path) as server:
+            # The last commit deleted it, and wasn't acknowledged if its record is torn.
+            assert server.send("GET", ROOT.format("p", "(default)") + "/c/d0")[0] == 200
+
+    def test_an_unreadable_beginning(self, tmp_path: Path) -> None:
+        data = fill(tmp_path, clean=False)
+        file = log_of(data)
+        for copy in (0, 512):
+            flip(file, copy + 17)
+        self.damaged(
+            data, "The log p/(default).sqlite-log/1 is damaged at byte 0: its beginning is unreadable, but it has the record 1"
+        )
+
+    def test_the_log_of_another_database(self, tmp_path: Path) -> None:
+        data = fill(tmp_path, clean=False)
+        (other,) = data.glob("q/*.sqlite-log/1")
+        shutil.copy(other, log_of(data))
+        self.damaged(
+            data, "The log p/(default).sqlite-log/1 is damaged at byte 0: it is the log of another database's file."
+        )
+
+    @pytest.mark.parametrize("is_empty", [False, True])
+    def test_a_log_without_its_file(self, tmp_path: Path, is_empty: bool) -> None:
+        data = fill(tmp_path, clean=False)
+        (file,) = data.glob("p/*.sqlite")
+        if is_empty:
+            file.write_bytes(b"")
+        else:
+            file.unlink()
+        state = "empty" if is_empty else "missing"
+        self.damaged(data, f"(default).sqlite is {state}, but its log is there: it was truncated, or lost.")
+        # It is reported at the start, before anybody uses it, and can be deleted.
+        with program(tmp_path) as server:
+            assert b"\nhearth_databases_failing 1\n" in server.send("GET", "/metrics")[1]
+            listed = json.loads(server.send("GET", "/v1/projects/p/databases")[1])
+            assert listed.get("unreachable") == ["projects/p/databases/(default)"]
+
+    def test_a_file_without_its_log(self, tmp_path: Path) -> None:
+        """The state of an earlier moment; it is whole, so nothing is found."""
+        data = fill(tmp_path, clean=False)
+        shutil.rmtree(log_of(data).parent)
+        assert check(data).code == 0
 
 
 def test_a_folder_that_a_server_has(tmp_path: Path) -> None:

@@ -140,13 +140,17 @@ class TestEachCall:
         with model(tmp_path, seed) as disk:
             for _ in range(6):
                 assert disk.commit(disk.some_writes())[0] == 200
-            # A small commit is one write, a large one several.
+            # A commit is one write, or several when it begins another file of the log.
             for number, big in itertools.product(range(1, 13 if kind == WRITE else 3), (0, BIG_BYTES // 3)):
                 where = f"seed {seed}, call {number}, {big} bytes"
                 disk.faults.arm(number, 1, code, kind, torn * disk.choice.random())
                 answer = disk.commit(disk.some_writes(), big)
                 if disk.faults.failures == 0:
                     assert answer[0] == 200, where
+                    continue
+                if answer[0] == 200:
+                    # It was a call that makes the log's next file in advance, or applies the log: tried again later.
+                    disk.assert_holds(where)
                     continue
                 failed += 1
                 disk.assert_refused(answer, ERRORS[code], where)
@@ -162,8 +166,7 @@ class TestEachCall:
                 disk.assert_holds(where)
             assert disk.server.terminate()[0] == 0
             assert_sound(disk.faults.data)
-        # A commit writes several pages, and syncs once.
-        assert failed >= (6 if kind == WRITE else 1), f"seed {seed}"
+        assert failed >= 1, f"seed {seed}"
 
     @pytest.mark.parametrize("code", ERRORS)
     def test_fails_until_it_is_mended(self, tmp_path: Path, code: int) -> None:
@@ -171,12 +174,10 @@ class TestEachCall:
         with model(tmp_path, seed) as disk:
             for _ in range(6):
                 assert disk.commit(disk.some_writes())[0] == 200
-            disk.faults.count()
-            assert disk.commit(disk.some_writes(), BIG_BYTES // 3)[0] == 200
-            calls = disk.faults.calls
-            assert calls > 3
-            for number in range(1, calls + 5):
-                where = f"seed {seed}, from call {number} of {calls} on"
+            # A commit is a write and a sync; the calls behind them make files of the log, of some hundred calls each.
+            numbers = [1, 2, 3, *(disk.choice.randrange(4, 400) for _ in range(6 * EFFORT))]
+            for number in numbers:
+                where = f"seed {seed}, from call {number} on"
                 disk.faults.arm(number, ALWAYS, code)
                 refused = []
                 for big in (BIG_BYTES // 3, 0, BIG_BYTES // 3):
@@ -189,8 +190,8 @@ class TestEachCall:
                     refused.append(writes)
                     disk.assert_refused(answer, ERRORS[code], where)
                     disk.assert_holds(where)
-                if number % 3 == 0:
-                    # The pages of the last commit could not be undone, so it may be stored; but only as a whole.
+                if disk.choice.random() < 0.3:
+                    # The record of the last commit could not be made void, so it may be stored; but only as a whole.
                     disk.server.kill()
                     disk.faults.lift()
                     assert_sound(disk.faults.data)
@@ -228,7 +229,7 @@ class TestTheJudge:
 
 
 class TestCheckpoints:
-    """Copying the log into the file fails, during commits and reads."""
+    """Applying the log to the file, and SQLite's checkpoints, fail during commits and reads."""
 
     @pytest.mark.parametrize("code", ERRORS)
     def test_fails_at_some_calls(self, tmp_path: Path, code: int) -> None:
@@ -239,7 +240,7 @@ class TestCheckpoints:
             for attempt in range(4 if EFFORT == 1 else 60):
                 # Once, or until the fault ends.
                 count = disk.choice.choice((1, ALWAYS))
-                # Commits write to the log only, and the checkpoint runs in the quiet moment after them.
+                # Commits write to the log only, and it is applied in the quiet moment after them.
                 first = 1 + int(disk.choice.random() ** 2 * 300)
                 where = f"seed {seed}, attempt {attempt}, call {first}, {'once' if count == 1 else 'on'}"
                 disk.faults.arm(first, count, code, torn=disk.choice.choice((0, disk.choice.random())), without_log=True)
@@ -261,7 +262,7 @@ class TestCheckpoints:
                 disk.assert_holds(where)
             assert disk.server.terminate()[0] == 0
             assert_sound(disk.faults.data)
-            assert hit >= 2, f"seed {seed}: the checkpoint was never met"
+            assert hit >= 2, f"seed {seed}: the application was never met"
 
     def test_fails_when_the_server_ends(self, tmp_path: Path) -> None:
         with model(tmp_path, 1) as disk:

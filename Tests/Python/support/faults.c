@@ -33,7 +33,7 @@ struct control {
     int64_t delay;      /* microseconds of delay of every sync */
     int64_t failures;   /* calls that failed */
     int64_t last_kind;  /* kind of the last call that failed */
-    int64_t without_log;/* whether files whose names end with -wal are excluded */
+    int64_t without_log;/* whether the files of the log, in folders that end with -log, are excluded */
     int64_t calls_of[9];/* calls by kind, independent of `kinds` */
 };
 
@@ -93,8 +93,7 @@ static int concerned(int descriptor, char *name) {
 static int fails(int kind, const char *name) {
     __atomic_add_fetch(&control->calls_of[kind], 1, __ATOMIC_SEQ_CST);
     if (!(__atomic_load_n(&control->kinds, __ATOMIC_SEQ_CST) & kind)) return 0;
-    size_t length = strlen(name);
-    if (control->without_log && length > 4 && strcmp(name + length - 4, "-wal") == 0) return 0;
+    if (control->without_log && strstr(name, "-log/") != NULL) return 0;
     int64_t number = __atomic_add_fetch(&control->calls, 1, __ATOMIC_SEQ_CST);
     int64_t first = __atomic_load_n(&control->first, __ATOMIC_SEQ_CST);
     if (!first || number < first || number > __atomic_load_n(&control->last, __ATOMIC_SEQ_CST)) return 0;

@@ -67,7 +67,7 @@ class Faults:
         """Makes the `number`-th call from now on fail (1 is the next one), and the `count - 1` calls after it.
 
         A torn write has written a part of its bytes. With the error 0 the calls appear to succeed, and have no effect.
-        Without the log only the checkpoint fails.
+        Without the log only what copies it into the database's file fails, with SQLite's own log.
         """
         self.lift()
         self._set("kinds", kinds)

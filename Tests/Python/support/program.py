@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,6 +71,13 @@ class Program:
             return answer.status, answer.read()
         finally:
             connection.close()
+
+    def settle(self) -> None:
+        """Waits until the databases' files have all that their logs have."""
+        end = time.monotonic() + 30
+        while b"\nhearth_table_bytes 0\n" not in self.send("GET", "/metrics")[1]:
+            assert time.monotonic() < end, "the files don't follow their logs"
+            time.sleep(0.05)
 
     def end(self) -> tuple[int, str]:
         """The exit code, and the log."""

@@ -1,5 +1,6 @@
 import HearthHost
 import HearthModel
+import HearthNetwork
 import HearthEngine
 import HearthDocuments
 import HearthWire
@@ -38,18 +39,19 @@ final class DocumentsLoad: MessageSource {
     func suspend() { view = nil }
     func resume(_ read: LongRead?) throws(Status) { view = try database.view(atVersion: version, under: read) }
 
-    func next(onLoop: Bool) throws(Status) -> [UInt8]? {
-        guard position < keys.count else { return nil }
+    func next(onLoop: Bool, to messages: inout MessageBatch) throws(Status) -> Bool {
+        guard position < keys.count else { return false }
         guard let view else { throw .internalError("A suspended target was asked for a document.") }
         let key = keys[position]
         position += 1
         let name = try names.name(key: key)
         if let document = try view.document(key: key) {
-            return try ListenLoad.change(document.encoded(name: name), [target], removed: [], format)
+            messages.append(try ListenLoad.change(document.encoded(name: name), [target], removed: [], format))
+        } else {
+            let change = DocumentDeleteMessage(
+                document: name, removedTargetIds: [target], readTime: TimestampMessage(readTime))
+            messages.append(ListenResponse(documentDelete: change), format)
         }
-        return format.encode(
-            ListenResponse(
-                documentDelete: DocumentDeleteMessage(
-                    document: name, removedTargetIds: [target], readTime: TimestampMessage(readTime))))
+        return true
     }
 }

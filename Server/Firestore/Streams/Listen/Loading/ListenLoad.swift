@@ -1,6 +1,7 @@
 import HearthHost
 import HearthConcurrency
 import HearthModel
+import HearthNetwork
 import HearthEngine
 import HearthDocuments
 import HearthWire
@@ -44,12 +45,13 @@ final class ListenLoad: MessageSource {
     func suspend() { results.suspend() }
     func resume(_ read: LongRead?) throws(Status) { try results.resume(read) }
 
-    func next(onLoop: Bool) throws(Status) -> [UInt8]? {
-        guard let result = try results.next(onLoop: onLoop) else { return nil }
+    func next(onLoop: Bool, to messages: inout MessageBatch) throws(Status) -> Bool {
+        guard let result = try results.next(onLoop: onLoop) else { return false }
         count += 1
         try window?.note(result.key, result.document.updateVersion)
         let encoded = try FirestoreService.encoded(result.document, name: try names.name(key: result.key), projection)
-        return try Self.change(encoded, [id], removed: [], format)
+        messages.append(try Self.change(encoded, [id], removed: [], format))
+        return true
     }
 
     static func change(

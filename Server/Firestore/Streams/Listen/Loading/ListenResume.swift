@@ -1,6 +1,7 @@
 import HearthHost
 import HearthConcurrency
 import HearthModel
+import HearthNetwork
 import HearthEngine
 import HearthDocuments
 import HearthWire
@@ -99,7 +100,7 @@ final class ListenResume: MessageSource {
         self.view = view
     }
 
-    func next(onLoop: Bool) throws(Status) -> [UInt8]? {
+    func next(onLoop: Bool, to messages: inout MessageBatch) throws(Status) -> Bool {
         guard let view else { throw .internalError("A suspended resume was asked for a message.") }
         if let past, !isPrepared {
             try prepare(view, past)
@@ -108,10 +109,13 @@ final class ListenResume: MessageSource {
         }
         if sentCount < differences.count {
             sentCount += 1
-            return try message(differences[sentCount - 1], view)
+            messages.append(try message(differences[sentCount - 1], view))
+            return true
         }
-        defer { filter = nil }
-        return filter
+        guard let filter else { return false }
+        messages.append(filter)
+        self.filter = nil
+        return true
     }
 
     private func message(_ difference: Difference, _ view: ReadView) throws(Status) -> [UInt8] {
