@@ -48,6 +48,14 @@ let package = Package(
         .target(name: "HearthWebSocket", dependencies: ["COpenSSL", "CZlib"], path: "Core/WebSocket"),
         .target(name: "HearthTLS", dependencies: ["HearthModel", "COpenSSL"], path: "Core/TLS"),
 
+        .target(
+            name: "HearthHTTPClient",
+            dependencies: ["HearthModel", "HearthConcurrency", "HearthTLS", "CCurl", "CNetlink"],
+            path: "Core/HTTPClient"),
+        .target(
+            name: "HearthEvents", dependencies: ["HearthModel", "HearthJSON", "HearthWire", "HearthTree"],
+            path: "Core/Events"),
+
         // C libraries of Debian, and a few functions of the system that Swift cannot call.
         .systemLibrary(name: "CLinux", path: "Core/Platform/CLinux"),
         .systemLibrary(name: "CNetlink", path: "Core/Platform/CNetlink"),
@@ -104,6 +112,13 @@ let package = Package(
             ],
             path: "Server/Realtime"),
         .target(
+            name: "HearthTriggers",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthHTTPClient",
+                "HearthEvents", "HearthHost",
+            ],
+            path: "Server/Triggers"),
+        .target(
             name: "HearthServer",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthDocuments",
@@ -118,8 +133,8 @@ let package = Package(
         .target(
             name: "HearthTransport",
             dependencies: [
-                "HearthModel", "HearthConcurrency", "HearthWebSocket", "HearthTLS", "CCurl", "CNetlink", "CNghttp2",
-                "COpenSSL", "CZlib",
+                "HearthModel", "HearthConcurrency", "HearthHTTPClient", "HearthWebSocket", "HearthTLS", "CCurl",
+                "CNetlink", "CNghttp2", "COpenSSL", "CZlib",
             ],
             path: "Client/Transport"),
         .target(
@@ -132,12 +147,12 @@ let package = Package(
             name: "HearthFirestore",
             dependencies: [
                 "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments",
-                "HearthSync", "HearthTransport", "HearthTLS",
+                "HearthHTTPClient", "HearthSync", "HearthTransport", "HearthTLS",
             ], path: "Client/Firestore"),
         .target(
             name: "HearthDatabase",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthTree", "HearthConcurrency", "HearthTransport",
+                "HearthModel", "HearthApp", "HearthTree", "HearthConcurrency", "HearthHTTPClient", "HearthTransport",
                 "HearthCache",
             ],
             path: "Client/Database",
@@ -185,7 +200,7 @@ let package = Package(
         // Authorities and certificates, for tests of more than one module.
         .target(
             name: "HearthTestCertificates",
-            dependencies: ["HearthModel", "HearthTLS", "HearthNetwork", "HearthTransport", "COpenSSL"],
+            dependencies: ["HearthModel", "HearthTLS", "HearthNetwork", "HearthHTTPClient", "COpenSSL"],
             path: "Tests/Certificates"),
         // Stores that fail when a test wants it.
         .target(
@@ -296,9 +311,20 @@ let package = Package(
             dependencies: ["HearthModel", "HearthWire", "HearthBundle", "HearthFuzzing", "HearthTestSupport"],
             path: "Tests/HearthBundleTests"),
         .testTarget(
+            name: "HearthEventsTests",
+            dependencies: ["HearthModel", "HearthJSON", "HearthWire", "HearthTree", "HearthEvents", "HearthTestSupport"],
+            path: "Tests/HearthEventsTests"),
+        .testTarget(
+            name: "HearthTriggersTests",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthHost", "HearthEvents",
+                "HearthTriggers", "HearthTestSupport",
+            ],
+            path: "Tests/HearthTriggersTests"),
+        .testTarget(
             name: "HearthTransportTests",
             dependencies: [
-                "HearthModel", "HearthTLS", "HearthNetwork", "HearthTransport", "HearthWebSocket",
+                "HearthModel", "HearthTLS", "HearthNetwork", "HearthHTTPClient", "HearthTransport", "HearthWebSocket",
                 "HearthTestCertificates", "COpenSSL", "HearthTestSupport",
             ],
             path: "Tests/HearthTransportTests"),
@@ -312,7 +338,7 @@ let package = Package(
         .testTarget(
             name: "HearthFirestoreTests",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthWire", "HearthSync", "HearthTransport", "HearthTLS",
+                "HearthModel", "HearthApp", "HearthWire", "HearthHTTPClient", "HearthSync", "HearthTransport", "HearthTLS",
                 "HearthFirestore", "HearthTestSupport",
             ],
             path: "Tests/HearthFirestoreTests"),

@@ -1,3 +1,4 @@
+import HearthHTTPClient
 import HearthModel
 
 /// Parses a gRPC response incrementally: takes lines and bytes, returns messages and one status. Pure.

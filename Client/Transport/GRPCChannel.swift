@@ -1,3 +1,4 @@
+import HearthHTTPClient
 import HearthModel
 import Synchronization
 
@@ -23,8 +24,8 @@ package final class GRPCChannel: Sendable {
     ///   - keepAlive: for streams; shared connections are probed by TCP.
     package init(
         transport: Transport, address: ServerAddress, userAgent: String = "grpc-swift-hearth",
-        messageBytesMax: Int = TransportLimits.messageBytesMax,
-        sharedConnectionsMax: Int = TransportLimits.sharedConnectionsMax, keepAlive: KeepAlive = KeepAlive()
+        messageBytesMax: Int = GRPCLimits.messageBytesMax,
+        sharedConnectionsMax: Int = GRPCLimits.sharedConnectionsMax, keepAlive: KeepAlive = KeepAlive()
     ) {
         self.transport = transport
         self.address = address
@@ -58,7 +59,7 @@ package final class GRPCChannel: Sendable {
     }
 
     /// A call with one request message and any number of response messages, which are collected. Limited by
-    /// `TransportLimits.collectedBytesMax`.
+    /// `GRPCLimits.collectedBytesMax`.
     package func collect(
         _ path: String, metadata: [HTTPField] = [], message: [UInt8], timeoutMilliseconds: Int? = nil
     ) async throws(Status) -> [[UInt8]] {
@@ -71,7 +72,7 @@ package final class GRPCChannel: Sendable {
         _ path: String, metadata: [HTTPField], message: [UInt8], timeoutMilliseconds: Int?, messageCountMax: Int
     ) async throws(Status) -> [[UInt8]] {
         // libcurl 7.88 sometimes stalls within a large body over HTTP/2.
-        if message.count > TransportLimits.sharedRequestBytesMax {
+        if message.count > GRPCLimits.sharedRequestBytesMax {
             return try await callAlone(
                 path, metadata: metadata, message: message, timeoutMilliseconds: timeoutMilliseconds,
                 messageCountMax: messageCountMax)
@@ -247,7 +248,7 @@ private final class GatheredMessages: Sendable {
                 return (state.messages.count, state.bytes)
             }
             if count > countMax { return end(.failure(.internalError("more than one message answers \(path)"))) }
-            if bytes > TransportLimits.collectedBytesMax {
+            if bytes > GRPCLimits.collectedBytesMax {
                 end(.failure(.resourceExhausted("the answer to \(path) is too large")))
             }
         case .closed(let status, _):

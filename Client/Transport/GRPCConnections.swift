@@ -1,4 +1,5 @@
 import CCurl
+import HearthHTTPClient
 import HearthModel
 
 /// Assigns a channel's calls to connections.

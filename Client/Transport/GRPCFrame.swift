@@ -1,3 +1,4 @@
+import HearthHTTPClient
 import HearthModel
 
 enum GRPCFrame {

@@ -1,3 +1,4 @@
+import HearthHTTPClient
 import HearthModel
 
 /// The status in a gRPC response's fields.

@@ -1,3 +1,4 @@
+import HearthHTTPClient
 import HearthModel
 import Synchronization
 
@@ -92,7 +93,7 @@ package final class GRPCStream: @unchecked Sendable {
         }
     }
 
-    /// Pauses events. The server is paused, too, when the held bytes have reached `TransportLimits.heldBytesMax` and
+    /// Pauses events. The server is paused, too, when the held bytes have reached `GRPCLimits.heldBytesMax` and
     /// the connection's buffers are full.
     package func pauseReceiving() { isPaused.store(true, ordering: .sequentiallyConsistent) }
 
@@ -159,7 +160,7 @@ package final class GRPCStream: @unchecked Sendable {
         } catch {}
         if reader.earlyFailure != nil || reader.isComplete { settle(nil) }
         guard wantsEvents else {
-            if reader.heldBytes >= TransportLimits.heldBytesMax { session?.setReading(false) }
+            if reader.heldBytes >= GRPCLimits.heldBytesMax { session?.setReading(false) }
             return
         }
         if !isSettled {
@@ -209,7 +210,7 @@ package final class GRPCStream: @unchecked Sendable {
 
 extension GRPCStream: LoopActivity {
     /// Also when the consumer has paused: input that it did not receive is lost.
-    func abort(_ status: Status) { if onEvent != nil { close(status) } }
+    package func abort(_ status: Status) { if onEvent != nil { close(status) } }
 }
 
 extension GRPCStream {

@@ -1,4 +1,5 @@
 import CCurl
+import HearthHTTPClient
 import HearthModel
 
 /// A call with one request message that is known from the start, and a response that is collected. It uses a shared
@@ -154,7 +155,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
                 guard messages.count <= messageCountMax else {
                     return abort(.internalError("more than one message answers \(path)"))
                 }
-                guard messagesBytes <= TransportLimits.collectedBytesMax else {
+                guard messagesBytes <= GRPCLimits.collectedBytesMax else {
                     return abort(.resourceExhausted("the answer to \(path) is too large"))
                 }
             }

@@ -1,4 +1,5 @@
 import CZlib
+import HearthHTTPClient
 import HearthModel
 
 /// The only gRPC message compression that is announced to servers.

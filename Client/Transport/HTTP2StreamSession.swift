@@ -1,4 +1,5 @@
 import CNghttp2
+import HearthHTTPClient
 import HearthModel
 
 /// HTTP/2 for one stream on a connection of its own, by libnghttp2 over a `RawSocket`.

@@ -1,3 +1,4 @@
+import HearthHTTPClient
 /// The intervals of PINGs that probe a stream's connection.
 package struct KeepAlive: Sendable, Hashable {
     /// After this time without a byte a PING is sent…
@@ -7,7 +8,7 @@ package struct KeepAlive: Sendable, Hashable {
 
     package init(
         idleMilliseconds: Int = TransportLimits.keepAliveIdleSeconds * 1_000,
-        answerMilliseconds: Int = TransportLimits.pingAnswerMilliseconds
+        answerMilliseconds: Int = GRPCLimits.pingAnswerMilliseconds
     ) {
         self.idleMilliseconds = idleMilliseconds
         self.answerMilliseconds = answerMilliseconds

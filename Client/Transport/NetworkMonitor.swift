@@ -1,5 +1,6 @@
 import CNetlink
 import Glibc
+import HearthHTTPClient
 import HearthModel
 
 /// Notifies when the machine's network path has changed: its addresses (except loopback and link-local ones) or its

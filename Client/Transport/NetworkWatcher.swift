@@ -1,5 +1,6 @@
 import CNetlink
 import Glibc
+import HearthHTTPClient
 import HearthModel
 
 /// Used on the loop's thread.

@@ -1,3 +1,4 @@
+import HearthHTTPClient
 import HearthModel
 import Synchronization
 
@@ -91,5 +92,5 @@ package final class RawConnection: @unchecked Sendable {
 }
 
 extension RawConnection: LoopActivity {
-    func abort(_ status: Status) { finish(status) }
+    package func abort(_ status: Status) { finish(status) }
 }

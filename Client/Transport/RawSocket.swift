@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import HearthHTTPClient
 import HearthModel
 
 /// A connection without a protocol, through the same proxies as requests. libcurl makes the TCP connection, then this

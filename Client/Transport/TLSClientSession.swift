@@ -1,5 +1,6 @@
 import COpenSSL
 import Glibc
+import HearthHTTPClient
 import HearthModel
 import HearthTLS
 

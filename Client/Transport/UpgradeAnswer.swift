@@ -1,3 +1,4 @@
+import HearthHTTPClient
 import HearthModel
 
 /// The head of a handshake's response, and the bytes after it.

@@ -17,8 +17,11 @@ extension Database {
         let horizon = horizon.version(newest: commitClock.lastCommit)
         let more = Mutex(false)
         let box = SharedBox(more)
+        let recorder = pipeline.recorder.withLock { $0 }
         pipeline.perform(
             { transaction throws(Status) in
+                let needed = try recorder?.neededVersion(in: transaction)
+                let horizon = min(horizon, needed ?? .max)
                 let range = Feed.range(before: horizon)
                 let cursor = try transaction.scan(.feed, range, reverse: false, values: false)
                 var last: [UInt8]?
@@ -42,6 +45,18 @@ extension Database {
                 try transaction.put(.meta, Self.earliestKey, Self.encode(earliest))
                 box.value.withLock { $0 = count == recordsMax }
             }, completion: { result in completion(result.map { box.value.withLock { $0 } }) })
+    }
+
+    /// Has commits recorded from now on.
+    package func setRecorder(_ recorder: (any EventRecorder)?) { pipeline.recorder.withLock { $0 = recorder } }
+
+    /// Work on the store by the writer's thread, in a transaction of its own.
+    /// - Parameter completion: called when it is durable, or has failed, on the writer's thread.
+    package func perform(
+        _ body: @escaping @Sendable (any StoreTransaction) throws(Status) -> Void,
+        completion: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) {
+        pipeline.perform(body, completion: completion)
     }
 
     // MARK: Indexes

@@ -64,7 +64,8 @@ package final class Database: Sendable {
         defer { snapshot.close() }
         let version = try snapshot.get(.meta, Self.versionKey).map(Self.decode) ?? 0
         clockSkewSeconds = try ClockSkew.check(version: version, of: name, now: clock.now(), isAllowed: allowsClockSkew)
-        horizon = HistoryHorizon(clock: clock)
+        // A minute of grace for reads that were admitted just before.
+        horizon = HistoryHorizon(clock: clock, keptSeconds: Limits.retentionSeconds + 60)
         streamSweep = StreamSweep(clock: clock)
         currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
         commitClock = CommitClock(clock: clock, lastVersion: version)
@@ -94,6 +95,8 @@ package final class Database: Sendable {
     static func decode(_ bytes: [UInt8]) -> Int64 { Int64(bitPattern: IndexValue.readBigEndian(bytes[...])) }
 
     package var catalog: IndexCatalog { currentCatalog.value }
+    /// The newest commit, and its monotonic time.
+    package var newestCommit: (version: Int64, nanoseconds: UInt64) { commitClock.lastCommit }
     /// Differs between databases, also between one and its successor of the same name; 0 before the first commit.
     package var incarnation: Int64 { incarnationNumber.value }
     package var openTransactions: Int { transactions.openCount }
@@ -313,17 +316,18 @@ package final class Database: Sendable {
     ///   - returning: the write of which the outcome carries the document.
     ///   - streamPosition: the position in a Write stream that can be resumed. A commit that was made at it is answered as
     ///     then, and not made again; one that is out of order fails with ABORTED.
+    ///   - author: who makes it, for an `EventRecorder`.
     ///   - isWanted: false when nobody waits for the answer any more; a commit that hasn't begun then fails with CANCELLED.
     package func commit(
         _ writes: [Write], transaction id: [UInt8]? = nil, sizeBytes: Int = 0,
         guard commitGuard: (any CommitGuard)? = nil, requester: Requester, returning: Int? = nil,
-        streamPosition: StreamPosition? = nil, isWanted: (@Sendable () -> Bool)? = nil,
+        streamPosition: StreamPosition? = nil, author: [UInt8] = [], isWanted: (@Sendable () -> Bool)? = nil,
         completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
     ) {
         let waitUntil = clock.monotonicNanoseconds() + UInt64(Limits.lockWaitSeconds * 1e9)
         let request = QueuedCommit(
             writes: writes, owner: 0, requestTime: clock.now(), guard: commitGuard,
-            sizeBytes: sizeBytes, requester: requester, isWanted: isWanted, returning: returning,
+            sizeBytes: sizeBytes, requester: requester, author: author, isWanted: isWanted, returning: returning,
             streamPosition: streamPosition, waitUntil: waitUntil, completion: completion)
         guard let id, !id.isEmpty else {
             request.owner = transactions.nextOwner()

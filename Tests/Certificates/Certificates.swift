@@ -3,7 +3,7 @@ import Foundation
 import HearthModel
 import HearthNetwork
 import HearthTLS
-import HearthTransport
+import HearthHTTPClient
 
 /// The tests' authorities and certificates, created once in a temporary folder.
 package struct Certificates: Sendable {

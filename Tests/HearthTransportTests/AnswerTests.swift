@@ -1,6 +1,7 @@
 import HearthModel
 import Testing
 
+@testable import HearthHTTPClient
 @testable import HearthTransport
 
 /// The parts without I/O.

@@ -3,6 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthTLS
 import HearthTestSupport
+import HearthHTTPClient
 import HearthTransport
 import Synchronization
 import Testing

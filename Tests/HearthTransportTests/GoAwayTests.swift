@@ -1,6 +1,7 @@
 import Glibc
 import HearthModel
 import HearthTestSupport
+import HearthHTTPClient
 import HearthTransport
 import Synchronization
 import Testing

@@ -2,6 +2,7 @@ import Glibc
 import HearthModel
 import HearthNetwork
 import HearthTestSupport
+import HearthHTTPClient
 import HearthTransport
 import Synchronization
 import Testing
@@ -58,6 +59,7 @@ final class ByteBox: Sendable {
                 switch event {
                 case .head(let status, _): head.set(status)
                 case .body(let bytes): first.set(bytes)
+                case .unconnected: Issue.record("not connected")
                 case .closed(let status, _): Issue.record("closed: \(status)")
                 }
             }

@@ -1,6 +1,7 @@
 import HearthModel
 import HearthNetwork
 import HearthTestSupport
+import HearthHTTPClient
 import HearthTransport
 import Synchronization
 import Testing

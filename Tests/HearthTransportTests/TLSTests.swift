@@ -4,6 +4,7 @@ import HearthNetwork
 import HearthTLS
 import HearthTestCertificates
 import HearthTestSupport
+import HearthHTTPClient
 import HearthTransport
 import Testing
 

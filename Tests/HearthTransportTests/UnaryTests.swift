@@ -1,6 +1,7 @@
 import HearthModel
 import HearthNetwork
 import HearthTestSupport
+import HearthHTTPClient
 import HearthTransport
 import Testing
 
@@ -51,7 +52,7 @@ import Testing
                     try await group.waitForAll()
                 }
             }
-            #expect(transport.statistics.socketsOpened <= TransportLimits.sharedConnectionsMax)
+            #expect(transport.statistics.socketsOpened <= GRPCLimits.sharedConnectionsMax)
             #expect(server.statistics.grpcCalls == 5_000)
         }
     }

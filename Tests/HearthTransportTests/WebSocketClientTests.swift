@@ -3,6 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthTestCertificates
 import HearthTestSupport
+import HearthHTTPClient
 import HearthTransport
 import HearthWebSocket
 import Synchronization

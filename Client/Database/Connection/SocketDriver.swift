@@ -1,6 +1,7 @@
 import Foundation
 import HearthApp
 import HearthModel
+import HearthHTTPClient
 import HearthTransport
 
 /// The I/O of the connection: a socket, the clock, timers, tokens and changes of the network.

@@ -1,5 +1,6 @@
 internal import HearthModel
 internal import HearthSync
+import HearthHTTPClient
 internal import HearthTransport
 internal import HearthWire
 internal import Synchronization

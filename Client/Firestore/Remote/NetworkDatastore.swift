@@ -3,6 +3,7 @@ internal import HearthApp
 internal import HearthModel
 internal import HearthSync
 internal import HearthTLS
+import HearthHTTPClient
 internal import HearthTransport
 
 /// Makes the network from settings.

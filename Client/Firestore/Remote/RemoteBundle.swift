@@ -2,6 +2,7 @@ internal import Foundation
 internal import HearthApp
 internal import HearthModel
 internal import HearthTLS
+import HearthHTTPClient
 internal import HearthTransport
 
 /// A bundle on a server. It is fetched when the loader first reads it, on the loader's thread.

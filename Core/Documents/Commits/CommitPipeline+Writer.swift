@@ -30,6 +30,7 @@ extension CommitPipeline {
     func clear() -> Result<Void, Status> {
         commitClock.beginGroup()
         let version = commitClock.nextVersion(notBefore: 0)
+        let recorder = recorder.withLock { $0 }
         let result = maintain { transaction throws(Status) in
             let everything = KeyRange(lower: [], upper: nil)
             for keyspace in [Keyspace.documents, .entries, .feed] {
@@ -38,13 +39,16 @@ extension CommitPipeline {
             try transaction.delete(.meta, KeyRange(prefix: Feed.tombstoneKey([])), limit: .max)
             try transaction.put(.meta, Database.versionKey, Database.encode(version))
             try transaction.put(.meta, Database.earliestKey, Database.encode(version))
+            try recorder?.clear(in: transaction)
         }
         if case .success = result {
             recent.reset(to: version)
             commitClock.endGroup(committed: version)
+            recorder?.ended(isDurable: true)
             hub.cleared(version: version)
         } else {
             commitClock.endGroup(committed: nil)
+            recorder?.ended(isDurable: false)
         }
         return result
     }
@@ -169,6 +173,7 @@ extension CommitPipeline {
     }
 
     func finish(_ group: Group, _ failure: Status?) {
+        if !group.sets.isEmpty { recorder.withLock { $0 }?.ended(isDurable: failure == nil) }
         for (index, request) in group.requests.enumerated() {
             // The last of a failed group may have none.
             let verdict = index < group.verdicts.count ? group.verdicts[index] : nil
@@ -264,7 +269,10 @@ extension CommitPipeline {
         case .yes(let prepared, let set):
             // From here on half of the commit may be written: every failure undoes the group.
             try store(set, prepared.differences, to: transaction, &group.buffers)
-            if !set.changes.isEmpty { group.sets.append(set) }
+            if !set.changes.isEmpty {
+                group.sets.append(set)
+                try recorder.withLock { $0 }?.record(set, by: request.author, in: transaction)
+            }
             let outcome = Self.outcome(of: request, prepared.staged, version: set.version)
             if let position = request.streamPosition {
                 try StreamAnswers.put(position, outcome, in: transaction)

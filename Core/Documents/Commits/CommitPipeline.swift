@@ -47,6 +47,7 @@ final class CommitPipeline: Sendable {
     let preparedWaiting = Atomic<Int>(0)
     let writer: Mutex<FairWorker<Job>?>
     let preparer: Mutex<FairWorker<Request>?>
+    let recorder = Mutex<(any EventRecorder)?>(nil)
     /// The error of requests that come after the end.
     private let ended = Mutex(Status.unavailable("The server is shutting down."))
 

@@ -18,6 +18,8 @@ final class QueuedCommit: @unchecked Sendable {
     let sizeBytes: Int
     /// The requester to whom the writer's time is charged.
     let requester: Requester
+    /// Who makes it, for an `EventRecorder`.
+    let author: [UInt8]
     /// Returns false when no caller waits for the answer any more; nil when one always does.
     let isWanted: (@Sendable () -> Bool)?
     /// The write whose outcome includes the document.
@@ -59,7 +61,8 @@ final class QueuedCommit: @unchecked Sendable {
 
     init(
         writes: [Write], owner: LockTable.Owner, requestTime: Timestamp, guard commitGuard: (any CommitGuard)?,
-        sizeBytes: Int, requester: Requester = .server, isWanted: (@Sendable () -> Bool)? = nil, returning: Int? = nil,
+        sizeBytes: Int, requester: Requester = .server, author: [UInt8] = [],
+        isWanted: (@Sendable () -> Bool)? = nil, returning: Int? = nil,
         streamPosition: StreamPosition? = nil, waitUntil: UInt64,
         completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
     ) {
@@ -69,6 +72,7 @@ final class QueuedCommit: @unchecked Sendable {
         self.guard = commitGuard
         self.sizeBytes = sizeBytes
         self.requester = requester
+        self.author = author
         self.isWanted = isWanted
         self.returning = returning
         self.streamPosition = streamPosition

@@ -66,14 +66,14 @@ package enum Feed {
     }
 
     /// The version of a document's last change, its deletion included; 0 when none is known.
-    static func lastChange(of key: [UInt8], in snapshot: any Snapshot) throws(Status) -> Int64 {
+    package static func lastChange(of key: [UInt8], in snapshot: any Snapshot) throws(Status) -> Int64 {
         if let current = try snapshot.document(key) { return current.updateVersion }
         return try tombstone(key, in: snapshot) ?? 0
     }
 
     /// A document before one of its changes.
     /// - Throws: FAILED_PRECONDITION when the change is not known any more.
-    static func stateBefore(_ version: Int64, _ key: [UInt8], in snapshot: any Snapshot) throws(Status)
+    package static func stateBefore(_ version: Int64, _ key: [UInt8], in snapshot: any Snapshot) throws(Status)
         -> StoredDocument?
     {
         let record = Feed.key(version, key)
@@ -81,6 +81,19 @@ package enum Feed {
             throw .failedPrecondition("The requested 'read_time' is too old.")
         }
         return try Record(key: record, value: value).before
+    }
+
+    /// The version of the change before one of a document; 0 when there is none or it is not known any more.
+    /// - Throws: FAILED_PRECONDITION when the change is not known any more.
+    package static func previousVersion(
+        _ version: Int64, _ key: [UInt8], in snapshot: any Snapshot
+    ) throws(Status) -> Int64 {
+        var previous: Int64?
+        _ = try snapshot.read(.feed, Feed.key(version, key)) { value throws(Status) in
+            if value.count >= 8 { previous = Int64(bigEndian: value.loadUnaligned(as: Int64.self)) }
+        }
+        guard let previous else { throw .failedPrecondition("The requested 'read_time' is too old.") }
+        return previous
     }
 
     /// A document at a version within the retention.

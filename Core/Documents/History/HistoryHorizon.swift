@@ -2,12 +2,12 @@ import HearthConcurrency
 import HearthModel
 import Synchronization
 
-/// The version up to which history may be deleted: the version that was the newest one retention period ago.
+/// The version that was the newest so many seconds ago: up to it history may be deleted, or events are too old.
 ///
 /// Versions are times, but the clock may be wrong, or may have been wrong when they were assigned. So the age of
 /// history is measured by the elapsed time since the database was opened, in which the newest versions are sampled.
 /// Older history is judged by the clock at the time of opening.
-final class HistoryHorizon: Sendable {
+package final class HistoryHorizon: Sendable {
     private struct Sample {
         var version: Int64
         var nanoseconds: UInt64
@@ -19,29 +19,29 @@ final class HistoryHorizon: Sendable {
     /// In the order of time; at most one is old enough to delete.
     private let samples = Mutex<[Sample]>([])
 
-    /// A minute of grace for reads that were admitted just before.
-    private static let keptSeconds = Limits.retentionSeconds + 60
+    private let keptSeconds: Int
     /// Seconds between two samples.
-    private static let sampleSeconds: UInt64 = 30
+    private var sampleSeconds: UInt64 { UInt64(max(30, keptSeconds / 240)) }
 
-    init(clock: any Clock) {
+    package init(clock: any Clock, keptSeconds: Int) {
         self.clock = clock
+        self.keptSeconds = keptSeconds
         openedMicroseconds = clock.now().microseconds
         openedNanoseconds = clock.monotonicNanoseconds()
     }
 
     /// Nothing before this version is kept.
     /// - Parameter newest: the newest commit, and its monotonic time.
-    func version(newest: (version: Int64, nanoseconds: UInt64)) -> Int64 {
+    package func version(newest: (version: Int64, nanoseconds: UInt64)) -> Int64 {
         let now = clock.monotonicNanoseconds()
         func isOld(_ nanoseconds: UInt64) -> Bool {
-            now >= nanoseconds + UInt64(Self.keptSeconds) * 1_000_000_000
+            now >= nanoseconds + UInt64(keptSeconds) * 1_000_000_000
         }
         if isOld(newest.nanoseconds) { return newest.version + 1 }
         let passed = Int64((now - min(now, openedNanoseconds)) / 1000)
-        let byClock = min(openedMicroseconds + passed, newest.version) - Int64(Self.keptSeconds) * 1_000_000
+        let byClock = min(openedMicroseconds + passed, newest.version) - Int64(keptSeconds) * 1_000_000
         let noted = samples.withLock { samples -> Int64 in
-            if samples.last.map({ now >= $0.nanoseconds + Self.sampleSeconds * 1_000_000_000 }) ?? true {
+            if samples.last.map({ now >= $0.nanoseconds + sampleSeconds * 1_000_000_000 }) ?? true {
                 samples.append(Sample(version: newest.version, nanoseconds: now))
             }
             while samples.count > 1, isOld(samples[1].nanoseconds) { samples.removeFirst() }

@@ -9,20 +9,22 @@ extension [HTTPField] {
 }
 
 /// Parses the lines of a response's head and trailers from libcurl. Pure.
-struct HTTPHeadReader {
-    enum Phase { case head, body, trailers }
+package struct HTTPHeadReader {
+    package enum Phase { case head, body, trailers }
 
-    private(set) var phase = Phase.head
+    package private(set) var phase = Phase.head
     /// `1.1`, `2`
-    private(set) var version = ""
-    private(set) var status = 0
-    private(set) var head: [HTTPField] = []
-    private(set) var trailers: [HTTPField] = []
-    private(set) var failure: Status?
+    package private(set) var version = ""
+    package private(set) var status = 0
+    package private(set) var head: [HTTPField] = []
+    package private(set) var trailers: [HTTPField] = []
+    package private(set) var failure: Status?
     private var bytes = 0
 
+    package init() {}
+
     /// - Returns: true when the head is complete with this line.
-    mutating func read(_ line: UnsafeRawBufferPointer) -> Bool {
+    package mutating func read(_ line: UnsafeRawBufferPointer) -> Bool {
         bytes += line.count
         guard bytes <= TransportLimits.headBytesMax else {
             failure = .resourceExhausted("the head of the answer is larger than \(TransportLimits.headBytesMax) bytes")

@@ -1,12 +1,12 @@
 import HearthConcurrency
 
 /// An action that the transport's loop runs once, at a time. On the loop's thread.
-final class TransportTimer: HeapTimer {
-    let deadline: UInt64
-    var heapIndex = -1
+package final class TransportTimer: HeapTimer {
+    package let deadline: UInt64
+    package var heapIndex = -1
     private var action: (() -> Void)?
 
-    init(deadline: UInt64, _ action: @escaping () -> Void) {
+    package init(deadline: UInt64, _ action: @escaping () -> Void) {
         self.deadline = deadline
         self.action = action
     }
@@ -18,5 +18,5 @@ final class TransportTimer: HeapTimer {
     }
 
     /// The action, and what it holds, is released even while somebody keeps the timer.
-    func cancel() { action = nil }
+    package func cancel() { action = nil }
 }

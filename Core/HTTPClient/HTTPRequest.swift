@@ -17,6 +17,8 @@ package struct HTTPRequest: Sendable {
     package var redirectsMax = 0
     /// Whether to accept a compressed response.
     package var acceptsCompression = false
+    /// Whether HTTP/2 is not offered.
+    package var isHTTP1Only = false
 
     package init(method: String = "GET", url: String, headers: [HTTPField] = [], body: [UInt8] = []) {
         self.method = method

@@ -12,11 +12,11 @@ package struct TransportStatistics: Sendable, Equatable {
 }
 
 /// Written by the transport's thread, read by any thread.
-final class TransportCounters: Sendable {
-    let transfers = Atomic<Int>(0)
-    let sockets = Atomic<Int>(0)
-    let socketsOpened = Atomic<Int>(0)
-    let ticks = Atomic<Int>(0)
+package final class TransportCounters: Sendable {
+    package let transfers = Atomic<Int>(0)
+    package let sockets = Atomic<Int>(0)
+    package let socketsOpened = Atomic<Int>(0)
+    package let ticks = Atomic<Int>(0)
     /// Easy handles that exist in the whole process, to detect leaks.
-    static let handles = Atomic<Int>(0)
+    package static let handles = Atomic<Int>(0)
 }

@@ -13,7 +13,7 @@ package struct HTTPField: Sendable, Hashable {
     /// The field in libcurl's form.
     /// - Throws: INVALID_ARGUMENT for a name that is not a token and for a value with control characters, which could
     ///   inject a second field.
-    func line() throws(Status) -> String {
+    package func line() throws(Status) -> String {
         guard !name.isEmpty, name.utf8.allSatisfy(HTTPField.isNameByte) else {
             throw .invalidArgument("\"\(name)\" is not a name of an HTTP field")
         }

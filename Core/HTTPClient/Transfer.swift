@@ -5,7 +5,7 @@ import HearthModel
 /// One easy handle: a running request in libcurl. Used on the loop's thread.
 ///
 /// It owns the data that libcurl only borrows: the header list, the body, the error buffer.
-final class Transfer {
+package final class Transfer {
     package enum Output {
         case bytes(Int)
         case end
@@ -13,9 +13,9 @@ final class Transfer {
         case wait
     }
 
-    let handle: UnsafeMutableRawPointer
-    let pool: ConnectionPool
-    unowned let loop: TransportLoop
+    package let handle: UnsafeMutableRawPointer
+    package let pool: ConnectionPool
+    package unowned let loop: TransportLoop
     /// Released by `detach`.
     private var delegate: (any TransferDelegate)?
     var isMarked = false
@@ -30,7 +30,7 @@ final class Transfer {
     /// The HTTP/2 error code, as far as libcurl has reported it.
     fileprivate var streamNumber: Int?
 
-    init(loop: TransportLoop, pool: ConnectionPool, delegate: any TransferDelegate) throws(Status) {
+    package init(loop: TransportLoop, pool: ConnectionPool, delegate: any TransferDelegate) throws(Status) {
         guard let handle = curl_easy_init() else { throw .resourceExhausted("libcurl has no memory") }
         TransportCounters.handles.add(1, ordering: .relaxed)
         self.handle = handle
@@ -74,11 +74,11 @@ final class Transfer {
 
     // MARK: Before the start
 
-    func set(_ option: CURLoption, _ value: Int) { curl_set_long(handle, option, value) }
-    func set(_ option: CURLoption, _ value: String) { curl_set_string(handle, option, value) }
+    package func set(_ option: CURLoption, _ value: Int) { curl_set_long(handle, option, value) }
+    package func set(_ option: CURLoption, _ value: String) { curl_set_string(handle, option, value) }
 
     /// - Parameter lines: `name: value`, or `name;` for an empty value, or `name:` to omit libcurl's own field.
-    func setHeaders(_ lines: [String]) throws(Status) {
+    package func setHeaders(_ lines: [String]) throws(Status) {
         for line in lines {
             guard let list = curl_slist_append(headers, line) else { throw .resourceExhausted("libcurl has no memory") }
             headers = list
@@ -87,7 +87,7 @@ final class Transfer {
     }
 
     /// A body that is known as a whole. libcurl can send it again, which is impossible for a streamed one.
-    func setBody(_ parts: [UInt8]...) {
+    package func setBody(_ parts: [UInt8]...) {
         let count = parts.reduce(0) { $0 + $1.count }
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 1)
         var position = 0
@@ -101,19 +101,19 @@ final class Transfer {
     }
 
     /// Enables libcurl's debug messages, the only report that the server rejected a stream.
-    func watchForRefusal() {
+    package func watchForRefusal() {
         curl_set_debug(handle, takeDebugMessage, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Adds the request to libcurl.
-    func start() throws(Status) {
+    package func start() throws(Status) {
         guard loop.add(self) else { throw .resourceExhausted("libcurl accepts no more requests") }
     }
 
     // MARK: Running. None of these is called within libcurl.
 
     /// Ends the transfer if it is running: resets its stream immediately. No delegate method is called afterwards.
-    func detach() {
+    package func detach() {
         delegate = nil
         loop.remove(self)
         // An easy handle that exists keeps its pool in use.
@@ -123,35 +123,35 @@ final class Transfer {
     /// Closes the connection when this transfer is detached and no other uses it. libcurl 7.88 queues the RST_STREAM of
     /// a cancelled request, but sends it only with the next activity on the connection: on an idle connection the
     /// server would never receive it.
-    func forbidReuse() { set(CURLOPT_FORBID_REUSE, 1) }
+    package func forbidReuse() { set(CURLOPT_FORBID_REUSE, 1) }
 
     func forbidReuseUnlessDone() { if !isDone { forbidReuse() } }
 
     /// Flushes the frames that libcurl has queued on the connection; see `forbidReuse`. A pause ends with the update of
     /// the window.
-    func nudge() {
+    package func nudge() {
         guard !isReceivingPaused, delegate != nil else { return }
         curl_easy_pause(handle, CURLPAUSE_RECV | (isSendingPaused ? CURLPAUSE_SEND : 0))
         applyPauses()
     }
 
-    func mark() { loop.mark(self) }
+    package func mark() { loop.mark(self) }
 
     /// There are bytes to send again.
-    func resumeSending() {
+    package func resumeSending() {
         guard isSendingPaused, delegate != nil else { return }
         isSendingPaused = false
         applyPauses()
     }
 
     /// Stops reading from the connection, which must not be shared.
-    func pauseReceiving() {
+    package func pauseReceiving() {
         guard !isReceivingPaused, delegate != nil else { return }
         isReceivingPaused = true
         applyPauses()
     }
 
-    func resumeReceiving() {
+    package func resumeReceiving() {
         guard isReceivingPaused, delegate != nil else { return }
         isReceivingPaused = false
         applyPauses()
@@ -163,27 +163,27 @@ final class Transfer {
     }
 
     /// Bytes of the request that were passed to the connection. 0: the server cannot have received it.
-    var requestBytesSent: Int {
+    package var requestBytesSent: Int {
         var count = 0
         curl_get_long(handle, CURLINFO_REQUEST_SIZE, &count)
         return count
     }
 
     /// Bytes of the request's body that were passed to the connection.
-    var bodyBytesSent: Int {
+    package var bodyBytesSent: Int {
         var count = 0
         curl_get_long(handle, CURLINFO_SIZE_UPLOAD_T, &count)
         return count
     }
 
     /// The socket of a `CONNECT_ONLY` transfer.
-    var activeSocket: Int32? {
+    package var activeSocket: Int32? {
         var descriptor: curl_socket_t = -1
         return curl_get_socket(handle, &descriptor) == CURLE_OK && descriptor >= 0 ? descriptor : nil
     }
 
     /// libcurl's message about a failure.
-    func errorMessage(_ code: CURLcode) -> String {
+    package func errorMessage(_ code: CURLcode) -> String {
         let string = String(cString: errorMessage)
         return string.isEmpty ? String(cString: curl_easy_strerror(code)) : string
     }
@@ -191,7 +191,7 @@ final class Transfer {
     // MARK: Called by the loop
 
     func completed(_ code: CURLcode) { delegate?.transferCompleted(self, code) }
-    func process() { delegate?.transferProcesses(self) }
+    package func process() { delegate?.transferProcesses(self) }
 
     // MARK: Called by libcurl
 

@@ -46,7 +46,9 @@ package struct ServerAddress: Sendable, Hashable {
     }
 
     /// The host without brackets.
-    var bareHost: String { host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host }
+    package var bareHost: String {
+        host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+    }
 
     /// `http://host:port` or `https://host:port`
     package var url: String { (isSecure ? "https://" : "http://") + string }
@@ -56,7 +58,7 @@ package struct ServerAddress: Sendable, Hashable {
 
 extension Transfer {
     /// Timeout, proxy and certificates.
-    func setConnection(_ security: TransportSecurity, _ proxy: ProxySetting, connectTimeoutMilliseconds: Int) {
+    package func setConnection(_ security: TransportSecurity, _ proxy: ProxySetting, connectTimeoutMilliseconds: Int) {
         set(CURLOPT_CONNECTTIMEOUT_MS, max(1, connectTimeoutMilliseconds))
         switch proxy {
         case .environment: break

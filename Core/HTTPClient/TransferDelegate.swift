@@ -3,7 +3,7 @@ import Glibc
 
 /// The delegate of a transfer. All methods except `transferProcesses` and `transferCompleted` are called within
 /// libcurl. They only record, and call `Transfer.mark` to have `transferProcesses` called.
-protocol TransferDelegate: AnyObject {
+package protocol TransferDelegate: AnyObject {
     /// Whether the transfer may open a new connection. If not, it fails before any byte is sent.
     func transferMayConnect(_ transfer: Transfer) -> Bool
     /// The connection is open and the request is about to be sent; false ends the transfer before that.
@@ -24,8 +24,8 @@ protocol TransferDelegate: AnyObject {
 }
 
 extension TransferDelegate {
-    func transferMayConnect(_ transfer: Transfer) -> Bool { true }
-    func transferIsReady(_ transfer: Transfer) -> Bool { true }
-    func transfer(_ transfer: Transfer, fill buffer: UnsafeMutableRawBufferPointer) -> Transfer.Output { .end }
-    func transferWasRefused(_ transfer: Transfer) {}
+    package func transferMayConnect(_ transfer: Transfer) -> Bool { true }
+    package func transferIsReady(_ transfer: Transfer) -> Bool { true }
+    package func transfer(_ transfer: Transfer, fill buffer: UnsafeMutableRawBufferPointer) -> Transfer.Output { .end }
+    package func transferWasRefused(_ transfer: Transfer) {}
 }

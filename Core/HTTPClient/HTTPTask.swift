@@ -14,9 +14,11 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     private var reader = HTTPHeadReader()
     private var pending: [HTTPEvent] = []
     private var followsRedirects = false
+    /// Whether a connection was ready for the request.
+    private var isConnected = false
     private var url = ""
 
-    init(transport: Transport, onEvent: @escaping (HTTPEvent) -> Void) {
+    package init(transport: Transport, onEvent: @escaping (HTTPEvent) -> Void) {
         self.transport = transport
         self.onEvent = onEvent
     }
@@ -29,7 +31,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
 
     // MARK: On the loop's thread
 
-    func start(_ request: HTTPRequest) {
+    package func start(_ request: HTTPRequest) {
         guard !isSilenced.load(ordering: .sequentiallyConsistent) else { return }
         let loop = transport.loop
         loop.add(self)
@@ -57,7 +59,8 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         transfer.setConnection(
             isSecure ? .tls(request.tls) : .plaintext, request.proxy,
             connectTimeoutMilliseconds: request.connectTimeoutMilliseconds)
-        transfer.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        transfer.set(
+            CURLOPT_HTTP_VERSION, Int(request.isHTTP1Only ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
         if request.method == "HEAD" { transfer.set(CURLOPT_NOBODY, 1) }
         if !request.body.isEmpty || request.method == "POST" { transfer.setBody(request.body) }
         if request.method != "HEAD" { transfer.set(CURLOPT_CUSTOMREQUEST, request.method) }
@@ -70,7 +73,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         }
     }
 
-    func abort(_ status: Status) { finish(status) }
+    package func abort(_ status: Status) { finish(status) }
 
     private func finish(_ status: Status) {
         let onEvent = onEvent
@@ -90,7 +93,12 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         transport.loop.remove(self)
     }
 
-    func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer) {
+    package func transferIsReady(_ transfer: Transfer) -> Bool {
+        isConnected = true
+        return true
+    }
+
+    package func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer) {
         guard reader.read(line) else { return }
         // The heads of followed redirections are ignored.
         let isRedirection =
@@ -100,22 +108,26 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         transfer.mark()
     }
 
-    func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer) {
+    package func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer) {
         pending.append(.body(Array(bytes)))
         transfer.mark()
     }
 
-    func transferProcesses(_ transfer: Transfer) {
+    package func transferProcesses(_ transfer: Transfer) {
         let events = pending
         pending = []
         for event in events where !isSilenced.load(ordering: .sequentiallyConsistent) { onEvent?(event) }
         if let failure = reader.failure { finish(failure) }
     }
 
-    func transferCompleted(_ transfer: Transfer, _ code: CURLcode) {
+    package func transferCompleted(_ transfer: Transfer, _ code: CURLcode) {
         transferProcesses(transfer)
         transfer.isDone = true
         guard code != CURLE_OK else { return finish(.ok) }
+        let isUnconnected =
+            [CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT].contains(code)
+            || code == CURLE_OPERATION_TIMEDOUT && !isConnected
+        if isUnconnected { onEvent?(.unconnected) }
         finish(CurlFailure.status(code, transfer.errorMessage(code), peer: url))
     }
 }

@@ -3,14 +3,14 @@ import CNetlink
 import Glibc
 
 /// A descriptor, not libcurl's own, that wakes the loop.
-final class DescriptorWatch {
-    let descriptor: Int32
+package final class DescriptorWatch {
+    package let descriptor: Int32
     /// The events, as for `poll`.
-    var events: Int16
+    package var events: Int16
     let onReady: (Int16) -> Void
-    var isCancelled = false
+    package var isCancelled = false
 
-    init(descriptor: Int32, events: Int16, onReady: @escaping (Int16) -> Void) {
+    package init(descriptor: Int32, events: Int16, onReady: @escaping (Int16) -> Void) {
         self.descriptor = descriptor
         self.events = events
         self.onReady = onReady

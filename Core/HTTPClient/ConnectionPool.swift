@@ -7,13 +7,13 @@ import HearthModel
 /// transfers. In that pool a gRPC call could use an HTTP/1.1 connection, or be blocked by a stream that nobody reads.
 ///
 /// The loop creates it, and closes it when no transfer uses it any more. Used on the loop's thread.
-final class ConnectionPool {
-    let share: UnsafeMutableRawPointer
-    private(set) var socketCount = 0
+package final class ConnectionPool {
+    package let share: UnsafeMutableRawPointer
+    package private(set) var socketCount = 0
     private let counters: TransportCounters
     private var isClosed = false
 
-    init(counters: TransportCounters) throws(Status) {
+    package init(counters: TransportCounters) throws(Status) {
         guard let share = curl_pool_new() else { throw .resourceExhausted("libcurl has no memory") }
         self.share = share
         self.counters = counters
@@ -22,7 +22,7 @@ final class ConnectionPool {
     deinit { assert(isClosed, "the loop closes its pools") }
 
     /// Closes all connections. Called by the loop.
-    func close() {
+    package func close() {
         guard !isClosed else { return }
         isClosed = true
         let code = curl_share_cleanup(share)

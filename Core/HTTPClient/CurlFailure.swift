@@ -2,11 +2,11 @@ import CCurl
 import HearthModel
 
 /// Maps libcurl's failures to gRPC's status codes.
-enum CurlFailure {
+package enum CurlFailure {
     /// - Parameters:
     ///   - message: libcurl's message.
     ///   - peer: `host:port`, for the message.
-    static func status(_ code: CURLcode, _ message: String, peer: String) -> Status {
+    package static func status(_ code: CURLcode, _ message: String, peer: String) -> Status {
         let string = "\(peer): \(message)"
         switch code {
         case CURLE_HTTP2_STREAM: return streamReset(resetCode(in: message), string)
@@ -22,7 +22,7 @@ enum CurlFailure {
     }
 
     /// Source: "gRPC over HTTP2", section Errors.
-    static func streamReset(_ code: Int?, _ string: String) -> Status {
+    package static func streamReset(_ code: Int?, _ string: String) -> Status {
         switch code {
         case 7: .unavailable(string)
         case 8: Status(.cancelled, string)
@@ -33,7 +33,7 @@ enum CurlFailure {
     }
 
     /// libcurl reports the code in its message: `… (err 8)`.
-    static func resetCode(in message: String) -> Int? {
+    package static func resetCode(in message: String) -> Int? {
         guard let start = message.index(after: "(err ") else { return nil }
         let digits = message[start...].prefix { $0.isASCII && $0.isNumber }
         return Int(digits)
@@ -42,7 +42,7 @@ enum CurlFailure {
 
 extension String {
     /// The start of the string after the first occurrence of a part.
-    func index(after piece: String) -> String.Index? {
+    package func index(after piece: String) -> String.Index? {
         var position = startIndex
         while position < endIndex {
             if self[position...].hasPrefix(piece) { return index(position, offsetBy: piece.count) }

@@ -6,7 +6,7 @@ import HearthModel
 import Synchronization
 
 /// An object on the loop that must be notified of the loop's end: a call, stream, request or connection.
-protocol LoopActivity: AnyObject {
+package protocol LoopActivity: AnyObject {
     /// Ends immediately with this status.
     func abort(_ status: Status)
 }
@@ -15,12 +15,12 @@ protocol LoopActivity: AnyObject {
 /// marked transfers (events to users), timers, and then `curl_multi_poll` until there is new work.
 ///
 /// `@unchecked Sendable`: the mailbox and the counters may be used by any thread, everything else by the loop's alone.
-final class TransportLoop: @unchecked Sendable {
-    let counters = TransportCounters()
+package final class TransportLoop: @unchecked Sendable {
+    package let counters = TransportCounters()
     private let name: String
     private let mailbox = Mailbox()
     private let ended = Latch()
-    let multi: UnsafeMutableRawPointer
+    package let multi: UnsafeMutableRawPointer
     /// Connections of plain requests; gRPC uses its own pools.
     private var pools: [ObjectIdentifier: ConnectionPool] = [:]
     private var plainPool: ConnectionPool?
@@ -37,18 +37,18 @@ final class TransportLoop: @unchecked Sendable {
     /// libcurl's own timers shorten it.
     private static let pollMillisecondsMax: UInt64 = 600_000
 
-    init(name: String) throws(Status) {
+    package init(name: String, idleConnectionsMax: Int) throws(Status) {
         guard TransportLoop.globalCode == CURLE_OK, let multi = curl_multi_init() else {
             throw .unavailable("libcurl cannot be used")
         }
         self.name = name
         self.multi = multi
-        curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, TransportLimits.idleConnectionsMax)
+        curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, idleConnectionsMax)
     }
 
     deinit { curl_multi_cleanup(multi) }
 
-    func start() throws(Status) {
+    package func start() throws(Status) {
         let context = Unmanaged.passRetained(self)
         var thread = pthread_t()
         let code = pthread_create(
@@ -71,7 +71,7 @@ final class TransportLoop: @unchecked Sendable {
 
     /// Runs a job on the loop's thread, never within this call. Returns false when the loop has ended.
     @discardableResult
-    func execute(_ job: @escaping @Sendable () -> Void) -> Bool {
+    package func execute(_ job: @escaping @Sendable () -> Void) -> Bool {
         switch mailbox.put(job) {
         case .wantsWake: if !isCurrent { curl_multi_wakeup(multi) }
         case .queued: break
@@ -80,7 +80,7 @@ final class TransportLoop: @unchecked Sendable {
         return true
     }
 
-    func stop() {
+    package func stop() {
         if isCurrent {
             isStopping = true
             abortAll()
@@ -185,14 +185,14 @@ final class TransportLoop: @unchecked Sendable {
 
     // MARK: On the loop's thread
 
-    func add(_ activity: any LoopActivity) {
+    package func add(_ activity: any LoopActivity) {
         checkThread()
         activities[ObjectIdentifier(activity)] = activity
     }
 
-    func remove(_ activity: any LoopActivity) { activities[ObjectIdentifier(activity)] = nil }
+    package func remove(_ activity: any LoopActivity) { activities[ObjectIdentifier(activity)] = nil }
 
-    func add(_ transfer: Transfer) -> Bool {
+    package func add(_ transfer: Transfer) -> Bool {
         checkThread()
         guard curl_multi_add_handle(multi, transfer.handle) == CURLM_OK else { return false }
         transfers[transfer.handle] = transfer
@@ -200,14 +200,14 @@ final class TransportLoop: @unchecked Sendable {
         return true
     }
 
-    func remove(_ transfer: Transfer) {
+    package func remove(_ transfer: Transfer) {
         checkThread()
         guard transfers.removeValue(forKey: transfer.handle) != nil else { return }
         curl_multi_remove_handle(multi, transfer.handle)
         counters.transfers.subtract(1, ordering: .relaxed)
     }
 
-    func makePool() throws(Status) -> ConnectionPool {
+    package func makePool() throws(Status) -> ConnectionPool {
         checkThread()
         let pool = try ConnectionPool(counters: counters)
         pools[ObjectIdentifier(pool)] = pool
@@ -215,7 +215,7 @@ final class TransportLoop: @unchecked Sendable {
     }
 
     /// Closes the pool's connections; no transfer may use it any more.
-    func close(_ pool: ConnectionPool) {
+    package func close(_ pool: ConnectionPool) {
         checkThread()
         guard pools.removeValue(forKey: ObjectIdentifier(pool)) != nil else { return }
         pool.close()
@@ -230,27 +230,27 @@ final class TransportLoop: @unchecked Sendable {
     }
 
     /// Calls `process` after libcurl's callbacks.
-    func mark(_ transfer: Transfer) {
+    package func mark(_ transfer: Transfer) {
         guard !transfer.isMarked else { return }
         transfer.isMarked = true
         marked.append(transfer)
     }
 
-    func schedule(afterMilliseconds milliseconds: Int, _ action: @escaping () -> Void) -> TransportTimer {
+    package func schedule(afterMilliseconds milliseconds: Int, _ action: @escaping () -> Void) -> TransportTimer {
         let delay = UInt64(max(0, milliseconds)).multipliedReportingOverflow(by: 1_000_000).partialValue
         let timer = TransportTimer(deadline: Monotonic.nanoseconds() &+ delay, action)
         timers.insert(timer)
         return timer
     }
 
-    func cancelTimer(_ timer: TransportTimer) {
+    package func cancelTimer(_ timer: TransportTimer) {
         timers.remove(timer)
         timer.cancel()
     }
 
-    func watch(_ watch: DescriptorWatch) { watches.append(watch) }
+    package func watch(_ watch: DescriptorWatch) { watches.append(watch) }
 
-    func unwatch(_ watch: DescriptorWatch) {
+    package func unwatch(_ watch: DescriptorWatch) {
         watch.isCancelled = true
         watches.removeAll { $0 === watch }
     }

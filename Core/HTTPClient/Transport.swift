@@ -4,11 +4,14 @@ import HearthModel
 ///
 /// It ends when its last user releases it, or with `shutDown`.
 package final class Transport: Sendable {
-    let loop: TransportLoop
+    package let loop: TransportLoop
 
     /// - Throws: RESOURCE_EXHAUSTED or UNAVAILABLE when the system provides no thread or libcurl cannot be used.
-    package init(name: String = "hearth-network") throws(Status) {
-        loop = try TransportLoop(name: name)
+    /// - Parameter idleConnectionsMax: connections without a request that stay open.
+    package init(
+        name: String = "hearth-network", idleConnectionsMax: Int = TransportLimits.idleConnectionsMax
+    ) throws(Status) {
+        loop = try TransportLoop(name: name, idleConnectionsMax: idleConnectionsMax)
         try loop.start()
     }
 

@@ -4,6 +4,8 @@ import Synchronization
 package enum HTTPEvent: Sendable {
     case head(status: Int, headers: [HTTPField])
     case body([UInt8])
+    /// No connection could be made, so the server has received nothing; `closed` follows.
+    case unconnected
     /// The end: OK with the response's trailers when it is complete, for any HTTP status.
     case closed(Status, trailers: [HTTPField])
 }
@@ -60,13 +62,13 @@ private final class GatheredAnswer: Sendable {
     private let state = Mutex(State())
     private let bodyBytesMax: Int
 
-    init(bodyBytesMax: Int) { self.bodyBytesMax = bodyBytesMax }
+    package init(bodyBytesMax: Int) { self.bodyBytesMax = bodyBytesMax }
 
-    func begin(_ continuation: CheckedContinuation<Result<HTTPResponse, Status>, Never>) {
+    package func begin(_ continuation: CheckedContinuation<Result<HTTPResponse, Status>, Never>) {
         state.withLock { $0.continuation = continuation }
     }
 
-    func set(_ task: HTTPTask) {
+    package func set(_ task: HTTPTask) {
         let isOver = state.withLock { state in
             state.task = task
             return state.isOver
@@ -74,9 +76,9 @@ private final class GatheredAnswer: Sendable {
         if isOver { task.cancel() }
     }
 
-    func cancel() { end(.failure(Status(.cancelled, "the request was cancelled"))) }
+    package func cancel() { end(.failure(Status(.cancelled, "the request was cancelled"))) }
 
-    func take(_ event: HTTPEvent) {
+    package func take(_ event: HTTPEvent) {
         switch event {
         case .head(let status, let headers):
             state.withLock { state in
@@ -89,6 +91,7 @@ private final class GatheredAnswer: Sendable {
                 return state.response.body.count > bodyBytesMax
             }
             if isTooLarge { end(.failure(.resourceExhausted("the answer is larger than \(bodyBytesMax) bytes"))) }
+        case .unconnected: break
         case .closed(let status, _):
             end(status.code == .ok ? .success(state.withLock { $0.response }) : .failure(status))
         }

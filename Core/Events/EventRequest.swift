@@ -1,0 +1,202 @@
+import HearthJSON
+import HearthModel
+import HearthTree
+import HearthWire
+
+/// The HTTP request that tells a function of an event: headers and body.
+package struct EventRequest: Sendable, Equatable {
+    package struct Header: Sendable, Equatable {
+        package let name: String
+        /// UTF-8 as it is: SDKs read it anew. Control bytes are percent-encoded.
+        package let value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    package let headers: [Header]
+    package let body: [UInt8]
+
+    package init(headers: [Header], body: [UInt8]) {
+        self.headers = headers
+        self.body = body
+    }
+
+    /// How a CloudEvent is put into a request.
+    package struct Form: Sendable, Equatable {
+        /// One JSON object, instead of attributes in headers.
+        package var isStructured = false
+        /// The data as JSON, instead of protobuf.
+        package var isJSON = false
+        /// As Firebase's functions emulator takes it: protobuf as Base64 text.
+        package var isBase64 = false
+
+        package init(isStructured: Bool = false, isJSON: Bool = false, isBase64: Bool = false) {
+            self.isStructured = isStructured
+            self.isJSON = isJSON
+            self.isBase64 = isBase64
+        }
+    }
+
+    /// - Parameters:
+    ///   - type: the trigger's.
+    ///   - location: the name of a region.
+    /// - Throws: DATA_LOSS when stored bytes are malformed.
+    package init(
+        _ event: DocumentEvent, id: EventID, type: EventType, location: String, form: Form
+    ) throws(Status) {
+        if type.form == .legacy {
+            self.init(json: try LegacyEvent.json(event, id: id, type: type))
+            return
+        }
+        let attributes = CloudEventAttributes(event, id: id, type: type, location: location, isJSON: form.isJSON)
+        let data: CloudEventAttributes.Data =
+            form.isJSON ? .json(try event.json(hasMask: false)) : .bytes(try event.protobuf())
+        self.init(attributes, data, form)
+    }
+
+    /// The same for the Realtime Database, whose data is always JSON.
+    package init(
+        _ event: TreeEvent, id: EventID, type: EventType, location: String, form: Form,
+        captures: [(name: String, value: String)]
+    ) {
+        if type.form == .legacy {
+            self.init(json: LegacyEvent.json(event, id: id, type: type, captures: captures))
+            return
+        }
+        var json = Array(
+            "{\"@type\":\"type.googleapis.com/google.events.firebase.database.v1.ReferenceEventData\",".utf8)
+        event.appendData(to: &json)
+        json.append(UInt8(ascii: "}"))
+        self.init(CloudEventAttributes(event, id: id, type: type, location: location), .json(json), form)
+    }
+
+    private init(json: [UInt8]) {
+        headers = [Header(name: "content-type", value: "application/json")]
+        body = json
+    }
+
+    private init(_ attributes: CloudEventAttributes, _ data: CloudEventAttributes.Data, _ form: Form) {
+        if form.isStructured {
+            headers = [Header(name: "content-type", value: "application/cloudevents+json; charset=utf-8")]
+            body = attributes.structured(data)
+            return
+        }
+        headers =
+            [Header(name: "content-type", value: attributes.contentType)]
+            + attributes.all.map { Header(name: "ce-" + $0.name, value: Self.escaped($0.value)) }
+        switch data {
+        case .json(let json): body = json
+        case .bytes(let bytes): body = form.isBase64 ? Array(Base64.encode(bytes).utf8) : bytes
+        }
+    }
+
+    private static func escaped(_ value: String) -> String {
+        if !value.utf8.contains(where: isControl) { return value }
+        var bytes: [UInt8] = []
+        for byte in value.utf8 {
+            if isControl(byte) {
+                let digits = String(byte, radix: 16, uppercase: true)
+                bytes += Array("%\(byte < 16 ? "0" : "")\(digits)".utf8)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7f }
+}
+
+/// The attributes of a CloudEvent.
+struct CloudEventAttributes {
+    enum Data {
+        case json([UInt8])
+        case bytes([UInt8])
+    }
+
+    let contentType: String
+    /// By their names in the specification, in a fixed order.
+    private(set) var all: [(name: String, value: String)]
+
+    private static let protobufType = "application/protobuf"
+    private static let jsonType = "application/json"
+    private static let documentSchema =
+        "https://github.com/googleapis/google-cloudevents/blob/main/proto/google/events/cloud/firestore/v1/data.proto"
+
+    init(_ event: DocumentEvent, id: EventID, type: EventType, location: String, isJSON: Bool) {
+        contentType = isJSON ? Self.jsonType : Self.protobufType
+        all = [
+            ("specversion", "1.0"), ("id", id.string),
+            ("source", "//firestore.googleapis.com/" + event.database.string),
+            ("type", type.name), ("subject", "documents/" + event.path),
+            ("time", Self.time(event.commitTime, digits: 6)), ("datacontenttype", contentType),
+            ("dataschema", Self.documentSchema), ("project", event.database.project),
+            ("database", event.database.database), ("namespace", "(default)"), ("location", location),
+            ("document", event.path),
+        ]
+        guard type.form == .cloudEventWithAuthor else { return }
+        let (kind, id) =
+            switch event.author {
+            case .user(let id, _, _): ("unknown", id)
+            case .administrator(let name): ("service_account", name)
+            case .nobody: ("unauthenticated", "")
+            case .system: ("system", "")
+            }
+        // Python's SDK demands both.
+        all += [("authtype", kind), ("authid", id)]
+    }
+
+    init(_ event: TreeEvent, id: EventID, type: EventType, location: String) {
+        contentType = Self.jsonType
+        let path = event.path.string
+        all = [
+            ("specversion", "1.0"), ("id", id.string),
+            (
+                "source",
+                "//firebasedatabase.googleapis.com/projects/_/locations/\(location)/instances/\(event.namespace)"
+            ),
+            ("type", type.name), ("subject", "refs/" + path), ("time", Self.time(event.time, digits: 3)),
+            ("datacontenttype", contentType), ("ref", path), ("instance", event.namespace),
+            ("firebasedatabasehost", "firebaseio.com"), ("location", location),
+        ]
+        switch event.author {
+        case .user(let id, _, _): all += [("authtype", "app_user"), ("authid", id)]
+        case .administrator: all.append(("authtype", "admin"))
+        case .nobody: all.append(("authtype", "unauthenticated"))
+        case .system: all.append(("authtype", "unknown"))
+        }
+    }
+
+    /// RFC 3339 with a fixed number of digits of a second.
+    static func time(_ time: Timestamp, digits: Int) -> String {
+        let microseconds = time.microseconds
+        let seconds = microseconds >= 0 ? microseconds / 1_000_000 : (microseconds - 999_999) / 1_000_000
+        let fraction = String(microseconds - seconds * 1_000_000 + 1_000_000).dropFirst().prefix(digits)
+        return RFC3339.format(seconds: seconds, nanoseconds: 0).dropLast() + "." + fraction + "Z"
+    }
+
+    /// The event as one JSON object.
+    func structured(_ data: Data) -> [UInt8] {
+        var json: [UInt8] = []
+        for (name, value) in all {
+            json.append(UInt8(ascii: json.isEmpty ? "{" : ","))
+            JSONTokens.append(name, to: &json)
+            json.append(UInt8(ascii: ":"))
+            JSONTokens.append(value, to: &json)
+        }
+        switch data {
+        case .json(let bytes):
+            json += Array(",\"data\":".utf8)
+            json += bytes
+        case .bytes(let bytes):
+            json += Array(",\"data_base64\":\"".utf8)
+            bytes.withUnsafeBytes { Base64.encode($0, into: &json) }
+            json.append(UInt8(ascii: "\""))
+        }
+        json.append(UInt8(ascii: "}"))
+        return json
+    }
+}

@@ -1,0 +1,298 @@
+import HearthConcurrency
+import HearthEvents
+import HearthModel
+
+/// Delivers the events of all triggers, on one thread: reads queues, has events sent, and settles them.
+///
+/// A *route* is one trigger in one database; each has a `Delivery`. Other threads only leave notes: that a route is new or
+/// gone, that its queue has more, that a request was answered.
+///
+/// `@unchecked Sendable`: the monitor guards the notes; everything else belongs to the thread.
+package final class EventDispatcher: @unchecked Sendable {
+    package struct RouteID: Hashable, Sendable {
+        package let trigger: String
+        /// The database, or the namespace.
+        package let database: String
+
+        package init(trigger: String, database: String) {
+            self.trigger = trigger
+            self.database = database
+        }
+    }
+
+    /// What a trigger is, as far as its events' ways are concerned.
+    package struct Trigger: Sendable, Equatable {
+        package var target: EventSender.Target
+        package var terms: DeliveryTerms
+
+        package init(target: EventSender.Target, terms: DeliveryTerms) {
+            self.target = target
+            self.terms = terms
+        }
+    }
+
+    private enum Note: Sendable {
+        case set(String, Trigger)
+        case close(RouteID)
+        case remove(String)
+        case events(RouteID, @Sendable () -> (any EventSource)?)
+        case answer(EventRoute, Delivery.Event, Delivery.Answer)
+        case settled(EventRoute, Result<Void, Status>)
+    }
+
+    private let sender: any EventSending
+    private let observer: any EventObserver
+    private let clock: any Clock
+    private let monitor = Monitor()
+    private var notes: [Note] = []
+    private var isStopping = false
+    private var thread: NamedThread?
+
+    // Of the thread.
+    private var endpoints: [String: EventEndpoint] = [:]
+    private var routes: [RouteID: EventRoute] = [:]
+    private var timers = TimerHeap<EventRoute>()
+    private var due: [EventRoute] = []
+
+    /// Routes look for events that are too old so often.
+    private static let expiryNanoseconds: UInt64 = 5_000_000_000
+    /// After the store failed.
+    private static let storePauseNanoseconds: UInt64 = 1_000_000_000
+
+    package init(sender: any EventSending, observer: any EventObserver, clock: any Clock = SystemClock()) {
+        self.sender = sender
+        self.observer = observer
+        self.clock = clock
+    }
+
+    /// - Throws: RESOURCE_EXHAUSTED when the system provides no thread.
+    package func start() throws(Status) {
+        thread = NamedThread.start("hearth-triggers") { [self] in run() }
+        if thread == nil { throw .resourceExhausted("No thread can be started.") }
+    }
+
+    /// Begins nothing any more, and waits for the thread. What was sent and not answered is sent again after the next start.
+    package func stop() {
+        monitor.withLock {
+            isStopping = true
+            monitor.signal()
+        }
+        thread?.join()
+        thread = nil
+    }
+
+    // MARK: From any thread
+
+    /// Takes a trigger, or another definition of one.
+    package func set(_ name: String, _ trigger: Trigger) { leave(.set(name, trigger)) }
+
+    /// Ends a trigger: no event of its routes is sent or settled any more.
+    package func remove(_ name: String) { leave(.remove(name)) }
+
+    /// The database is closed: its events wait until it is open again.
+    package func close(_ id: RouteID) { leave(.close(id)) }
+
+    /// There are events in the queue of a route, of a trigger that was `set`. The route is made when there is none, and ends when
+    /// all its events are settled: nobody keeps a database open that has none.
+    /// - Parameter source: makes the route's source; nil when the database is closed.
+    package func notify(_ id: RouteID, _ source: @escaping @Sendable () -> (any EventSource)?) {
+        leave(.events(id, source))
+    }
+
+    private func leave(_ note: Note) {
+        monitor.withLock {
+            notes.append(note)
+            if notes.count == 1 { monitor.signal() }
+        }
+    }
+
+    // MARK: The thread
+
+    private func run() {
+        while let notes = nextNotes() {
+            for note in notes { take(note) }
+            let now = clock.monotonicNanoseconds()
+            while let route = timers.popDue(now) { route.markDue(&due) }
+            while let route = due.popLast() {
+                route.isDue = false
+                work(route)
+            }
+        }
+    }
+
+    /// Waits for notes or for a timer; nil at the end.
+    private func nextNotes() -> [Note]? {
+        monitor.lock()
+        defer { monitor.unlock() }
+        while notes.isEmpty, !isStopping {
+            guard let deadline = timers.earliestDeadline else {
+                monitor.wait()
+                continue
+            }
+            if deadline <= clock.monotonicNanoseconds() { break }
+            monitor.wait(until: MonotonicTime(nanoseconds: Int64(deadline)))
+        }
+        if isStopping { return nil }
+        defer { notes = [] }
+        return notes
+    }
+
+    /// Does what is due, without a thread, for tests.
+    func runOnce() {
+        let notes = monitor.withLock {
+            defer { self.notes = [] }
+            return self.notes
+        }
+        for note in notes { take(note) }
+        let now = clock.monotonicNanoseconds()
+        while let route = timers.popDue(now) { route.markDue(&due) }
+        while let route = due.popLast() {
+            route.isDue = false
+            work(route)
+        }
+    }
+
+    private func take(_ note: Note) {
+        switch note {
+        case .set(let name, let trigger): apply(trigger, to: name)
+        case .remove(let name): for route in endpoints.removeValue(forKey: name)?.routes ?? [] { end(route) }
+        case .close(let id): if let route = routes[id] { end(route) }
+        case .events(let id, let source):
+            guard let route = routes[id] ?? newRoute(id, source) else { return }
+            route.delivery.notify()
+            route.markDue(&due)
+        case .answer(let route, let event, let answer):
+            ended(route, event, answer)
+            // Others of the trigger may have waited for the end of a request.
+            for route in route.endpoint.routes where route.isHeldBack { route.markDue(&due) }
+            route.markDue(&due)
+        case .settled(let route, let result):
+            if case .failure = result {
+                route.settled = route.settling + route.settled
+                route.storePausedUntil = clock.monotonicNanoseconds() + Self.storePauseNanoseconds
+            }
+            route.settling = []
+            route.markDue(&due)
+        }
+    }
+
+    private func apply(_ trigger: Trigger, to name: String) {
+        guard let endpoint = endpoints[name] else {
+            endpoints[name] = EventEndpoint(trigger)
+            return
+        }
+        endpoint.trigger = trigger
+        for route in endpoint.routes {
+            route.change(trigger.terms)
+            route.markDue(&due)
+        }
+    }
+
+    private func newRoute(_ id: RouteID, _ source: () -> (any EventSource)?) -> EventRoute? {
+        guard let endpoint = endpoints[id.trigger], let source = source() else { return nil }
+        let route = EventRoute(id, source, endpoint)
+        routes[id] = route
+        endpoint.routes.append(route)
+        return route
+    }
+
+    private func end(_ route: EventRoute) {
+        route.isEnded = true
+        routes[route.id] = nil
+        timers.remove(route)
+        route.endpoint.routes.removeAll { $0 === route }
+    }
+
+    // MARK: One route
+
+    private func work(_ route: EventRoute) {
+        if route.isEnded { return }
+        let now = clock.monotonicNanoseconds()
+        timers.remove(route)
+        if now >= route.storePausedUntil {
+            do throws(Status) {
+                expire(route, now)
+                try send(route, now)
+                settle(route)
+                if route.isIdle { return end(route) }
+            } catch {
+                // The store reports its failure itself.
+                route.storePausedUntil = now + Self.storePauseNanoseconds
+            }
+        }
+        setTimer(route, now)
+    }
+
+    private func send(_ route: EventRoute, _ now: UInt64) throws(Status) {
+        while true {
+            try read(route)
+            guard let (event, attempt) = route.delivery.next(now) else { break }
+            let answer: Delivery.Answer
+            do throws(Status) {
+                guard let request = try route.source.request(for: event) else {
+                    ended(route, event, .gone)
+                    continue
+                }
+                sender.send(request, to: route.endpoint.trigger.target, attempt: attempt) { [weak self] answer in
+                    self?.leave(.answer(route, event, answer))
+                }
+                continue
+            } catch {
+                answer = error.code == .unavailable ? .unsent : .impossible(DeliveryFailure(.cut, error.message))
+            }
+            ended(route, event, answer)
+            if answer == .unsent { throw .unavailable("The store can't be read.") }
+        }
+        route.isHeldBack = route.endpoint.delivery.sending >= route.endpoint.trigger.terms.concurrency
+    }
+
+    private func read(_ route: EventRoute) throws(Status) {
+        while let wanted = route.delivery.wantsFollowers {
+            route.delivery.takeFollowers(
+                try route.source.versions(
+                    of: wanted.key, from: wanted.from, through: wanted.through, countMax: wanted.countMax))
+        }
+        while let wanted = route.delivery.wantsEvents {
+            let events = try route.source.events(after: wanted.after, countMax: wanted.countMax)
+            route.delivery.take(events, isEnd: events.count < wanted.countMax)
+        }
+    }
+
+    private func ended(_ route: EventRoute, _ event: Delivery.Event, _ answer: Delivery.Answer) {
+        let settled = route.delivery.ended(
+            event, answer, clock.monotonicNanoseconds(), expired: route.source.expiredVersion())
+        if route.isEnded { return }
+        observer.answered(route.id, event, answer)
+        if let settled { note(settled, route) }
+    }
+
+    private func note(_ settled: Delivery.Settled, _ route: EventRoute) {
+        route.settled.append(settled)
+        observer.settled(route.id, settled)
+    }
+
+    private func expire(_ route: EventRoute, _ now: UInt64) {
+        if now < route.expiryAt { return }
+        route.expiryAt = now + Self.expiryNanoseconds
+        for settled in route.delivery.expire(before: route.source.expiredVersion()) { note(settled, route) }
+    }
+
+    /// One batch at a time, so that those that come meanwhile make the next one.
+    private func settle(_ route: EventRoute) {
+        if route.settled.isEmpty || !route.settling.isEmpty { return }
+        route.settling = route.settled
+        route.settled = []
+        route.source.settle(route.settling) { [weak self] result in self?.leave(.settled(route, result)) }
+    }
+
+    private func setTimer(_ route: EventRoute, _ now: UInt64) {
+        var time = route.delivery.nextTime
+        if route.delivery.isWaiting { time = min(time ?? .max, route.expiryAt) }
+        if !route.settled.isEmpty, route.settling.isEmpty { time = min(time ?? .max, now) }
+        // After a failure of the store, whatever there is to do is done then.
+        if route.storePausedUntil > now { time = route.storePausedUntil }
+        guard let time else { return }
+        route.deadline = time
+        timers.insert(route)
+    }
+}

@@ -1,0 +1,113 @@
+import HearthDocuments
+import HearthEngine
+import HearthModel
+
+/// The events that one trigger is still to get of a database, stored with the data. A record is put by the transaction of the
+/// commit that made the event, and deleted when the event is settled. The states of the document are not in it: they are
+/// in the change feed, which is kept as long as there is a record of that commit or an earlier one.
+///
+///     keyspace meta
+///     key:   "q" · number of the trigger (4 bytes) · version of the commit (8) · key of the document
+///     value: `QueuedEvent`
+///
+/// Numbers are big-endian.
+package struct EventQueue: Sendable {
+    private let prefix: [UInt8]
+    private static let mark = UInt8(ascii: "q")
+
+    /// - Parameter number: the trigger's, which no other one has had in this database.
+    package init(trigger number: UInt32) {
+        prefix = [Self.mark] + withUnsafeBytes(of: number.bigEndian) { Array($0) }
+    }
+
+    /// The queues of all triggers.
+    package static let all = KeyRange(prefix: [mark])
+
+    private var headBytes: Int { prefix.count + 8 }
+
+    private func key(_ version: Int64, _ document: [UInt8]) -> [UInt8] {
+        var key: [UInt8] = []
+        key.reserveCapacity(headBytes + document.count)
+        key += prefix
+        withUnsafeBytes(of: version.bigEndian) { key.append(contentsOf: $0) }
+        key += document
+        return key
+    }
+
+    // MARK: Writing
+
+    package func put(_ event: Delivery.Event, _ record: [UInt8], in transaction: any StoreTransaction) throws(Status) {
+        try transaction.put(.meta, key(event.version, event.key), record)
+    }
+
+    package func delete(_ event: Delivery.Event, in transaction: any StoreTransaction) throws(Status) {
+        try transaction.delete(.meta, key(event.version, event.key))
+    }
+
+    /// Deletes a part of what there is.
+    /// - Returns: how many there were, up to `limit`.
+    package func deleteAll(in transaction: any StoreTransaction, limit: Int) throws(Status) -> Int {
+        try transaction.delete(.meta, KeyRange(prefix: prefix), limit: limit)
+    }
+
+    // MARK: Reading
+
+    /// The next events, in the order of commits and, within one, of the documents' keys.
+    package func events(
+        after event: Delivery.Event?, countMax: Int, in snapshot: any Snapshot
+    ) throws(Status) -> [Delivery.Event] {
+        var range = KeyRange(prefix: prefix)
+        // The first key behind another one is that with a zero more.
+        if let event { range.lower = key(event.version, event.key) + [0] }
+        let cursor = try snapshot.scan(.meta, range, reverse: false, values: false)
+        defer { cursor.close() }
+        var events: [Delivery.Event] = []
+        while events.count < countMax, try cursor.next() { events.append(try self.event(cursor.key)) }
+        return events
+    }
+
+    /// The versions of a document's events, from a version on and up to an event.
+    package func versions(
+        of document: [UInt8], from version: Int64, through event: Delivery.Event, countMax: Int,
+        in snapshot: any Snapshot
+    ) throws(Status) -> [Int64] {
+        let range = KeyRange(lower: key(version, document), upper: key(event.version, event.key) + [0])
+        if range.isEmpty { return [] }
+        let cursor = try snapshot.scan(.meta, range, reverse: false, values: false)
+        defer { cursor.close() }
+        var versions: [Int64] = []
+        while versions.count < countMax, try cursor.next() {
+            let found = try self.event(cursor.key)
+            if found.key == document {
+                versions.append(found.version)
+            } else if found.key > document {
+                // The documents of a commit that come before this one are passed over at once.
+                try cursor.seek(key(found.version + 1, document))
+            } else {
+                try cursor.seek(key(found.version, document))
+            }
+        }
+        return versions
+    }
+
+    /// What is stored with an event; nil when it is not there.
+    package func record(of event: Delivery.Event, in snapshot: any Snapshot) throws(Status) -> [UInt8]? {
+        try snapshot.get(.meta, key(event.version, event.key))
+    }
+
+    package func count(in snapshot: any Snapshot) throws(Status) -> Int {
+        try snapshot.count(.meta, KeyRange(prefix: prefix), limit: .max)
+    }
+
+    private func event(_ key: [UInt8]) throws(Status) -> Delivery.Event {
+        guard key.count > headBytes else { throw Status(.dataLoss, "A record of a trigger's queue is too short.") }
+        let version = key.withUnsafeBytes {
+            Int64(bigEndian: $0.loadUnaligned(fromByteOffset: prefix.count, as: Int64.self))
+        }
+        return Delivery.Event(version: version, key: Array(key[headBytes...]))
+    }
+}
+
+extension [UInt8] {
+    fileprivate static func > (left: [UInt8], right: [UInt8]) -> Bool { UTF8Order.compare(left, right) > 0 }
+}

@@ -1,0 +1,69 @@
+import HearthConcurrency
+
+/// One trigger in one database, for the dispatcher's thread.
+///
+/// `@unchecked Sendable`: everything but `id` and `source` belongs to that thread.
+final class EventRoute: HeapTimer, @unchecked Sendable {
+    let id: EventDispatcher.RouteID
+    let source: any EventSource
+    let endpoint: EventEndpoint
+    var delivery: Delivery
+    /// Settled events that the queue still has: those that wait, and those that are being removed.
+    var settled: [Delivery.Settled] = []
+    var settling: [Delivery.Settled] = []
+    var isEnded = false
+    var isDue = false
+    /// Whether the trigger had all the requests under way that it may have.
+    var isHeldBack = false
+    /// When it next looks for events that are too old.
+    var expiryAt: UInt64 = 0
+    /// The store failed.
+    var storePausedUntil: UInt64 = 0
+    var deadline: UInt64 = 0
+    var heapIndex = -1
+
+    init(_ id: EventDispatcher.RouteID, _ source: any EventSource, _ endpoint: EventEndpoint) {
+        self.id = id
+        self.source = source
+        self.endpoint = endpoint
+        delivery = Delivery(endpoint.trigger.terms, to: endpoint.delivery)
+    }
+
+    /// With another order the queue is read anew; what is being sent may be sent twice then.
+    func change(_ terms: DeliveryTerms) {
+        if terms.isOrdered == delivery.terms.isOrdered {
+            delivery.change(terms)
+        } else {
+            delivery = Delivery(terms, to: endpoint.delivery)
+        }
+    }
+
+    /// Whether all events are settled, and removed from the queue.
+    var isIdle: Bool {
+        !delivery.isWaiting && delivery.wantsEvents == nil && !delivery.terms.isPaused && settled.isEmpty
+            && settling.isEmpty
+    }
+
+    func markDue(_ due: inout [EventRoute]) {
+        if isDue || isEnded { return }
+        isDue = true
+        due.append(self)
+    }
+}
+
+/// Where a trigger's events go.
+final class EventEndpoint {
+    var trigger: EventDispatcher.Trigger
+    let delivery = DeliveryEndpoint()
+    var routes: [EventRoute] = []
+
+    init(_ trigger: EventDispatcher.Trigger) { self.trigger = trigger }
+}
+
+/// Is told what becomes of events, on the dispatcher's thread.
+package protocol EventObserver: Sendable {
+    /// An attempt has ended.
+    func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer)
+    /// An event is not sent any more.
+    func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled)
+}

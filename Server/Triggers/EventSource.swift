@@ -1,0 +1,35 @@
+import HearthEvents
+import HearthModel
+
+/// The events of one trigger in one database: the queue, and what an event is made of. Called on the dispatcher's thread.
+package protocol EventSource: AnyObject, Sendable {
+    /// The next events of the queue, at most `countMax`.
+    /// - Throws: UNAVAILABLE when the store can't be read now.
+    func events(after event: Delivery.Event?, countMax: Int) throws(Status) -> [Delivery.Event]
+
+    /// The versions of the events with a key, from a version on and up to an event.
+    func versions(
+        of key: [UInt8], from version: Int64, through event: Delivery.Event, countMax: Int
+    ) throws(Status) -> [Int64]
+
+    /// What is sent.
+    /// - Returns: nil when the queue doesn't have the event any more.
+    /// - Throws: UNAVAILABLE when the store can't be read now; anything else when the event can never be sent.
+    func request(for event: Delivery.Event) throws(Status) -> EventRequest?
+
+    /// Events of commits before this version have the age at which they are not repeated any more.
+    func expiredVersion() -> Int64
+
+    /// Removes events from the queue, and keeps those that are dead letters.
+    /// - Parameter completion: called once when that is durable, or has failed, on any thread.
+    func settle(_ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void)
+}
+
+/// Sends one event; see `EventSender`.
+package protocol EventSending: Sendable {
+    func send(
+        _ event: EventRequest, to target: EventSender.Target, attempt: Int,
+        _ done: @escaping @Sendable (Delivery.Answer) -> Void)
+}
+
+extension EventSender: EventSending {}

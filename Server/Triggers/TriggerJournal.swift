@@ -1,0 +1,114 @@
+import HearthConcurrency
+import HearthHost
+import HearthModel
+import Synchronization
+
+/// What became of the events of each trigger since the start: counters for administrators and `/metrics`, and records of the
+/// log when a trigger begins to fail and when it works again.
+package final class TriggerJournal: EventObserver {
+    package struct Figures: Sendable {
+        package var delivered = 0
+        package var dropped = 0
+        package var dead = 0
+        package var attemptsOK = 0
+        package var attemptsStatus = 0
+        package var attemptsTimeout = 0
+        package var attemptsUnreachable = 0
+        /// The last failure; nil after a success.
+        package var failure: DeliveryFailure?
+        package var lastError: (time: Timestamp, failure: DeliveryFailure)?
+        /// How long events took from the commit to the acknowledgement: counts up to each of `bounds`, and the sum.
+        package var delivery = [Int](repeating: 0, count: TriggerJournal.boundsSeconds.count + 1)
+        package var deliverySeconds = 0.0
+
+        package var failedAttempts: Int { attemptsStatus + attemptsTimeout + attemptsUnreachable }
+    }
+
+    package static let boundsSeconds: [Double] = [
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600, 3600,
+    ]
+
+    private let log: Log
+    private let clock: any Clock
+    private let figures = Mutex<[String: Figures]>([:])
+
+    init(log: Log, clock: any Clock) {
+        self.log = log
+        self.clock = clock
+    }
+
+    package func figures(_ trigger: String) -> Figures { figures.withLock { $0[trigger] ?? Figures() } }
+
+    func begin(_ trigger: String) { figures.withLock { $0[trigger] = Figures() } }
+    func end(_ trigger: String) { figures.withLock { $0[trigger] = nil } }
+
+    // MARK: EventObserver
+
+    package func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer) {
+        let now = clock.now()
+        let change = figures.withLock { figures in
+            Self.note(answer, now, &figures[id.trigger, default: Figures()])
+        }
+        switch change {
+        case .failing(let failure):
+            log.warning(
+                "a trigger's events can't be delivered", ("trigger", .string(id.trigger)),
+                ("status", .string(failure.status)), ("reason", .string(failure.message)))
+        case .recovered: log.info("a trigger's events are delivered again", ("trigger", .string(id.trigger)))
+        case .none: break
+        }
+    }
+
+    private enum Change {
+        case none
+        case failing(DeliveryFailure)
+        case recovered
+    }
+
+    private static func note(_ answer: Delivery.Answer, _ now: Timestamp, _ figures: inout Figures) -> Change {
+        let failure: DeliveryFailure
+        switch answer {
+        case .acknowledged:
+            figures.attemptsOK += 1
+            defer { figures.failure = nil }
+            return figures.failure == nil ? .none : .recovered
+        case .failed(let reason, _), .unreachable(let reason): failure = reason
+        case .unsent, .impossible, .gone: return .none
+        }
+        switch failure.kind {
+        case .status, .cut: figures.attemptsStatus += 1
+        case .timeout: figures.attemptsTimeout += 1
+        case .unreachable: figures.attemptsUnreachable += 1
+        }
+        figures.lastError = (now, failure)
+        defer { figures.failure = failure }
+        return figures.failure == nil ? .failing(failure) : .none
+    }
+
+    package func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
+        let now = clock.now()
+        figures.withLock { figures in
+            Self.note(settled, now, &figures[id.trigger, default: Figures()])
+        }
+        if case .dead(let attempts, let failure) = settled.result {
+            log.warning(
+                "an event became a dead letter", ("trigger", .string(id.trigger)), ("database", .string(id.database)),
+                ("attempts", .integer(attempts)), ("status", .string(failure.status)),
+                ("reason", .string(failure.message)))
+        }
+    }
+
+    private static func note(_ settled: Delivery.Settled, _ now: Timestamp, _ figures: inout Figures) {
+        switch settled.result {
+        case .delivered:
+            figures.delivered += 1
+            let seconds = Double(max(0, now.microseconds - settled.event.version)) / 1e6
+            let index = boundsSeconds.firstIndex { seconds <= $0 } ?? boundsSeconds.count
+            figures.delivery[index] += 1
+            figures.deliverySeconds += seconds
+        case .dropped: figures.dropped += 1
+        case .dead: figures.dead += 1
+        case .gone: break
+        }
+    }
+}

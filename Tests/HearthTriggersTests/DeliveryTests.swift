@@ -1,0 +1,258 @@
+import HearthTriggers
+import HearthTestSupport
+import Testing
+
+@testable import HearthTriggers
+
+struct DeliveryTests {
+    /// A queue, and an owner that follows the rules of `Delivery`.
+    private struct Owner {
+        var delivery: Delivery
+        let endpoint = DeliveryEndpoint()
+        /// In the order of versions; settled ones go.
+        var queue: [Delivery.Event] = []
+        var now: UInt64 = 0
+        var expired: Int64 = 0
+        var settled: [Delivery.Settled] = []
+
+        init(_ terms: DeliveryTerms = DeliveryTerms(), bounds: Delivery.Bounds = Delivery.Bounds()) {
+            delivery = Delivery(terms, to: endpoint, bounds: bounds, jitter: { 1 })
+        }
+
+        mutating func add(_ events: (Int64, String)...) {
+            queue += events.map { Delivery.Event(version: $0.0, key: Array($0.1.utf8)) }
+            delivery.notify()
+        }
+
+        mutating func read() {
+            while let wanted = delivery.wantsFollowers {
+                let versions = queue.filter {
+                    $0.key == wanted.key && $0.version >= wanted.from && $0.version <= wanted.through.version
+                }.map(\.version)
+                delivery.takeFollowers(Array(versions.prefix(wanted.countMax)))
+            }
+            while let wanted = delivery.wantsEvents {
+                let rest = queue.filter { event in
+                    wanted.after.map { event.version > $0.version } ?? true
+                }
+                delivery.take(Array(rest.prefix(wanted.countMax)), isEnd: rest.count <= wanted.countMax)
+            }
+        }
+
+        mutating func next() -> (version: Int64, attempt: Int)? {
+            read()
+            return delivery.next(now).map { ($0.event.version, $0.attempt) }
+        }
+
+        mutating func end(_ version: Int64, _ answer: Delivery.Answer) {
+            let event = queue.first { $0.version == version }!
+            guard let result = delivery.ended(event, answer, now, expired: expired) else { return }
+            settled.append(result)
+            queue.removeAll { $0 == result.event }
+        }
+    }
+
+    private let failure = DeliveryFailure(.status(500), "no")
+    private let away = DeliveryFailure(.unreachable, "refused")
+    private let second: UInt64 = 1_000_000_000
+
+    @Test func eventsOfADocumentGoOneAfterTheOther() {
+        var owner = Owner()
+        owner.add((1, "a"), (2, "a"), (3, "b"))
+        #expect(owner.next()! == (1, 1) && owner.next()! == (3, 1) && owner.next() == nil)
+        owner.end(1, .acknowledged)
+        #expect(owner.next()! == (2, 1))
+        owner.end(2, .acknowledged)
+        owner.end(3, .acknowledged)
+        #expect(owner.next() == nil && owner.queue.isEmpty)
+        #expect(owner.settled.map(\.event.version) == [1, 2, 3])
+        #expect(owner.settled.allSatisfy { $0.result == .delivered })
+    }
+
+    @Test func withoutAnOrderTheyGoSideBySide() {
+        var terms = DeliveryTerms()
+        terms.isOrdered = false
+        terms.concurrency = 2
+        var owner = Owner(terms)
+        owner.add((1, "a"), (2, "a"), (3, "a"))
+        #expect(owner.next()! == (1, 1) && owner.next()! == (2, 1) && owner.next() == nil)
+        owner.end(2, .acknowledged)
+        #expect(owner.next()! == (3, 1))
+    }
+
+    @Test func aFailedAttemptIsRepeatedAfterPausesThatDouble() {
+        var owner = Owner()
+        owner.add((1, "a"), (2, "b"))
+        var pause = second
+        for attempt in 1...12 {
+            #expect(owner.next()! == (1, attempt))
+            if attempt == 1 {
+                #expect(owner.next()! == (2, 1))
+                owner.end(2, .acknowledged)
+            }
+            owner.end(1, .failed(failure))
+            #expect(owner.delivery.nextTime == owner.now + pause)
+            owner.now += pause - 1
+            #expect(owner.next() == nil)
+            owner.now += 1
+            pause = min(pause * 2, 600 * second)
+        }
+    }
+
+    @Test func whatTheEndpointAsksForCountsUpToTheLongestPause() {
+        var owner = Owner()
+        owner.add((1, "a"))
+        #expect(owner.next() != nil)
+        owner.end(1, .failed(failure, retryAfterNanoseconds: 20 * second))
+        #expect(owner.delivery.nextTime == 20 * second)
+        owner.now = 20 * second
+        #expect(owner.next() != nil)
+        owner.end(1, .failed(failure, retryAfterNanoseconds: 100_000 * second))
+        #expect(owner.delivery.nextTime == 620 * second)
+    }
+
+    @Test func attemptsEndAtTheirMaximumAndAtTheirAge() {
+        var terms = DeliveryTerms()
+        terms.attemptsMax = 2
+        var owner = Owner(terms)
+        owner.add((1, "a"), (2, "a"))
+        #expect(owner.next()! == (1, 1))
+        owner.end(1, .failed(failure))
+        owner.now += second
+        #expect(owner.next()! == (1, 2))
+        owner.end(1, .failed(failure))
+        #expect(
+            owner.settled == [
+                Delivery.Settled(event: Delivery.Event(version: 1, key: [97]), result: .dead(attempts: 2, failure))
+            ])
+        // A dead letter lets the next go.
+        #expect(owner.next()! == (2, 1))
+        owner.expired = 3
+        owner.end(2, .failed(failure))
+        #expect(owner.settled.last?.result == .dead(attempts: 1, failure))
+    }
+
+    @Test func withoutRetriesAnAnswerIsTheEndButAnAbsentEndpointIsNot() {
+        var terms = DeliveryTerms()
+        terms.repeatsAnswers = false
+        var owner = Owner(terms)
+        owner.add((1, "a"))
+        #expect(owner.next() != nil)
+        owner.end(1, .unreachable(away))
+        owner.now += second / 2
+        #expect(owner.next()! == (1, 1))
+        owner.end(1, .failed(failure))
+        #expect(owner.settled.map(\.result) == [.dropped(failure)])
+    }
+
+    @Test func anAbsentEndpointIsProbedByOneEventAtATime() {
+        var owner = Owner()
+        owner.add((1, "a"), (2, "b"), (3, "c"))
+        #expect(owner.next() != nil && owner.next() != nil)
+        owner.end(1, .unreachable(away))
+        #expect(owner.endpoint.isDown && owner.next() == nil)
+        owner.end(2, .unreachable(away))
+        var pause = second / 2
+        for _ in 0..<8 {
+            #expect(owner.next() == nil)
+            #expect(owner.delivery.nextTime == owner.now + pause)
+            owner.now += pause
+            let probe = owner.next()
+            #expect(probe?.attempt == 1 && owner.next() == nil && owner.delivery.nextTime == nil)
+            owner.end(probe!.version, .unreachable(away))
+            pause = min(2 * pause, 10 * second)
+        }
+        owner.now += pause
+        let probe = owner.next()!
+        owner.end(probe.version, .acknowledged)
+        #expect(!owner.endpoint.isDown && owner.next() != nil && owner.next() != nil)
+    }
+
+    @Test func whatIsTooOldEndsAlsoWhileTheEndpointIsAbsent() {
+        var owner = Owner(bounds: Delivery.Bounds(lanes: 2, followers: 1))
+        owner.add((1, "a"), (2, "a"), (3, "b"), (4, "c"))
+        #expect(owner.next()! == (1, 1))
+        owner.end(1, .unreachable(away))
+        var ended: [Int64] = []
+        while case let settled = owner.delivery.expire(before: 4), !settled.isEmpty {
+            ended += settled.map(\.event.version)
+            owner.queue.removeAll { event in settled.contains { $0.event == event } }
+            owner.read()
+        }
+        #expect(ended.sorted() == [1, 2, 3])
+        owner.now += second
+        #expect(owner.next()! == (4, 1))
+    }
+
+    @Test func aPausedTriggerSendsNothing() {
+        var owner = Owner()
+        owner.add((1, "a"))
+        var terms = DeliveryTerms()
+        terms.isPaused = true
+        owner.delivery.change(terms)
+        #expect(owner.next() == nil && owner.delivery.nextTime == nil)
+        owner.delivery.change(DeliveryTerms())
+        #expect(owner.next()! == (1, 1))
+    }
+
+    /// Random answers, few lanes and followers: nothing is lost or sent twice without need, and the order is kept.
+    @Test(arguments: 0..<24) func everythingArrivesInOrder(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var terms = DeliveryTerms()
+        terms.concurrency = Int.random(in: 1...8, using: &random)
+        terms.isOrdered = seed % 4 != 3
+        var owner = Owner(
+            terms,
+            bounds: Delivery.Bounds(
+                lanes: Int.random(in: 1...6, using: &random), followers: Int.random(in: 1...4, using: &random)))
+        let total: Int64 = 400
+        var added: Int64 = 0
+        var sending: [Int64] = []
+        var delivered: [String: [Int64]] = [:]
+        var steps = 0
+        while added < total || !owner.queue.isEmpty {
+            steps += 1
+            if steps > 200_000 { Issue.record("It doesn't end."); return }
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0 where added < total:
+                for _ in 0..<Int.random(in: 1...10, using: &random) where added < total {
+                    added += 1
+                    // Half of them are of one document.
+                    owner.add(
+                        (added, Bool.random(using: &random) ? "hot" : "d\(Int.random(in: 0..<20, using: &random))"))
+                }
+            case 1, 0:
+                if let (version, _) = owner.next() {
+                    let key = owner.queue.first { $0.version == version }!.key
+                    #expect(!sending.contains(version))
+                    if terms.isOrdered {
+                        #expect(
+                            !sending.contains { other in owner.queue.contains { $0.version == other && $0.key == key } }
+                        )
+                    }
+                    sending.append(version)
+                    #expect(sending.count <= terms.concurrency)
+                }
+            case 2:
+                if let index = sending.indices.randomElement(using: &random) {
+                    let version = sending.remove(at: index)
+                    let key = String(decoding: owner.queue.first { $0.version == version }!.key, as: UTF8.self)
+                    switch Int.random(in: 0..<8, using: &random) {
+                    case 0: owner.end(version, .failed(failure))
+                    case 1: owner.end(version, .unreachable(away))
+                    default:
+                        owner.end(version, .acknowledged)
+                        delivered[key, default: []].append(version)
+                    }
+                }
+            default:
+                owner.read()
+                if let time = owner.delivery.nextTime { owner.now = max(owner.now, time) }
+            }
+        }
+        let all = delivered.values.flatMap { $0 }
+        #expect(all.count == Int(total) && Set(all).count == Int(total))
+        if terms.isOrdered { #expect(delivered.values.allSatisfy { $0 == $0.sorted() }) }
+        #expect(owner.endpoint.sending == 0)
+    }
+}

@@ -1,0 +1,300 @@
+import HearthConcurrency
+import HearthEvents
+import HearthModel
+import HearthTestSupport
+import Synchronization
+import Testing
+
+@testable import HearthTriggers
+
+struct EventDispatcherTests {
+    /// A queue in memory, which fails when a test wants it.
+    private final class Source: EventSource {
+        struct State {
+            var queue: [Delivery.Event] = []
+            var settled: [Delivery.Settled] = []
+            var fails = false
+            var damaged: Set<Int64> = []
+            var expired: Int64 = 0
+            var held: [@Sendable () -> Void]?
+        }
+
+        let state = Mutex(State())
+
+        func add(_ events: (Int64, String)...) {
+            state.withLock { $0.queue += events.map { Delivery.Event(version: $0.0, key: Array($0.1.utf8)) } }
+        }
+
+        private func check(_ state: State) throws(Status) {
+            if state.fails { throw .unavailable("The disk is full.") }
+        }
+
+        func events(after event: Delivery.Event?, countMax: Int) throws(Status) -> [Delivery.Event] {
+            try state.withLock { state throws(Status) in
+                try check(state)
+                return Array(state.queue.filter { $0.version > event?.version ?? 0 }.prefix(countMax))
+            }
+        }
+
+        func versions(
+            of key: [UInt8], from version: Int64, through event: Delivery.Event, countMax: Int
+        ) throws(Status) -> [Int64] {
+            try state.withLock { state throws(Status) in
+                try check(state)
+                let found = state.queue.filter {
+                    $0.key == key && $0.version >= version && $0.version <= event.version
+                }
+                return Array(found.map(\.version).prefix(countMax))
+            }
+        }
+
+        func request(for event: Delivery.Event) throws(Status) -> EventRequest? {
+            try state.withLock { state throws(Status) in
+                try check(state)
+                if !state.queue.contains(event) { return nil }
+                if state.damaged.contains(event.version) { throw Status(.dataLoss, "It is damaged.") }
+                return EventRequest(headers: [], body: Array("\(event.version)".utf8))
+            }
+        }
+
+        func expiredVersion() -> Int64 { state.withLock { $0.expired } }
+
+        func settle(_ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+            let isFailing = state.withLock { state in
+                if state.fails { return true }
+                state.settled += settled
+                state.queue.removeAll { event in settled.contains { $0.event == event } }
+                return false
+            }
+            completion(isFailing ? .failure(.unavailable("The disk is full.")) : .success(()))
+        }
+    }
+
+    /// Keeps requests until a test answers them.
+    private final class Sender: EventSending {
+        struct Sent: Sendable {
+            let url: String
+            let version: Int64
+            let attempt: Int
+            let done: @Sendable (Delivery.Answer) -> Void
+        }
+
+        private let state = Mutex<[Sent]>([])
+
+        func send(
+            _ event: EventRequest, to target: EventSender.Target, attempt: Int,
+            _ done: @escaping @Sendable (Delivery.Answer) -> Void
+        ) {
+            let version = Int64(String(decoding: event.body, as: UTF8.self)) ?? 0
+            state.withLock { $0.append(Sent(url: target.url, version: version, attempt: attempt, done: done)) }
+        }
+
+        var versions: [Int64] { state.withLock { $0.map(\.version).sorted() } }
+        var urls: [String] { state.withLock { $0.map(\.url) } }
+        var attempts: [Int] { state.withLock { $0.map(\.attempt) } }
+
+        func answerAll(_ answer: Delivery.Answer) {
+            let sent = state.withLock { sent in
+                defer { sent = [] }
+                return sent
+            }
+            for request in sent { request.done(answer) }
+        }
+    }
+
+    private final class Observer: EventObserver {
+        let settled = Mutex<[Delivery.Settled]>([])
+        func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer) {}
+        func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
+            self.settled.withLock { $0.append(settled) }
+        }
+    }
+
+    private let clock = StoppedClock()
+    private let sender = Sender()
+    private let observer = Observer()
+    private let source = Source()
+    private let dispatcher: EventDispatcher
+    private let id = EventDispatcher.RouteID(trigger: "t", database: "d")
+
+    init() {
+        dispatcher = EventDispatcher(sender: sender, observer: observer, clock: clock)
+        dispatcher.set("t", trigger())
+    }
+
+    private func trigger(_ url: String = "u", concurrency: Int = 2, isPaused: Bool = false) -> EventDispatcher.Trigger {
+        var terms = DeliveryTerms()
+        terms.concurrency = concurrency
+        terms.isPaused = isPaused
+        return EventDispatcher.Trigger(target: EventSender.Target(url: url), terms: terms)
+    }
+
+    private func run() { for _ in 0..<4 { dispatcher.runOnce() } }
+
+    private func add(_ events: (Int64, String)...) {
+        for event in events { source.add(event) }
+        dispatcher.notify(id) { [source] in source }
+        run()
+    }
+
+    private var left: [Int64] { source.state.withLock { $0.queue.map(\.version) } }
+
+    @Test func eventsAreSentAndRemoved() {
+        add((1, "a"), (2, "b"), (3, "c"))
+        #expect(sender.versions == [1, 2])
+        sender.answerAll(.acknowledged)
+        run()
+        #expect(sender.versions == [3] && left == [3])
+        sender.answerAll(.acknowledged)
+        run()
+        #expect(left.isEmpty && observer.settled.withLock { $0.count } == 3)
+    }
+
+    @Test func aRouteEndsWithItsEvents() {
+        weak var gone: Source?
+        do {
+            let other = Source()
+            gone = other
+            other.add((5, "x"))
+            dispatcher.notify(EventDispatcher.RouteID(trigger: "t", database: "other")) { other }
+        }
+        run()
+        #expect(gone != nil)
+        sender.answerAll(.acknowledged)
+        run()
+        #expect(gone == nil)
+    }
+
+    @Test func whatWasThereBeforeIsSentAfterTheOpening() {
+        let other = Source()
+        other.add((5, "x"))
+        dispatcher.notify(EventDispatcher.RouteID(trigger: "t", database: "other")) { other }
+        run()
+        #expect(sender.versions == [5])
+    }
+
+    @Test func aFailedAttemptIsRepeatedAtItsTime() {
+        add((1, "a"))
+        sender.answerAll(.failed(DeliveryFailure(.status(500), "no")))
+        run()
+        #expect(sender.versions.isEmpty && left == [1])
+        clock.advance(seconds: 2)
+        run()
+        #expect(sender.attempts == [2])
+    }
+
+    @Test func routesOfATriggerShareItsRequests() {
+        let other = Source()
+        add((1, "a"), (2, "b"), (3, "c"))
+        other.add((4, "x"))
+        dispatcher.notify(EventDispatcher.RouteID(trigger: "t", database: "other")) { other }
+        run()
+        #expect(sender.versions == [1, 2])
+        sender.answerAll(.acknowledged)
+        run()
+        #expect(sender.versions == [3, 4])
+    }
+
+    @Test func aStoreThatFailsIsTriedAgain() {
+        source.state.withLock { $0.fails = true }
+        add((1, "a"))
+        #expect(sender.versions.isEmpty)
+        source.state.withLock { $0.fails = false }
+        run()
+        #expect(sender.versions.isEmpty)
+        clock.advance(seconds: 1)
+        run()
+        #expect(sender.versions == [1])
+        source.state.withLock { $0.fails = true }
+        sender.answerAll(.acknowledged)
+        run()
+        #expect(left == [1])
+        source.state.withLock { $0.fails = false }
+        clock.advance(seconds: 1)
+        run()
+        #expect(left.isEmpty && sender.versions.isEmpty)
+    }
+
+    @Test func anEventThatCannotBeReadIsADeadLetter() {
+        source.state.withLock { $0.damaged = [1] }
+        add((1, "a"), (2, "a"))
+        #expect(sender.versions == [2] && left == [2])
+        let failure = DeliveryFailure(.cut, "It is damaged.")
+        #expect(observer.settled.withLock { $0.map(\.result) } == [.dead(attempts: 0, failure)])
+    }
+
+    @Test func anEventThatWasDeletedIsNotSent() {
+        add((1, "a"), (2, "a"))
+        source.state.withLock { $0.queue = [] }
+        sender.answerAll(.acknowledged)
+        run()
+        #expect(sender.versions.isEmpty)
+        #expect(observer.settled.withLock { $0.map(\.result) } == [.delivered, .gone])
+    }
+
+    @Test func anotherDefinitionHoldsForWhatIsSentNext() {
+        dispatcher.set("t", trigger(isPaused: true))
+        add((1, "a"), (2, "b"))
+        #expect(sender.versions.isEmpty)
+        dispatcher.set("t", trigger("elsewhere", concurrency: 1))
+        run()
+        #expect(sender.versions == [1] && sender.urls == ["elsewhere"])
+    }
+
+    @Test func aRemovedTriggerSettlesNothing() {
+        add((1, "a"))
+        dispatcher.remove("t")
+        sender.answerAll(.acknowledged)
+        run()
+        #expect(left == [1] && observer.settled.withLock { $0.isEmpty })
+        // One of the same name begins anew.
+        dispatcher.set("t", trigger())
+        dispatcher.notify(id) { [source] in source }
+        run()
+        #expect(sender.versions == [1])
+    }
+
+    @Test func whatIsTooOldEndsWhileNobodyAnswers() {
+        add((1, "a"), (2, "b"))
+        sender.answerAll(.unreachable(DeliveryFailure(.unreachable, "refused")))
+        run()
+        source.state.withLock { $0.expired = 2 }
+        clock.advance(seconds: 6)
+        run()
+        sender.answerAll(.unreachable(DeliveryFailure(.unreachable, "refused")))
+        run()
+        #expect(left == [2])
+        #expect(
+            observer.settled.withLock { $0.map(\.result) } == [
+                .dead(attempts: 0, DeliveryFailure(.unreachable, "refused"))
+            ])
+    }
+
+    @Test func itRunsOnAThreadOfItsOwn() throws {
+        struct Immediate: EventSending {
+            func send(
+                _ event: EventRequest, to target: EventSender.Target, attempt: Int,
+                _ done: @escaping @Sendable (Delivery.Answer) -> Void
+            ) { done(.acknowledged) }
+        }
+        let done = Latch()
+        final class Counting: EventObserver {
+            let count = Atomic(0)
+            let done: Latch
+            init(_ done: Latch) { self.done = done }
+            func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer) {}
+            func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
+                if count.add(1, ordering: .relaxed).newValue == 1000 { done.open() }
+            }
+        }
+        let dispatcher = EventDispatcher(sender: Immediate(), observer: Counting(done))
+        try dispatcher.start()
+        dispatcher.set("t", trigger())
+        for version in 1...1000 {
+            source.add((Int64(version), "d\(version % 7)"))
+            dispatcher.notify(id) { [source] in source }
+        }
+        done.wait()
+        dispatcher.stop()
+    }
+}

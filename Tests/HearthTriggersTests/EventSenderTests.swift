@@ -1,0 +1,150 @@
+import HearthEvents
+import HearthModel
+import HearthTestSupport
+import Testing
+
+@testable import HearthTriggers
+
+struct EventSenderTests {
+    private let sender: EventSender
+    private static let event = EventRequest.sample
+
+    init() throws { sender = try EventSender() }
+
+    private func send(
+        to url: String, timeoutMilliseconds: Int = 60_000, secret: String? = nil, attempt: Int = 1
+    ) -> Delivery.Answer {
+        let answer = Promise<Delivery.Answer>()
+        let target = EventSender.Target(url: url, secret: secret, timeoutMilliseconds: timeoutMilliseconds)
+        sender.send(Self.event, to: target, attempt: attempt) { answer.give($0) }
+        return answer.wait()
+    }
+
+    private func answer(_ bytes: String, keeps: Bool = false, timeoutMilliseconds: Int = 60_000) -> Delivery.Answer {
+        let endpoint = ScriptedEndpoint { connection, _ in
+            connection.write(bytes)
+            return keeps
+        }
+        return send(to: endpoint.url, timeoutMilliseconds: timeoutMilliseconds)
+    }
+
+    @Test func theRequestHasTheEventItsAttemptAndTheSecret() {
+        let request = Promise<String>()
+        let endpoint = ScriptedEndpoint { connection, _ in
+            request.give(connection.request)
+            connection.write("HTTP/1.1 204 No Content\r\n\r\n")
+            return false
+        }
+        #expect(send(to: endpoint.url, secret: "s3cret", attempt: 7) == .acknowledged)
+        let lines = request.wait().split(separator: "\r\n", omittingEmptySubsequences: false).map(String.init)
+        #expect(lines.first == "POST /function HTTP/1.1" && lines.last == "body")
+        for line in [
+            "content-type: application/protobuf", "ce-id: 1", "ce-document: c/hél", "ce-authid:", "x-hearth-attempt: 7",
+            "authorization: Bearer s3cret", "user-agent: hearth", "content-length: 4",
+        ] {
+            #expect(lines.contains { $0.lowercased() == line.lowercased() }, "\(line)")
+        }
+        #expect(!lines.contains { $0.lowercased().hasPrefix("expect:") })
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", "HTTP/1.1 204 No Content\r\n\r\n",
+        "HTTP/1.0 200 OK\r\n\r\nuntil the end",
+        "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+    ])
+    func success(bytes: String) { #expect(answer(bytes) == .acknowledged) }
+
+    @Test(arguments: [
+        ("HTTP/1.1 500 Internal Server Error\r\ncontent-length: 4\r\n\r\noops", 500, nil),
+        ("HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n", 302, nil),
+        ("HTTP/1.1 404 Not Found\r\nretry-after: 9\r\ncontent-length: 0\r\n\r\n", 404, nil),
+        ("HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n", 429, 7),
+        ("HTTP/1.1 503 Unavailable\r\nretry-after: soon\r\ncontent-length: 0\r\n\r\n", 503, nil),
+    ])
+    func anyOtherStatusIsAFailure(bytes: String, status: Int, retryAfter: UInt64?) {
+        #expect(
+            answer(bytes)
+                == .failed(
+                    DeliveryFailure(.status(status), "The endpoint answered \(status)."),
+                    retryAfterNanoseconds: retryAfter.map { $0 * 1_000_000_000 }))
+    }
+
+    @Test(arguments: [
+        "", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nshort",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n", "SSH-2.0-OpenSSH\r\n",
+        "\u{1}\u{2}\u{3}\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n" + String(repeating: "x-a: \(String(repeating: "b", count: 1000))\r\n", count: 300)
+            + "\r\n",
+    ])
+    func whatIsNotWholeOrNoHTTPIsAFailure(bytes: String) {
+        guard case .failed(let failure, nil) = answer(bytes) else { return #expect(Bool(false)) }
+        #expect(failure.kind == .cut)
+    }
+
+    @Test func aLongBodyIsNotReadToItsEnd() {
+        let ended = Promise<Bool>()
+        let endpoint = ScriptedEndpoint { connection, _ in
+            connection.write("HTTP/1.1 200 OK\r\n\r\n" + String(repeating: "x", count: 100_000))
+            connection.waitForEnd()
+            ended.give(true)
+            return false
+        }
+        #expect(send(to: endpoint.url) == .acknowledged)
+        #expect(ended.wait())
+    }
+
+    @Test func aSlowAnswerEndsWithTheTime() {
+        let endpoint = ScriptedEndpoint { connection, _ in
+            connection.write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n")
+            connection.waitForEnd()
+            return false
+        }
+        guard case .failed(let failure, nil) = send(to: endpoint.url, timeoutMilliseconds: 300) else {
+            return #expect(Bool(false))
+        }
+        #expect(failure.kind == .timeout)
+    }
+
+    @Test func nobodyThereIsUnreachable() {
+        let port = ScriptedEndpoint { _, _ in false }.port
+        guard case .unreachable = send(to: "http://127.0.0.1:\(port)/") else { return #expect(Bool(false)) }
+        guard case .unreachable = send(to: "http://no-such-host.invalid/") else { return #expect(Bool(false)) }
+    }
+
+    @Test func aFailureOfTLSIsAnAttempt() {
+        let endpoint = ScriptedEndpoint { connection, _ in
+            connection.write("no TLS")
+            return false
+        }
+        guard case .failed(let failure, nil) = send(to: "https://127.0.0.1:\(endpoint.port)/") else {
+            return #expect(Bool(false))
+        }
+        #expect(failure.kind == .cut)
+    }
+
+    /// A connection that the endpoint closes after its answer is no fault, however it closes.
+    @Test func connectionsAreUsedAgain() {
+        let endpoint = ScriptedEndpoint { connection, number in
+            connection.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+            return number % 3 != 2
+        }
+        for _ in 0..<12 { #expect(send(to: endpoint.url) == .acknowledged) }
+    }
+
+    @Test(arguments: [
+        ("0", 0), ("120", 120), ("Sun, 06 Nov 1994 08:49:40 GMT", 3), ("Sun, 06 Nov 1994 08:49:30 GMT", 0), ("-1", nil),
+        ("", nil), ("1.5", nil), ("99999999999999999999", nil),
+    ])
+    func retryAfterIsANumberOrADate(value: String, seconds: UInt64?) {
+        #expect(RetryAfter.nanoseconds(value, now: 784_111_777) == seconds.map { $0 * 1_000_000_000 })
+    }
+}
+
+extension EventRequest {
+    static let sample = EventRequest(
+        headers: [
+            Header(name: "content-type", value: "application/protobuf"), Header(name: "ce-id", value: "1"),
+            Header(name: "ce-document", value: "c/hél"), Header(name: "ce-authid", value: ""),
+        ], body: Array("body".utf8))
+}
