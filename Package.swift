@@ -312,12 +312,15 @@ let package = Package(
             path: "Tests/HearthBundleTests"),
         .testTarget(
             name: "HearthEventsTests",
-            dependencies: ["HearthModel", "HearthJSON", "HearthWire", "HearthTree", "HearthEvents", "HearthTestSupport"],
+            dependencies: [
+                "HearthModel", "HearthJSON", "HearthWire", "HearthTree", "HearthEvents", "HearthTestSupport",
+            ],
             path: "Tests/HearthEventsTests"),
         .testTarget(
             name: "HearthTriggersTests",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthHost", "HearthEvents",
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthHost",
+                "HearthEvents",
                 "HearthTriggers", "HearthTestSupport",
             ],
             path: "Tests/HearthTriggersTests"),
@@ -338,7 +341,8 @@ let package = Package(
         .testTarget(
             name: "HearthFirestoreTests",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthWire", "HearthHTTPClient", "HearthSync", "HearthTransport", "HearthTLS",
+                "HearthModel", "HearthApp", "HearthWire", "HearthHTTPClient", "HearthSync", "HearthTransport",
+                "HearthTLS",
                 "HearthFirestore", "HearthTestSupport",
             ],
             path: "Tests/HearthFirestoreTests"),

@@ -35,7 +35,7 @@ package struct ChangeLine {
     }
 
     /// Appends the line without its end.
-    /// - Parameter hasBefore: whether the state before is told.
+    /// - Parameter hasBefore: whether the state before is included.
     /// - Throws: DATA_LOSS when stored bytes are malformed.
     package func append(to writer: inout JSONWriter, hasBefore: Bool) throws(Status) {
         writer.raw("{\"token\":\"")

@@ -1,7 +1,7 @@
 import HearthModel
 import HearthWire
 
-/// A document's change by a commit, as events of Cloud Firestore tell it.
+/// A document's change by a commit, as events of Cloud Firestore describe it.
 package struct DocumentEvent: Sendable {
     package let database: DatabaseName
     /// Below `documents/`.

@@ -3,11 +3,11 @@ import HearthModel
 /// A pattern of paths whose changes a trigger wants: of documents, or of the Realtime Database's locations.
 ///
 ///     lit                     itself, by bytes
-///     *  pre*  *post  p*t     one segment; the star stands for any part of it, also none
+///     *  pre*  *post  p*t     one segment; the star matches any part of it, also none
 ///     {name}  {name=pre*}     the same, and the segment is captured
 ///     **  {name=**}           any number of segments, also none
 ///
-/// A segment has at most one star and a pattern at most one `**`. All other characters stand for themselves.
+/// A segment has at most one star and a pattern at most one `**`. All other characters match themselves.
 /// Source: Eventarc, "Path patterns"; observed on Google's emulator where that is silent.
 package struct EventPattern: Sendable, Equatable {
     enum Segment: Sendable, Equatable {

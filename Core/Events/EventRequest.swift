@@ -3,7 +3,7 @@ import HearthModel
 import HearthTree
 import HearthWire
 
-/// The HTTP request that tells a function of an event: headers and body.
+/// The HTTP request that notifies a function of an event: headers and body.
 package struct EventRequest: Sendable, Equatable {
     package struct Header: Sendable, Equatable {
         package let name: String
@@ -30,7 +30,7 @@ package struct EventRequest: Sendable, Equatable {
         package var isStructured = false
         /// The data as JSON, instead of protobuf.
         package var isJSON = false
-        /// As Firebase's functions emulator takes it: protobuf as Base64 text.
+        /// As Firebase's functions emulator takes it: protobuf in Base64.
         package var isBase64 = false
 
         package init(isStructured: Bool = false, isJSON: Bool = false, isBase64: Bool = false) {

@@ -1,6 +1,6 @@
 import HearthModel
 
-/// What a trigger is called for, and the form in which it's told: the types of Google's events.
+/// What a trigger is called for, and the form of its events: the types of Google's events.
 package struct EventType: Sendable, Hashable {
     package enum Product: Sendable { case firestore, database }
 

@@ -1,7 +1,7 @@
 import HearthModel
 import HearthTree
 
-/// A change of a location's value, as events of the Realtime Database tell it.
+/// A change of a location's value, as events of the Realtime Database describe it.
 package struct TreeEvent: Sendable {
     package let namespace: String
     package let path: TreePath

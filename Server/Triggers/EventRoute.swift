@@ -60,7 +60,7 @@ final class EventEndpoint {
     init(_ trigger: EventDispatcher.Trigger) { self.trigger = trigger }
 }
 
-/// Is told what becomes of events, on the dispatcher's thread.
+/// Is notified of what becomes of events, on the dispatcher's thread.
 package protocol EventObserver: Sendable {
     /// An attempt has ended.
     func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer)

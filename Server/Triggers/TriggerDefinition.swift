@@ -206,7 +206,7 @@ package struct TriggerDefinition: Sendable, Equatable {
     package func isFor(namespace: String) -> Bool { type.product == .database && instance.matches(namespace) }
 }
 
-/// Which namespaces of the Realtime Database a trigger is for: a name, in which one star stands for any part.
+/// Which namespaces of the Realtime Database a trigger is for: a name, in which one star matches any part.
 package struct InstancePattern: Sendable, Equatable {
     private let prefix: [UInt8]
     /// Nil without a star.
@@ -236,7 +236,7 @@ package struct InstancePattern: Sendable, Equatable {
     }
 }
 
-/// A duration as text: a number and `ms`, `s`, `m`, `h` or `d`.
+/// A duration as a string: a number and `ms`, `s`, `m`, `h` or `d`.
 enum TriggerDuration {
     private static let units: [(name: String, seconds: Double)] = [
         ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86_400),

@@ -145,7 +145,7 @@ struct DocumentEventTests {
         (.administrator(name: "owner"), "service_account", "owner"), (.nobody, "unauthenticated", ""),
         (.system, "system", ""),
     ])
-    func theAuthorIsToldOnlyWhereItIsAskedFor(author: EventAuthor, kind: String, id: String) throws {
+    func theAuthorIsIncludedOnlyWhereItIsAskedFor(author: EventAuthor, kind: String, id: String) throws {
         let event = Self.event(nil, new, author: author)
         let headers = headers(try request(event, "google.cloud.firestore.document.v1.created.withAuthContext"))
         #expect(headers["ce-authtype"] == kind && headers["ce-authid"] == id)

@@ -135,7 +135,7 @@ struct DocumentEventDeliveryTests {
     private static let acknowledgement = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
     private static let refusal = "HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n"
 
-    @Test func aCommitIsToldAsWhatItChanged() async throws {
+    @Test func aCommitBecomesEventsOfWhatItChanged() async throws {
         let received = Received()
         let endpoint = ScriptedEndpoint { connection, _ in
             received.append(connection.request)
@@ -229,7 +229,7 @@ struct DocumentEventDeliveryTests {
         try settle(source, [event])
         try collect(database)
         #expect(try feedCount() == 1 && events.pending("t") == 1)
-        // Everything is deleted: there is nothing left to tell.
+        // Everything is deleted: no event is left.
         let cleared = Promise<Result<Void, Status>>()
         database.clear { cleared.give($0) }
         try cleared.wait().get()

@@ -1,7 +1,7 @@
 import HearthEngine
 import HearthModel
 
-/// Records, in the transaction of a commit, what others must be told of it. Called on the writer's thread.
+/// Records, in the transaction of a commit, what others must know of it. Called on the writer's thread.
 package protocol EventRecorder: Sendable {
     /// Adds to the transaction that makes a commit.
     /// - Parameter author: who makes it, in a form that only the recorder reads; empty for the server itself.
