@@ -58,6 +58,51 @@ struct LogReaderTests {
         }
     }
 
+    /// Also where the base has what the file begins with: what follows may be nowhere else.
+    @Test func anUnreadableBeginningIsFoundBehindThePosition() throws {
+        for name in names {
+            let machine = machine { files in
+                for offset in [0, 512] { files[name]?[offset + 20] ^= 1 }
+            }
+            var position = try LogPosition(machine.baseSnapshot())
+            position.sequence = UInt64(Self.rows - 1)
+            try machine.baseStore.write { transaction throws(Status) in
+                try transaction.put(.meta, LogPosition.key, position.bytes)
+            }
+            let status = #expect(throws: Status.self) { try machine.open(.simulated) }
+            #expect(status?.code == .dataLoss && status?.message.contains("its beginning is unreadable") == true)
+        }
+    }
+
+    /// Only damage makes such numbers; counting on from them would end the process.
+    @Test func numbersThatNobodyReachesAreDamage() throws {
+        let whole = try LogPosition(machine().baseSnapshot())
+        for change: (inout LogPosition) -> Void in [
+            { $0.sequence = .max }, { $0.segment = .max }, { $0.begun = .max },
+        ] {
+            var position = whole
+            change(&position)
+            let machine = machine()
+            try machine.baseStore.write { transaction throws(Status) in
+                try transaction.put(.meta, LogPosition.key, position.bytes)
+            }
+            let status = #expect(throws: Status.self) { try machine.open(.simulated) }
+            #expect(status?.code == .dataLoss)
+        }
+        let segment = LogSegment(number: .max, first: 1, salt: 1, owner: 1, sizeBytes: 4096)
+        let header = segment.header
+        #expect(try header.withUnsafeBytes { try LogSegment(header: $0, sizeBytes: 4096) } == nil)
+    }
+
+    /// A value can't look like the beginning of a record, whose end would be looked for: the mark depends on the salt.
+    @Test func marksDependOnTheSalt() {
+        let record = LogRecord()
+        record.clear(.entries)
+        let sealed = record.seal(7, salt: 1)
+        #expect(LogRecord.sequence(sealed, at: 0, salt: 1) == 7)
+        #expect(LogRecord.sequence(sealed, at: 0, salt: 2) == nil)
+    }
+
     @Test func missingRecordsBeforeAnotherFileAreFound() throws {
         for name in names.dropLast() {
             try expectDamage("are missing") { files in

@@ -6,7 +6,8 @@ import HearthModel
 struct LogPosition: Equatable {
     /// The sequence of the last record that is in the base; 0 when there is none.
     var sequence: UInt64 = 0
-    /// The log's segment that had it.
+    /// The number of the last segment that was begun by then, or tried: later ones have greater numbers, so that none is used
+    /// twice.
     var segment: UInt64 = 0
     /// The sequence of the last record of which the base may have a part. Without the log up to here it is torn.
     var begun: UInt64 = 0
@@ -30,6 +31,9 @@ struct LogPosition: Equatable {
                 UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
             }
             (sequence, segment, begun, owner) = (number(0), number(8), number(16), number(24))
+        }
+        guard [sequence, segment, begun].allSatisfy({ $0 < LogSegment.numberMax }) else {
+            throw Status(.dataLoss, "The position of the log is damaged.")
         }
     }
 

@@ -80,19 +80,17 @@ struct LogReader {
             }
             let file = try disk.open(name, isReadOnly: true)
             defer { file.close() }
-            let bytes = try contents(file, max: LogSegment.headerBytes + LogRecord.headerBytes)
+            let bytes = try contents(file, name, max: LogSegment.headerBytes)
             defer { bytes.deallocate() }
             let header = UnsafeRawBufferPointer(bytes)
-            if let segment = try LogSegment(header: header, sizeBytes: file.sizeBytes), segment.number == number {
+            let segment = try LogSegment(header: header, sizeBytes: file.sizeBytes)
+            if let segment, segment.number == number {
                 if segment.owner != position.owner { throw damage(name, 0, "it is the log of another database's file") }
                 segments.append(segment)
                 continue
-            } else if try LogSegment(header: header, sizeBytes: file.sizeBytes) == nil,
-                let sequence = LogRecord.sequence(header, at: LogSegment.headerBytes), sequence > position.sequence
-            {
-                // No record is written before the header is durable.
-                throw damage(name, 0, "its beginning is unreadable, but it has the record \(sequence)")
             }
+            // No record is written before the header is durable.
+            if segment == nil, try !isZero(file, name) { throw damage(name, 0, "its beginning is unreadable") }
             // Its making was interrupted, or its use for another one.
             found.unused.append(name)
         }
@@ -109,7 +107,7 @@ struct LogReader {
         }
         let file = try disk.open(segment.name, isReadOnly: true)
         defer { file.close() }
-        let contents = try contents(file, max: .max)
+        let contents = try contents(file, segment.name, max: .max)
         defer { contents.deallocate() }
         let bytes = UnsafeRawBufferPointer(contents)
         var offset = LogSegment.headerBytes
@@ -138,10 +136,12 @@ struct LogReader {
             bytes, offset, after: max(found.next, position.sequence), segment.salt)
         {
             throw damage(segment.name, offset, "the record \(found.next) is missing, but \(later) follows")
-        } else if LogRecord.sequence(bytes, at: offset) == found.next {
+        } else if found.next > position.sequence,
+            LogRecord.sequence(bytes, at: offset, salt: segment.salt) == found.next
+        {
             found.tornRecord =
-                "The log \(disk.path(segment.name)) ends at byte \(offset) with a record that isn't whole, of a commit"
-                + " that wasn't acknowledged."
+                "The log \(disk.path(segment.name)) ends at byte \(offset) with a record that isn't whole: its commit wasn't"
+                + " acknowledged, or the file is damaged there."
         }
     }
 
@@ -150,7 +150,7 @@ struct LogReader {
         _ bytes: UnsafeRawBufferPointer, _ start: Int, after earlier: UInt64, _ salt: UInt64
     ) -> UInt64? {
         for offset in stride(from: start + LogRecord.alignment, to: bytes.count, by: LogRecord.alignment) {
-            if let sequence = LogRecord.sequence(bytes, at: offset), sequence > earlier,
+            if let sequence = LogRecord.sequence(bytes, at: offset, salt: salt), sequence > earlier,
                 LogRecord.length(bytes, at: offset, sequence, salt: salt) != nil
             {
                 return sequence
@@ -159,7 +159,19 @@ struct LogReader {
         return nil
     }
 
-    private func contents(_ file: any LogFile, max: Int) throws(Status) -> UnsafeMutableRawBufferPointer {
+    /// Whether nothing was written into a file.
+    private func isZero(_ file: any LogFile, _ name: String) throws(Status) -> Bool {
+        let bytes = try contents(file, name, max: .max)
+        defer { bytes.deallocate() }
+        return bytes.allSatisfy { $0 == 0 }
+    }
+
+    private func contents(
+        _ file: any LogFile, _ name: String, max: Int
+    ) throws(Status) -> UnsafeMutableRawBufferPointer {
+        guard file.sizeBytes <= LogSegment.sizeBytesMax else {
+            throw damage(name, 0, "it has \(file.sizeBytes) bytes")
+        }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(max, file.sizeBytes), alignment: 16)
         do throws(Status) {
             try file.read(into: buffer, at: 0)

@@ -18,6 +18,10 @@ enum LogChange {
 /// The changes of one transaction, as they are written into the log.
 ///
 ///     length 4 · mark 4 · sequence 8 · checksum 8
+///
+/// The mark is a checksum of the length and the sequence, as the other one dependent on the segment's salt: what clients
+/// have written never looks like the beginning of a record.
+///
 ///     for each change: keyspace 1 · kind 1 · - 2 · key length 4 · value length 4 · key · value
 ///     bytes up to a multiple of 8
 ///
@@ -29,7 +33,6 @@ final class LogRecord: @unchecked Sendable {
 
     static let headerBytes = 24
     static let alignment = 8
-    static let mark: UInt32 = 0x4852_4C47
     private static let changeBytes = 12
     private static let padding: UInt8 = 0xFF
     private static let capacityMin = 1 << 16
@@ -45,8 +48,6 @@ final class LogRecord: @unchecked Sendable {
         guard let base = realloc(old, capacity) else { fatalError("out of memory") }
         return base
     }
-
-    var isEmpty: Bool { count == Self.headerBytes }
 
     func clear() {
         count = Self.headerBytes
@@ -91,7 +92,7 @@ final class LogRecord: @unchecked Sendable {
         }
         let length = count - Self.headerBytes
         base.storeBytes(of: UInt32(length), as: UInt32.self)
-        base.storeBytes(of: Self.mark, toByteOffset: 4, as: UInt32.self)
+        base.storeBytes(of: Self.mark(length, sequence, salt: salt), toByteOffset: 4, as: UInt32.self)
         base.storeBytes(of: sequence, toByteOffset: 8, as: UInt64.self)
         let sum = LogChecksum.sum(base + Self.headerBytes, length, salt, sequence)
         base.storeBytes(of: sum, toByteOffset: 16, as: UInt64.self)
@@ -100,26 +101,33 @@ final class LogRecord: @unchecked Sendable {
 
     // MARK: Reading
 
+    private static func mark(_ length: Int, _ sequence: UInt64, salt: UInt64) -> UInt32 {
+        UInt32(truncatingIfNeeded: LogChecksum.sum(length, sequence, salt))
+    }
+
     /// The length of the changes of a whole record; nil when there is none there.
     static func length(_ bytes: UnsafeRawBufferPointer, at position: Int, _ sequence: UInt64, salt: UInt64) -> Int? {
         guard position + headerBytes <= bytes.count, let base = bytes.baseAddress.map({ $0 + position }),
-            base.loadUnaligned(fromByteOffset: 4, as: UInt32.self) == mark,
-            base.loadUnaligned(fromByteOffset: 8, as: UInt64.self) == sequence
+            Self.sequence(bytes, at: position, salt: salt) == sequence
         else { return nil }
         let length = Int(base.loadUnaligned(as: UInt32.self))
-        guard position + headerBytes + length <= bytes.count,
-            base.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
+        guard base.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
                 == LogChecksum.sum(base + headerBytes, length, salt, sequence)
         else { return nil }
         return length
     }
 
-    /// The sequence of what looks like a record at an offset.
-    static func sequence(_ bytes: UnsafeRawBufferPointer, at position: Int) -> UInt64? {
-        guard position + headerBytes <= bytes.count, let base = bytes.baseAddress.map({ $0 + position }),
-            base.loadUnaligned(fromByteOffset: 4, as: UInt32.self) == mark
+    /// The sequence of the record that begins at an offset, whole or not; nil when none does. Takes nanoseconds.
+    static func sequence(_ bytes: UnsafeRawBufferPointer, at position: Int, salt: UInt64) -> UInt64? {
+        guard position + headerBytes <= bytes.count, let base = bytes.baseAddress.map({ $0 + position }) else {
+            return nil
+        }
+        let length = Int(base.loadUnaligned(as: UInt32.self))
+        let sequence = base.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        guard position + headerBytes + length <= bytes.count,
+            base.loadUnaligned(fromByteOffset: 4, as: UInt32.self) == mark(length, sequence, salt: salt)
         else { return nil }
-        return base.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        return sequence
     }
 
     /// Calls `body` with each change of a record; false when it contains something unknown.
@@ -171,6 +179,11 @@ enum LogChecksum {
             index += 1
         }
         return mixed(a ^ rest ^ first, b ^ UInt64(count) ^ second)
+    }
+
+    /// Of the two numbers of a record's beginning.
+    static func sum(_ length: Int, _ sequence: UInt64, _ salt: UInt64) -> UInt64 {
+        mixed(mixed(UInt64(length) ^ 0xA076_1D64_78BD_642F, salt) ^ sequence, salt ^ 0xE703_7ED1_A0B4_28DB)
     }
 
     @inline(__always)

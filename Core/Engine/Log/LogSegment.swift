@@ -26,6 +26,10 @@ struct LogSegment: Equatable {
     private static let summedWords = 6
     private static let copyOffset = 512
     static let headerBytes = 1024
+    /// More than any file has: a file has the size of the largest record, at least.
+    static let sizeBytesMax = 1 << 30
+    /// More than are ever used; only damaged files have greater numbers.
+    static let numberMax = UInt64.max / 4
 
     var header: [UInt8] {
         var words = [Self.mark, Self.format, number, first, salt, owner]
@@ -44,6 +48,7 @@ struct LogSegment: Equatable {
     /// The segment of a header; nil when neither copy is whole: the making of the file was interrupted, or it is damaged.
     init?(header: UnsafeRawBufferPointer, sizeBytes: Int) throws(Status) {
         guard let words = Self.words(header, 0) ?? Self.words(header, Self.copyOffset) else { return nil }
+        guard words[2] < Self.numberMax, words[3] < Self.numberMax else { return nil }
         if words[1] != Self.format {
             throw .failedPrecondition("The log has the format \(words[1]), which this version does not know.")
         }

@@ -24,7 +24,13 @@ package final class SystemLogDisk: LogDisk {
         }
         defer { closedir(listing) }
         var names: [String] = []
-        while let entry = readdir(listing) {
+        while true {
+            errno = 0
+            guard let entry = readdir(listing) else {
+                // A log whose files aren't found would begin anew.
+                if errno != 0 { throw Self.failure("find") }
+                break
+            }
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
@@ -46,10 +52,10 @@ package final class SystemLogDisk: LogDisk {
     }
 
     package func make(_ name: String, sizeBytes: Int) throws(Status) {
-        var descriptor = Glibc.open(path(name), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        var descriptor = Glibc.open(path(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor < 0, errno == ENOENT {
             try makeFolder()
-            descriptor = Glibc.open(path(name), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+            descriptor = Glibc.open(path(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         }
         if descriptor < 0 { throw Self.failure("lengthen") }
         let file = SystemLogFile(descriptor, sizeBytes: sizeBytes)

@@ -48,8 +48,13 @@ struct DatabaseFiles {
                 + " Restore the file and its log from one backup, or delete the database.")
     }
 
-    /// - Throws: DATA_LOSS when there is a log without its file.
-    func check() throws(Status) { if try hasLostFile() { throw lostFileStatus } }
+    /// Must not be called while the database is open: see `FileHeader`.
+    /// - Throws: DATA_LOSS when there is a log without its file, or whose file has no tables.
+    func check() throws(Status) {
+        if try hasLostFile() { throw lostFileStatus }
+        guard Self.size(path) > 0, Self.size(wal) == 0, try FileHeader.isUnused(path) else { return }
+        if try !SystemLogDisk(folder: logFolder).names().isEmpty { throw lostFileStatus }
+    }
 
     /// Deletes the database; false when there is none.
     func delete() throws(Status) -> Bool {

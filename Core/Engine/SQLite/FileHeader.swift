@@ -26,6 +26,16 @@ enum FileHeader {
         if version > FileFormat.version { throw FileFormat.newer(path, version) }
     }
 
+    /// Whether no tables were made in a file yet. The same holds as for `check`.
+    static func isUnused(_ path: String) throws(Status) -> Bool {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        if descriptor < 0 { throw DataFolder.failure("read \(path)") }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: sizeBytes)
+        return pread(descriptor, &bytes, sizeBytes, 0) == sizeBytes && number(bytes, at: userVersionOffset) == 0
+            && bytes.starts(with: Array("SQLite format 3".utf8))
+    }
+
     private static func number(_ bytes: [UInt8], at offset: Int) -> Int {
         bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
     }

@@ -219,6 +219,18 @@ extension AdminService {
     private static let staleTag = Status.failedPrecondition(
         "The etag does not match the current etag of the database. Read the database again and retry.")
 
+    /// A damaged database, which can't be opened, can be deleted all the same.
+    private func settingsForDeletion(
+        _ name: DatabaseName, _ request: DeleteDatabaseRequest
+    ) throws(Status) -> DatabaseSettings {
+        do throws(Status) {
+            return try present(try directory.database(name)) ?? DatabaseSettings(now: clock.now())
+        } catch {
+            if error.code != .dataLoss || !request.etag.isEmpty { throw error }
+            return DatabaseSettings(now: clock.now())
+        }
+    }
+
     func deleteDatabase(
         _ request: DeleteDatabaseRequest, _ answer: @escaping Answer<OperationMessage>
     ) throws(Status) {
@@ -227,7 +239,7 @@ extension AdminService {
             guard try exists(name) else {
                 throw .notFound("The database \(name.database) does not exist for project \(name.project).")
             }
-            let settings = try present(try directory.database(name)) ?? DatabaseSettings(now: clock.now())
+            let settings = try settingsForDeletion(name, request)
             if settings.isDeleteProtected {
                 throw .failedPrecondition(
                     "The database \(name.database) has delete protection enabled. Disable it before deleting.")

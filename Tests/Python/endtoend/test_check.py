@@ -257,6 +257,8 @@ class TestLogs:
             assert b"\nhearth_databases_failing 1\n" in server.send("GET", "/metrics")[1]
             listed = json.loads(server.send("GET", "/v1/projects/p/databases")[1])
             assert listed.get("unreachable") == ["projects/p/databases/(default)"]
+            assert server.send("DELETE", "/v1/projects/p/databases/(default)")[0] == 200
+            assert not list(data.glob("p/*.sqlite*"))
 
     def test_a_file_without_its_log(self, tmp_path: Path) -> None:
         """The state of an earlier moment; it is whole, so nothing is found."""
