@@ -65,7 +65,7 @@ struct LogReaderTests {
                 for offset in [0, 512] { files[name]?[offset + 20] ^= 1 }
             }
             var position = try LogPosition(machine.baseSnapshot())
-            position.sequence = UInt64(Self.rows - 1)
+            (position.sequence, position.begun) = (UInt64(Self.rows - 1), UInt64(Self.rows - 1))
             try machine.baseStore.write { transaction throws(Status) in
                 try transaction.put(.meta, LogPosition.key, position.bytes)
             }
@@ -74,11 +74,30 @@ struct LogReaderTests {
         }
     }
 
+    /// A file is durable in its whole size before it has its name.
+    @Test func aFileThatHasLostItsEndIsFound() throws {
+        for name in names {
+            for count in [0, 1, LogSegment.headerBytes - 1, LogSegment.headerBytes, 2000, 4095] {
+                try expectDamage(count < LogSegment.headerBytes ? "is unreadable" : "it has lost its end") { files in
+                    files[name] = files[name].map { Array($0.prefix(count)) }
+                }
+            }
+        }
+    }
+
+    @Test func filesOfOthersStay() throws {
+        let machine = machine { files in files["2.bak"] = [1, 2, 3] }
+        let store = try machine.open(.simulated)
+        #expect(try store.entryCount() == Self.rows)
+        store.close()
+        #expect(machine.files["2.bak"] == [1, 2, 3])
+    }
+
     /// Only damage makes such numbers; counting on from them would end the process.
     @Test func numbersThatNobodyReachesAreDamage() throws {
         let whole = try LogPosition(machine().baseSnapshot())
         for change: (inout LogPosition) -> Void in [
-            { $0.sequence = .max }, { $0.segment = .max }, { $0.begun = .max },
+            { $0.sequence = 1 }, { $0.segment = .max }, { $0.begun = .max },
         ] {
             var position = whole
             change(&position)
@@ -91,7 +110,7 @@ struct LogReaderTests {
         }
         let segment = LogSegment(number: .max, first: 1, salt: 1, owner: 1, sizeBytes: 4096)
         let header = segment.header
-        #expect(try header.withUnsafeBytes { try LogSegment(header: $0, sizeBytes: 4096) } == nil)
+        #expect(try header.withUnsafeBytes { try LogSegment(header: $0) } == nil)
     }
 
     /// A value can't look like the beginning of a record, whose end would be looked for: the mark depends on the salt.
@@ -122,7 +141,7 @@ struct LogReaderTests {
     @Test func aBaseThatIsAheadOfItsLogGoesOn() throws {
         let machine = machine()
         var position = try LogPosition(machine.baseSnapshot())
-        (position.sequence, position.segment) = (1000, 50)
+        (position.sequence, position.segment, position.begun) = (1000, 50, 1000)
         try machine.baseStore.write { transaction throws(Status) in
             try transaction.put(.meta, LogPosition.key, position.bytes)
         }

@@ -45,6 +45,8 @@ final class CommitLog: @unchecked Sendable {
     private static let spareMark = "spare-"
     private static let sparesMax = 2
 
+    static func isSpare(_ name: String) -> Bool { name.hasPrefix(spareMark) }
+
     init(_ disk: any LogDisk, _ sizes: LogSegmentSizes) {
         self.disk = disk
         self.sizes = sizes
@@ -128,7 +130,14 @@ final class CommitLog: @unchecked Sendable {
                 segment.sizeBytes = spare.sizeBytes
                 try disk.rename(spare.name, to: segment.name)
             } else {
-                try disk.make(segment.name, sizeBytes: segment.sizeBytes)
+                let name = newSpareName()
+                do throws(Status) {
+                    try disk.make(name, sizeBytes: segment.sizeBytes)
+                    try disk.rename(name, to: segment.name)
+                } catch {
+                    removeUnused(name)
+                    throw error
+                }
             }
             let new = try disk.open(segment.name, isReadOnly: false)
             let header = segment.header
@@ -159,6 +168,13 @@ final class CommitLog: @unchecked Sendable {
         shared.withLock { shared in
             guard let index = shared.spares.firstIndex(where: { $0.sizeBytes >= sizeBytes }) else { return nil }
             return shared.spares.remove(at: index)
+        }
+    }
+
+    private func newSpareName() -> String {
+        shared.withLock { shared in
+            shared.spareCount += 1
+            return Self.spareMark + String(shared.spareCount)
         }
     }
 

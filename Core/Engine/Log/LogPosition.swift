@@ -32,7 +32,7 @@ struct LogPosition: Equatable {
             }
             (sequence, segment, begun, owner) = (number(0), number(8), number(16), number(24))
         }
-        guard [sequence, segment, begun].allSatisfy({ $0 < LogSegment.numberMax }) else {
+        guard [segment, begun].allSatisfy({ $0 < LogSegment.numberMax }), sequence <= begun else {
             throw Status(.dataLoss, "The position of the log is damaged.")
         }
     }

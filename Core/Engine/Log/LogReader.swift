@@ -75,7 +75,8 @@ struct LogReader {
         var segments: [LogSegment] = []
         for name in try disk.names() {
             guard let number = UInt64(name) else {
-                found.unused.append(name)
+                // Others' files stay.
+                if CommitLog.isSpare(name) { found.unused.append(name) }
                 continue
             }
             let file = try disk.open(name, isReadOnly: true)
@@ -83,14 +84,18 @@ struct LogReader {
             let bytes = try contents(file, name, max: LogSegment.headerBytes)
             defer { bytes.deallocate() }
             let header = UnsafeRawBufferPointer(bytes)
-            let segment = try LogSegment(header: header, sizeBytes: file.sizeBytes)
+            let segment = try LogSegment(header: header)
             if let segment, segment.number == number {
                 if segment.owner != position.owner { throw damage(name, 0, "it is the log of another database's file") }
+                // It was durable in its whole size before it had its name.
+                if file.sizeBytes < segment.sizeBytes {
+                    throw damage(name, file.sizeBytes, "it has lost its end, which was at \(segment.sizeBytes)")
+                }
                 segments.append(segment)
                 continue
             }
-            // No record is written before the header is durable.
-            if segment == nil, try !isZero(file, name) { throw damage(name, 0, "its beginning is unreadable") }
+            // No record is written before the header is durable, and a file that is used again has a header.
+            if segment == nil, try !hasNoRecords(file, name) { throw damage(name, 0, "its beginning is unreadable") }
             // Its making was interrupted, or its use for another one.
             found.unused.append(name)
         }
@@ -159,11 +164,11 @@ struct LogReader {
         return nil
     }
 
-    /// Whether nothing was written into a file.
-    private func isZero(_ file: any LogFile, _ name: String) throws(Status) -> Bool {
+    /// Whether nothing was written into a file behind its header.
+    private func hasNoRecords(_ file: any LogFile, _ name: String) throws(Status) -> Bool {
         let bytes = try contents(file, name, max: .max)
         defer { bytes.deallocate() }
-        return bytes.allSatisfy { $0 == 0 }
+        return bytes.count >= LogSegment.headerBytes && bytes[LogSegment.headerBytes...].allSatisfy { $0 == 0 }
     }
 
     private func contents(

@@ -111,7 +111,8 @@ final class LogRecord: @unchecked Sendable {
             Self.sequence(bytes, at: position, salt: salt) == sequence
         else { return nil }
         let length = Int(base.loadUnaligned(as: UInt32.self))
-        guard base.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
+        guard
+            base.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
                 == LogChecksum.sum(base + headerBytes, length, salt, sequence)
         else { return nil }
         return length

@@ -2,7 +2,7 @@ import HearthModel
 
 /// A file of the log, of a fixed size, with the records from `first` on.
 ///
-///     mark 8 · format 8 · number 8 · first 8 · salt 8 · owner 8 · checksum 8
+///     mark 8 · format 8 · number 8 · first 8 · salt 8 · owner 8 · size of the file 8 · checksum 8
 ///     the same again at byte 512
 ///     from byte 1024 on: records
 ///
@@ -23,7 +23,7 @@ struct LogSegment: Equatable {
 
     private static let mark: UInt64 = 0x4845_4152_5448_4C47
     private static let format: UInt64 = 1
-    private static let summedWords = 6
+    private static let summedWords = 7
     private static let copyOffset = 512
     static let headerBytes = 1024
     /// More than any file has: a file has the size of the largest record, at least.
@@ -32,7 +32,7 @@ struct LogSegment: Equatable {
     static let numberMax = UInt64.max / 4
 
     var header: [UInt8] {
-        var words = [Self.mark, Self.format, number, first, salt, owner]
+        var words = [Self.mark, Self.format, number, first, salt, owner, UInt64(sizeBytes)]
         words.append(words.withUnsafeBytes { LogChecksum.sum($0.baseAddress.unsafelyUnwrapped, $0.count, 0, 0) })
         var bytes = [UInt8](repeating: 0, count: Self.headerBytes)
         for offset in [0, Self.copyOffset] {
@@ -46,13 +46,13 @@ struct LogSegment: Equatable {
     }
 
     /// The segment of a header; nil when neither copy is whole: the making of the file was interrupted, or it is damaged.
-    init?(header: UnsafeRawBufferPointer, sizeBytes: Int) throws(Status) {
+    init?(header: UnsafeRawBufferPointer) throws(Status) {
         guard let words = Self.words(header, 0) ?? Self.words(header, Self.copyOffset) else { return nil }
-        guard words[2] < Self.numberMax, words[3] < Self.numberMax else { return nil }
+        guard words[2] < Self.numberMax, words[3] < Self.numberMax, words[6] <= Self.sizeBytesMax else { return nil }
         if words[1] != Self.format {
             throw .failedPrecondition("The log has the format \(words[1]), which this version does not know.")
         }
-        self.init(number: words[2], first: words[3], salt: words[4], owner: words[5], sizeBytes: sizeBytes)
+        self.init(number: words[2], first: words[3], salt: words[4], owner: words[5], sizeBytes: Int(words[6]))
     }
 
     init(number: UInt64, first: UInt64, salt: UInt64, owner: UInt64, sizeBytes: Int) {

@@ -246,7 +246,8 @@ class TestCheckpoints:
                 disk.faults.arm(first, count, code, torn=disk.choice.choice((0, disk.choice.random())), without_log=True)
                 number = next(disk.numbers)
                 for big in range(BIG_COUNT):
-                    assert disk.commit({f"big{big}": number}, BIG_BYTES)[0] == 200
+                    # On a busy machine the quiet moment may come before the last one, which then finds a file that fails.
+                    assert disk.commit({f"big{big}": number}, BIG_BYTES)[0] in (200, 503), where
                 deadline = time.monotonic() + 3
                 while disk.faults.failures == 0 and time.monotonic() < deadline:
                     time.sleep(0.01)
