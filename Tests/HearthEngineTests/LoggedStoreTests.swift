@@ -298,4 +298,39 @@ struct LoggedStoreTests {
     private static func amount(_ value: [UInt8]) -> Int {
         Int(truncatingIfNeeded: value.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
     }
+
+    /// Ranges in the middle that are deleted in parts, beside puts into them, compared with a store in memory.
+    @Test(arguments: 0..<8 as Range<UInt64>) func rangesDeletedInPartsAreEmpty(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let manual = try ManualStore { $0.tableBytes = 4000 }
+        let model = MemoryStore()
+        defer { manual.store.close() }
+        for _ in 0..<60 {
+            let lower = random.below(200)
+            let range = KeyRange(lower: key(lower), upper: key(lower + random.below(60)))
+            let limit = 1 + random.below(12)
+            let keys = (0..<random.below(10)).map { _ in random.below(200) }
+            let value = [UInt8(random.below(256))]
+            func change(_ store: any Store) throws(Status) -> Int {
+                try store.write { transaction throws(Status) in
+                    for number in keys { try transaction.put(.entries, key(number), value) }
+                    var count = try transaction.delete(.entries, range, limit: limit)
+                    if count == limit { count += try transaction.delete(.entries, range, limit: limit) }
+                    return count
+                }
+            }
+            #expect(try change(manual.store) == change(model))
+            if random.isOne(in: 4) { manual.options.appliers.runOne() }
+            let (mine, other) = (try manual.store.snapshot(), try model.snapshot())
+            defer {
+                mine.close()
+                other.close()
+            }
+            let part = KeyRange(lower: key(random.below(200)), upper: nil)
+            #expect(
+                try rows(mine.scan(.entries, part, reverse: false, values: true))
+                    == rows(other.scan(.entries, part, reverse: false, values: true)))
+            #expect(try mine.count(.entries, part, limit: .max) == other.count(.entries, part, limit: .max))
+        }
+    }
 }

@@ -18,6 +18,10 @@ struct LogLayers: Sendable {
     /// this, each walk from there would meet all tombstones.
     var starts = ContiguousArray<[UInt8]>(repeating: [], count: Keyspace.allCases.count)
 
+    /// For each keyspace some ranges that were deleted: a large one is deleted in parts, each of which would meet the
+    /// tombstones of all before it.
+    var emptied = ContiguousArray<[EmptiedRange]>(repeating: [], count: Keyspace.allCases.count)
+
     static let treeCount = 2 * Keyspace.allCases.count
 
     @inline(__always)
@@ -26,27 +30,65 @@ struct LogLayers: Sendable {
     @inline(__always)
     static func frozenTree(_ keyspace: Keyspace) -> Int { keyspace.rawValue + Keyspace.allCases.count }
 
-    /// A range without the start of the keyspace that is known to be empty.
+    /// A range without a beginning that is known to be empty.
     @inline(__always)
     func shortened(_ keyspace: Keyspace, _ range: KeyRange) -> KeyRange {
         let start = starts[keyspace.rawValue]
-        if start.isEmpty || UTF8Order.compare(start, range.lower) <= 0 { return range }
-        return KeyRange(lower: start, upper: range.upper)
+        let emptied = emptied[keyspace.rawValue]
+        if start.isEmpty && emptied.isEmpty { return range }
+        var lower = UTF8Order.compare(start, range.lower) <= 0 ? range.lower : start
+        for range in emptied where range.contains(lower) { lower = range.upper }
+        return KeyRange(lower: lower, upper: range.upper)
+    }
+
+    /// Whether `contain` must be called for a key that is put.
+    @inline(__always)
+    func notesKeys(_ keyspace: Keyspace) -> Bool {
+        !starts[keyspace.rawValue].isEmpty || !emptied[keyspace.rawValue].isEmpty
     }
 
     /// A key is put.
     @inline(__always)
     mutating func contain(_ keyspace: Keyspace, _ key: [UInt8]) {
-        if starts[keyspace.rawValue].isEmpty { return }
+        if !notesKeys(keyspace) { return }
         if UTF8Order.compare(key, starts[keyspace.rawValue]) < 0 { starts[keyspace.rawValue] = key }
+        for index in emptied[keyspace.rawValue].indices where emptied[keyspace.rawValue][index].contains(key) {
+            emptied[keyspace.rawValue][index].upper = key
+        }
     }
 
     /// All keys from a key up to another one were deleted.
     mutating func empty(_ keyspace: Keyspace, from lower: [UInt8], to upper: [UInt8]) {
         let start = starts[keyspace.rawValue]
-        if UTF8Order.compare(lower, start) <= 0, UTF8Order.compare(start, upper) < 0 {
-            starts[keyspace.rawValue] = upper
+        if UTF8Order.compare(lower, start) <= 0 {
+            if UTF8Order.compare(start, upper) < 0 { starts[keyspace.rawValue] = upper }
+            return
         }
+        var ranges = emptied[keyspace.rawValue].filter { UTF8Order.compare($0.lower, $0.upper) < 0 }
+        if let index = ranges.firstIndex(where: { $0.touches(lower) }) {
+            if UTF8Order.compare(ranges[index].upper, upper) < 0 { ranges[index].upper = upper }
+        } else {
+            if ranges.count == Self.emptiedMax { ranges.removeFirst() }
+            ranges.append(EmptiedRange(lower: lower, upper: upper))
+        }
+        emptied[keyspace.rawValue] = ranges
+    }
+
+    private static let emptiedMax = 8
+}
+
+/// A range without keys.
+struct EmptiedRange: Sendable {
+    var lower: [UInt8]
+    var upper: [UInt8]
+
+    func contains(_ key: [UInt8]) -> Bool {
+        UTF8Order.compare(lower, key) <= 0 && UTF8Order.compare(key, upper) < 0
+    }
+
+    /// Whether a range that begins at a key continues this one.
+    func touches(_ key: [UInt8]) -> Bool {
+        UTF8Order.compare(lower, key) <= 0 && UTF8Order.compare(key, upper) <= 0
     }
 }
 

@@ -105,7 +105,7 @@ final class LoggedTransaction: LoggedView, StoreTransaction {
 
     func put(_ keyspace: Keyspace, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(Status) {
         // These need the key as an array.
-        if keyspace == .meta || !layers.starts[keyspace.rawValue].isEmpty {
+        if keyspace == .meta || layers.notesKeys(keyspace) {
             return try put(keyspace, [UInt8](key), [UInt8](value))
         }
         try check()
