@@ -74,17 +74,6 @@ struct LogReaderTests {
         }
     }
 
-    /// A file is durable in its whole size before it has its name.
-    @Test func aFileThatHasLostItsEndIsFound() throws {
-        for name in names {
-            for count in [0, 1, LogSegment.headerBytes - 1, LogSegment.headerBytes, 2000, 4095] {
-                try expectDamage(count < LogSegment.headerBytes ? "is unreadable" : "it has lost its end") { files in
-                    files[name] = files[name].map { Array($0.prefix(count)) }
-                }
-            }
-        }
-    }
-
     @Test func filesOfOthersStay() throws {
         let machine = machine { files in files["2.bak"] = [1, 2, 3] }
         let store = try machine.open(.simulated)

@@ -130,14 +130,7 @@ final class CommitLog: @unchecked Sendable {
                 segment.sizeBytes = spare.sizeBytes
                 try disk.rename(spare.name, to: segment.name)
             } else {
-                let name = newSpareName()
-                do throws(Status) {
-                    try disk.make(name, sizeBytes: segment.sizeBytes)
-                    try disk.rename(name, to: segment.name)
-                } catch {
-                    removeUnused(name)
-                    throw error
-                }
+                try disk.make(segment.name, sizeBytes: segment.sizeBytes)
             }
             let new = try disk.open(segment.name, isReadOnly: false)
             let header = segment.header
@@ -168,13 +161,6 @@ final class CommitLog: @unchecked Sendable {
         shared.withLock { shared in
             guard let index = shared.spares.firstIndex(where: { $0.sizeBytes >= sizeBytes }) else { return nil }
             return shared.spares.remove(at: index)
-        }
-    }
-
-    private func newSpareName() -> String {
-        shared.withLock { shared in
-            shared.spareCount += 1
-            return Self.spareMark + String(shared.spareCount)
         }
     }
 

@@ -87,10 +87,6 @@ struct LogReader {
             let segment = try LogSegment(header: header)
             if let segment, segment.number == number {
                 if segment.owner != position.owner { throw damage(name, 0, "it is the log of another database's file") }
-                // It was durable in its whole size before it had its name.
-                if file.sizeBytes < segment.sizeBytes {
-                    throw damage(name, file.sizeBytes, "it has lost its end, which was at \(segment.sizeBytes)")
-                }
                 segments.append(segment)
                 continue
             }
@@ -168,7 +164,7 @@ struct LogReader {
     private func hasNoRecords(_ file: any LogFile, _ name: String) throws(Status) -> Bool {
         let bytes = try contents(file, name, max: .max)
         defer { bytes.deallocate() }
-        return bytes.count >= LogSegment.headerBytes && bytes[LogSegment.headerBytes...].allSatisfy { $0 == 0 }
+        return bytes.dropFirst(LogSegment.headerBytes).allSatisfy { $0 == 0 }
     }
 
     private func contents(
