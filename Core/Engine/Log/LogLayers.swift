@@ -74,7 +74,7 @@ struct LogLayers: Sendable {
         emptied[keyspace.rawValue] = ranges
     }
 
-    private static let emptiedMax = 8
+    private static let emptiedMax = 64
 }
 
 /// A range without keys.
