@@ -196,11 +196,12 @@ final class TreeStore: Store {
                 isWhole = !slice.isFull
             }
         }
-        for record in records {
-            try transaction.put(boundary.keyspace, record.key, record.value)
-            try transaction.delete(boundary.keyspace, graft.prefix + record.key)
+        for record in records { try transaction.put(boundary.keyspace, record.key, record.value) }
+        if let last = records.last {
+            boundary.key = last.key + [0]
+            let moved = KeyRange(lower: graft.prefix + rest.lower, upper: graft.prefix + boundary.key)
+            try transaction.delete(boundary.keyspace, moved, limit: .max)
         }
-        if let last = records.last { boundary.key = last.key + [0] }
         if isWhole, let upper = rest.upper { boundary.key = upper }
         return isWhole
     }

@@ -105,7 +105,7 @@ struct LogReaderTests {
     /// A value can't look like the beginning of a record, whose end would be looked for: the mark depends on the salt.
     @Test func marksDependOnTheSalt() {
         let record = LogRecord()
-        record.clear(.entries)
+        [1].withKey { record.delete(.entries, $0) }
         let sealed = record.seal(7, salt: 1)
         #expect(LogRecord.sequence(sealed, at: 0, salt: 1) == 7)
         #expect(LogRecord.sequence(sealed, at: 0, salt: 2) == nil)

@@ -73,7 +73,7 @@ struct StoreExercise {
                 model[keyspace, key] = nil
             case 9:
                 let range = range()
-                let limit = random.isOne(in: 8) ? Int.max : random.below(4)
+                let limit = random.isOne(in: 4) ? Int.max : random.below(8)
                 #expect(
                     try transaction.delete(keyspace, range, limit: limit)
                         == model.delete(keyspace, range, limit: limit))

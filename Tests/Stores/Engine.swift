@@ -57,6 +57,7 @@ extension LoggedStoreOptions {
         options.tableBytesOfLargeBase = 10_000
         options.logBytes = 50_000
         options.sliceEntries = 5
+        options.rangeKeysMin = 3
         options.idleMilliseconds = 0
         options.emptyMilliseconds = 5
         options.segments.min = 8192

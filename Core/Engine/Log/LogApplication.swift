@@ -19,10 +19,11 @@ final class LogApplication: @unchecked Sendable {
     /// Where the next slice begins.
     private struct Stage {
         var keyspace = Keyspace.allCases[0]
-        var part = Part.clear
+        var part = Part.unstarted
+        /// Over the ranges, then over the entries.
         var walk = TableWalk(nil)
 
-        enum Part { case clear, start, entries }
+        enum Part { case unstarted, ranges, entries }
     }
 
     init(_ version: LoggedVersion, sequence: UInt64, segment: UInt64) {
@@ -65,22 +66,16 @@ final class LogApplication: @unchecked Sendable {
     ) throws(Status) -> Bool {
         let keyspace = stage.keyspace
         switch stage.part {
-        case .clear:
-            if version.layers.frozenClears.contains(keyspace) {
-                for range in LogPosition.parts(keyspace, KeyRange(lower: [], upper: nil)) {
-                    try transaction.delete(keyspace, range, limit: .max)
-                }
-            }
-            stage.part = .start
-        case .start:
-            // The tombstones before the first key are as many single deletions.
-            let start = version.layers.starts[keyspace.rawValue]
-            for range in LogPosition.parts(keyspace, KeyRange(lower: [], upper: start)) where !range.isEmpty {
-                budget.entries -= try transaction.delete(keyspace, range, limit: max(1, budget.entries))
+        case .unstarted:
+            stage.walk = walk(LogLayers.frozenRanges(keyspace))
+            stage.part = .ranges
+        case .ranges:
+            while let range = stage.walk.entry.map({ TableRange($0) }) {
                 if budget.entries <= 0 { return false }
+                if try !delete(range, keyspace, transaction, &budget.entries) { return false }
+                stage.walk.next()
             }
-            stage.walk = TableWalk(version.table.roots[LogLayers.frozenTree(keyspace)])
-            if !stage.walk.isEmpty { start.withKey { stage.walk.moveUp(to: $0) } }
+            stage.walk = walk(LogLayers.frozenTree(keyspace))
             stage.part = .entries
         case .entries:
             while let entry = stage.walk.entry {
@@ -94,6 +89,29 @@ final class LogApplication: @unchecked Sendable {
             stage = Stage(keyspace: following)
         }
         return false
+    }
+
+    private func walk(_ tree: Int) -> TableWalk {
+        var walk = TableWalk(version.table.roots[tree])
+        if !walk.isEmpty { ([] as [UInt8]).withKey { walk.moveUp(to: $0) } }
+        return walk
+    }
+
+    /// - Returns: whether all of the range is deleted.
+    private func delete(
+        _ range: TableRange, _ keyspace: Keyspace, _ transaction: any StoreTransaction, _ budget: inout Int
+    ) throws(Status) -> Bool {
+        let keys = KeyRange(lower: range.lower.bytes, upper: range.upper?.bytes)
+        // Much less work than as many single deletions.
+        let isEverything = keys.lower.isEmpty && keys.upper == nil
+        budget -= 1
+        for part in LogPosition.parts(keyspace, keys) {
+            let limit = isEverything ? Int.max : max(1, budget)
+            let count = try transaction.delete(keyspace, part, limit: limit)
+            budget -= min(budget, count)
+            if count == limit { return false }
+        }
+        return true
     }
 
     private func apply(

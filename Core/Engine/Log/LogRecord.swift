@@ -5,12 +5,12 @@ import HearthModel
 enum LogChange {
     case put(Keyspace, RawKey, UnsafeRawBufferPointer)
     case delete(Keyspace, RawKey)
-    /// All of a keyspace was deleted.
-    case clear(Keyspace)
+    /// All keys from the first one up to the second one, which is nil for all that follow.
+    case deleteRange(Keyspace, RawKey, RawKey?)
 
     var keyspace: Keyspace {
         switch self {
-        case .put(let keyspace, _, _), .delete(let keyspace, _), .clear(let keyspace): keyspace
+        case .put(let keyspace, _, _), .delete(let keyspace, _), .deleteRange(let keyspace, _, _): keyspace
         }
     }
 }
@@ -25,6 +25,8 @@ enum LogChange {
 ///     for each change: keyspace 1 · kind 1 · - 2 · key length 4 · value length 4 · key · value
 ///     bytes up to a multiple of 8
 ///
+/// A deleted range has its upper bound for a value, which is empty when it has none.
+///
 /// `@unchecked Sendable`: of the store's writer, as the table's editor.
 final class LogRecord: @unchecked Sendable {
     private(set) var base: UnsafeMutableRawPointer
@@ -38,7 +40,7 @@ final class LogRecord: @unchecked Sendable {
     private static let capacityMin = 1 << 16
     private static let keptCapacityMax = 4 << 20
 
-    private enum Kind: UInt8 { case put, delete, clear }
+    private enum Kind: UInt8 { case put, delete, deleteRange }
 
     init() { base = Self.allocate(nil, capacity) }
 
@@ -61,9 +63,8 @@ final class LogRecord: @unchecked Sendable {
     func delete(_ keyspace: Keyspace, _ key: RawKey) {
         add(keyspace, .delete, key, UnsafeRawBufferPointer(start: nil, count: 0))
     }
-    func clear(_ keyspace: Keyspace) {
-        let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
-        add(keyspace, .clear, RawKey(nothing), nothing)
+    func deleteRange(_ keyspace: Keyspace, _ lower: RawKey, _ upper: RawKey?) {
+        add(keyspace, .deleteRange, lower, UnsafeRawBufferPointer(start: upper?.base, count: upper?.count ?? 0))
     }
 
     @inline(__always)
@@ -149,7 +150,9 @@ final class LogRecord: @unchecked Sendable {
                 let value = UnsafeRawBufferPointer(start: offset + changeBytes + keyCount, count: valueCount)
                 body(.put(keyspace, key, value))
             case .delete: body(.delete(keyspace, key))
-            case .clear: body(.clear(keyspace))
+            case .deleteRange:
+                let upper = valueCount > 0 ? RawKey(offset + changeBytes + keyCount, valueCount) : nil
+                body(.deleteRange(keyspace, key, upper))
             }
             position += changeBytes + keyCount + valueCount
         }

@@ -19,6 +19,10 @@ final class LoggedCursor: KeyCursor {
 
     private var active: TableWalk
     private var frozen: TableWalk
+    private var activeRanges: TableRangeWalk
+    private var frozenRanges: TableRangeWalk
+    /// How many tombstones the walk has met.
+    private(set) var tombstones = 0
     private var base: (any KeyCursor)?
     private var baseHead = BaseHead.unread
     /// Valid at a row; without the prefix.
@@ -51,7 +55,9 @@ final class LoggedCursor: KeyCursor {
         changes = view.changes
         active = TableWalk(view.active(keyspace))
         frozen = TableWalk(view.frozen(keyspace))
-        if !view.showsBase(keyspace) || range.isEmpty { baseHead = .ended }
+        activeRanges = TableRangeWalk(view.activeRanges(keyspace))
+        frozenRanges = TableRangeWalk(view.frozenRanges(keyspace))
+        if range.isEmpty { baseHead = .ended }
     }
 
     var key: [UInt8] {
@@ -94,10 +100,12 @@ final class LoggedCursor: KeyCursor {
         } else {
             move(&active)
             move(&frozen)
+            skipHidden(&frozen)
             phase = .walking
         }
         while try choose() {
             guard let entry, entry.isTombstone else { return true }
+            tombstones += 1
             advance()
         }
         close()
@@ -108,7 +116,10 @@ final class LoggedCursor: KeyCursor {
     @inline(__always)
     private func advance() {
         if usesActive { if reverse { active.previous() } else { active.next() } }
-        if usesFrozen { if reverse { frozen.previous() } else { frozen.next() } }
+        if usesFrozen {
+            if reverse { frozen.previous() } else { frozen.next() }
+            skipHidden(&frozen)
+        }
         if usesBase { baseHead = .unread }
     }
 
@@ -177,13 +188,42 @@ final class LoggedCursor: KeyCursor {
             while try cursor.next() {
                 baseKey = cursor.key
                 if keyspace == .meta, prefix + baseKey == LogPosition.key { continue }
-                return baseHead = .row
+                guard let range = hiddenBase() else { return baseHead = .row }
+                // Whether anything is left behind it.
+                if reverse {
+                    if UTF8Order.compare(range.lower, lower) <= 0 { break }
+                    try cursor.seek(range.lower)
+                } else {
+                    guard let end = range.upper, upper.map({ UTF8Order.compare(end, $0) < 0 }) ?? true else { break }
+                    try cursor.seek(end)
+                }
             }
         } catch {
             view.noteBaseFailure(error)
             throw error
         }
         baseHead = .ended
+    }
+
+    /// The range that hides the base's key.
+    private func hiddenBase() -> KeyRange? {
+        if activeRanges.isEmpty, frozenRanges.isEmpty { return nil }
+        let range = (prefix + baseKey).withKey { activeRanges.range(with: $0) ?? frozenRanges.range(with: $0) }
+        return range.map { KeyRange(lower: $0.lower.bytes, upper: $0.upper?.bytes) }
+    }
+
+    /// Moves the frozen tree's walk to the next key that the active ranges don't hide.
+    private func skipHidden(_ walk: inout TableWalk) {
+        if activeRanges.isEmpty { return }
+        while let entry = walk.entry, let range = activeRanges.range(with: entry.key) {
+            if reverse {
+                walk.moveDown(below: range.lower)
+            } else if let upper = range.upper {
+                walk.moveUp(to: upper)
+            } else {
+                walk = TableWalk(nil)
+            }
+        }
     }
 
     private func openBase() throws(Status) -> any KeyCursor {
@@ -226,22 +266,18 @@ final class LoggedCursor: KeyCursor {
     private func restart() {
         changes = view.changes
         active = TableWalk(view.active(keyspace))
+        activeRanges = TableRangeWalk(view.activeRanges(keyspace))
         if phase == .walking {
             if reverse { upper = presentKey } else { lower = presentKey + [0] }
             move(&active)
-            usesActive = false
+            // What was at the present key is left.
+            if usesFrozen { if reverse { frozen.previous() } else { frozen.next() } }
+            if usesBase { baseHead = .unread }
+            (usesActive, usesFrozen, usesBase) = (false, false, false)
         }
-        if !view.showsBase(keyspace) {
-            base?.close()
-            base = nil
-            baseHead = .ended
-            // A base row was the present one, and is left.
-            usesBase = false
-        }
-        if view.frozen(keyspace) == nil {
-            frozen = TableWalk(nil)
-            usesFrozen = false
-        }
+        skipHidden(&frozen)
+        // The base may be ahead of the walk.
+        if baseHead == .row, hiddenBase() != nil { baseHead = .unread }
     }
 
     func close() {

@@ -85,7 +85,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
     /// Reads what the base lacks.
     private func replay() throws(Status) {
         let position = try readPosition()
-        let transaction = LoggedTransaction(present, table.begin().editor, record, base: base, bytes: bytes, life)
+        let transaction = beginTransaction()
         defer { transaction.close() }
         do throws(Status) {
             try log.open(after: position, isReadOnly: options.isReadOnly) { transaction.replay($0) }
@@ -149,7 +149,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
         _ body: (any StoreTransaction) throws(Status) -> Result, _ failure: inout Status?
     ) throws(Status) -> Result {
         record.clear()
-        let transaction = LoggedTransaction(present, table.begin().editor, record, base: base, bytes: bytes, life)
+        let transaction = beginTransaction()
         let result: Result
         do throws(Status) {
             defer { transaction.close() }
@@ -177,6 +177,11 @@ package final class LoggedStore: Store, @unchecked Sendable {
         if health.isFailing { health.commitsRecovered() }
         freezeIfDue()
         return result
+    }
+
+    private func beginTransaction() -> LoggedTransaction {
+        LoggedTransaction(
+            present, table.begin().editor, record, base: base, bytes: bytes, rangeKeysMin: options.rangeKeysMin, life)
     }
 
     /// Makes the editor's work the present version. Under `gate`.

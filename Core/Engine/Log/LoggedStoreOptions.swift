@@ -15,6 +15,9 @@ package struct LoggedStoreOptions: Sendable {
     package var tablesMax = 4
     /// Bytes of the log after which the trees are frozen as well: the same keys may be written again and again.
     package var logBytes = 64 << 20
+    /// A range that is deleted is one entry of the table when it has so many keys and tombstones; fewer are deleted one by
+    /// one.
+    package var rangeKeysMin = 16
     /// One transaction of the base that an application makes.
     package var sliceEntries = 4000
     package var sliceBytes = 2 << 20

@@ -55,8 +55,10 @@ extension LoggedStore: LogApplierUser, TableOwner {
 
     private var hasActive: Bool {
         let version = present
-        return !version.layers.activeClears.isEmpty
-            || Keyspace.allCases.contains { version.table.roots[LogLayers.activeTree($0)] != nil }
+        return Keyspace.allCases.contains { keyspace in
+            version.table.roots[LogLayers.activeTree(keyspace)] != nil
+                || version.table.roots[LogLayers.activeRanges(keyspace)] != nil
+        }
     }
 
     private var isFreezeDue: Bool {
@@ -73,11 +75,11 @@ extension LoggedStore: LogApplierUser, TableOwner {
         for keyspace in Keyspace.allCases {
             roots[LogLayers.frozenTree(keyspace)] = roots[LogLayers.activeTree(keyspace)]
             roots[LogLayers.activeTree(keyspace)] = nil
+            roots[LogLayers.frozenRanges(keyspace)] = roots[LogLayers.activeRanges(keyspace)]
+            roots[LogLayers.activeRanges(keyspace)] = nil
         }
         layers.number += 1
         layers.hasFrozen = true
-        layers.frozenClears = layers.activeClears
-        layers.activeClears = KeyspaceSet()
         publish(roots, layers, ContiguousArray(repeating: 0, count: Keyspace.allCases.count), frozen: activeBytes)
         log.beginCounting()
         let application = LogApplication(present, sequence: log.lastSequence, segment: log.lastNumber)
@@ -89,9 +91,11 @@ extension LoggedStore: LogApplierUser, TableOwner {
     private func finishApplication() {
         var layers = present.layers
         var (editor, roots) = table.begin()
-        for keyspace in Keyspace.allCases { editor.removeAll(&roots[LogLayers.frozenTree(keyspace)]) }
+        for keyspace in Keyspace.allCases {
+            editor.removeAll(&roots[LogLayers.frozenTree(keyspace)])
+            editor.removeAll(&roots[LogLayers.frozenRanges(keyspace)])
+        }
         layers.hasFrozen = false
-        layers.frozenClears = KeyspaceSet()
         publish(roots, layers, presentBytes, frozen: 0)
         if !isFreezeDue { health.writes(areStalled: false) }
         gate.signal()

@@ -5,6 +5,7 @@ final class LoggedTransaction: LoggedView, StoreTransaction {
     private let editor: TableEditor
     private let record: LogRecord
     private let store: any Store
+    private let rangeKeysMin: Int
     private var baseSnapshot: (any Snapshot)?
     /// For each keyspace, bytes of the active tree's entries.
     private(set) var bytes: ContiguousArray<Int>
@@ -16,14 +17,16 @@ final class LoggedTransaction: LoggedView, StoreTransaction {
     ///   - record: empty; gets the changes.
     ///   - base: nothing is frozen during the transaction, so that its snapshot may be taken late.
     ///   - bytes: of the active trees before.
+    ///   - rangeKeysMin: as in the options.
     init(
         _ version: LoggedVersion, _ editor: TableEditor, _ record: LogRecord, base: any Store,
-        bytes: ContiguousArray<Int>, _ life: StoreLife
+        bytes: ContiguousArray<Int>, rangeKeysMin: Int, _ life: StoreLife
     ) {
         self.editor = editor
         self.record = record
         store = base
         self.bytes = bytes
+        self.rangeKeysMin = rangeKeysMin
         super.init(version, life)
     }
 
@@ -46,17 +49,21 @@ final class LoggedTransaction: LoggedView, StoreTransaction {
         switch change {
         case .put(let keyspace, let key, let value):
             edit(keyspace) { root in editor.put(&root, key, value) }
-            layers.contain(keyspace, key.bytes)
         case .delete(let keyspace, let key): remove(keyspace, key)
-        case .clear(let keyspace): clear(keyspace)
+        case .deleteRange(let keyspace, let lower, let upper): remove(keyspace, lower, upper)
         }
         changes += 1
     }
 
     @inline(__always)
     private func edit(_ keyspace: Keyspace, _ body: (inout TableBlock?) -> Void) {
+        edit(LogLayers.activeTree(keyspace), keyspace, body)
+    }
+
+    @inline(__always)
+    private func edit(_ tree: Int, _ keyspace: Keyspace, _ body: (inout TableBlock?) -> Void) {
         let before = editor.entryBytes
-        body(&roots[LogLayers.activeTree(keyspace)])
+        body(&roots[tree])
         bytes[keyspace.rawValue] += editor.entryBytes - before
     }
 
@@ -64,8 +71,9 @@ final class LoggedTransaction: LoggedView, StoreTransaction {
     @discardableResult
     private func remove(_ keyspace: Keyspace, _ key: RawKey) -> Bool {
         var isChanged = true
+        let isHidden = TableRanges(activeRanges(keyspace)).range(with: key) != nil
         edit(keyspace) { root in
-            if layers.activeClears.contains(keyspace) {
+            if isHidden {
                 isChanged = editor.remove(&root, key)
             } else {
                 editor.bury(&root, key)
@@ -74,10 +82,30 @@ final class LoggedTransaction: LoggedView, StoreTransaction {
         return isChanged
     }
 
-    private func clear(_ keyspace: Keyspace) {
-        editor.removeAll(&roots[LogLayers.activeTree(keyspace)])
-        layers.activeClears.insert(keyspace)
-        bytes[keyspace.rawValue] = 0
+    /// Removes the keys of a range, and hides those below the active tree.
+    private func remove(_ keyspace: Keyspace, _ lower: RawKey, _ upper: RawKey?) {
+        if lower.count == 0, upper == nil {
+            editor.removeAll(&roots[LogLayers.activeTree(keyspace)])
+            editor.removeAll(&roots[LogLayers.activeRanges(keyspace)])
+            bytes[keyspace.rawValue] = 0
+        } else {
+            for key in activeKeys(keyspace, lower, upper) {
+                edit(keyspace) { root in _ = key.withKey { editor.remove(&root, $0) } }
+            }
+        }
+        edit(LogLayers.activeRanges(keyspace), keyspace) { root in TableRanges.add(&root, lower, upper, editor) }
+    }
+
+    /// The keys of a range of the active tree, also those of tombstones.
+    private func activeKeys(_ keyspace: Keyspace, _ lower: RawKey, _ upper: RawKey?) -> [[UInt8]] {
+        var keys: [[UInt8]] = []
+        var walk = TableWalk(active(keyspace))
+        walk.moveUp(to: lower)
+        while let entry = walk.entry, upper.map({ entry.key.compare($0) < 0 }) ?? true {
+            keys.append(entry.key.bytes)
+            walk.next()
+        }
+        return keys
     }
 
     func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
@@ -89,7 +117,6 @@ final class LoggedTransaction: LoggedView, StoreTransaction {
                 record.put(keyspace, key, value)
             }
         }
-        layers.contain(keyspace, key)
         changes += 1
     }
 
@@ -104,10 +131,7 @@ final class LoggedTransaction: LoggedView, StoreTransaction {
     }
 
     func put(_ keyspace: Keyspace, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(Status) {
-        // These need the key as an array.
-        if keyspace == .meta || layers.notesKeys(keyspace) {
-            return try put(keyspace, [UInt8](key), [UInt8](value))
-        }
+        if keyspace == .meta { return try put(keyspace, [UInt8](key), [UInt8](value)) }
         try check()
         let key = RawKey(key)
         edit(keyspace) { root in editor.put(&root, key, value) }
@@ -127,29 +151,41 @@ final class LoggedTransaction: LoggedView, StoreTransaction {
     func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
         try check()
         if limit <= 0 || range.isEmpty { return 0 }
-        if range.lower.isEmpty, range.upper == nil, limit == .max { return try deleteAll(keyspace) }
         var keys: [[UInt8]] = []
-        let cursor = LoggedCursor(
-            self, keyspace, layers.shortened(keyspace, range), reverse: false, values: false, dropping: 0)
-        while keys.count < limit, try cursor.next() { keys.append(cursor.key) }
-        cursor.close()
-        for key in keys { try delete(keyspace, key) }
-        if keys.count < limit, let upper = range.upper {
-            layers.empty(keyspace, from: range.lower, to: upper)
-        } else if let last = keys.last {
-            layers.empty(keyspace, from: range.lower, to: last + [0])
+        let cursor = LoggedCursor(self, keyspace, range, reverse: false, values: false, dropping: 0)
+        defer { cursor.close() }
+        while keys.count < limit, keys.count + cursor.tombstones < rangeKeysMin, try cursor.next() {
+            keys.append(cursor.key)
         }
-        return keys.count
+        if keys.count + cursor.tombstones < rangeKeysMin {
+            for key in keys { try delete(keyspace, key) }
+            return keys.count
+        }
+        guard let last = keys.last else { return 0 }
+        if limit == .max {
+            let rest = KeyRange(lower: last + [0], upper: range.upper)
+            let count = try keys.count + count(keyspace, rest, limit: .max)
+            delete(keyspace, range)
+            return count
+        }
+        var count = keys.count
+        var end = last
+        while count < limit, try cursor.next() {
+            count += 1
+            end = cursor.key
+        }
+        delete(keyspace, count < limit ? range : KeyRange(lower: range.lower, upper: end + [0]))
+        return count
     }
 
-    private func deleteAll(_ keyspace: Keyspace) throws(Status) -> Int {
-        let count = try count(keyspace, KeyRange(lower: [], upper: nil), limit: .max)
-        if count > 0 {
-            clear(keyspace)
-            record.clear(keyspace)
-            changes += 1
+    private func delete(_ keyspace: Keyspace, _ range: KeyRange) {
+        range.lower.withKey { lower in
+            range.upper.withKey { upper in
+                remove(keyspace, lower, upper)
+                record.deleteRange(keyspace, lower, upper)
+            }
         }
-        return count
+        changes += 1
     }
 
     override func close() {

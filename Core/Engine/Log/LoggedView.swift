@@ -34,46 +34,59 @@ class LoggedView {
     @inline(__always)
     final func active(_ keyspace: Keyspace) -> TableBlock? { roots[LogLayers.activeTree(keyspace)] }
 
-    /// The frozen tree, unless everything below the active one is hidden.
     @inline(__always)
-    final func frozen(_ keyspace: Keyspace) -> TableBlock? {
-        layers.activeClears.contains(keyspace) ? nil : roots[LogLayers.frozenTree(keyspace)]
+    final func frozen(_ keyspace: Keyspace) -> TableBlock? { roots[LogLayers.frozenTree(keyspace)] }
+
+    /// What is hidden below the active tree.
+    @inline(__always)
+    final func activeRanges(_ keyspace: Keyspace) -> TableBlock? { roots[LogLayers.activeRanges(keyspace)] }
+
+    /// What is hidden below the frozen tree.
+    @inline(__always)
+    final func frozenRanges(_ keyspace: Keyspace) -> TableBlock? { roots[LogLayers.frozenRanges(keyspace)] }
+
+    /// Where a key is looked up further when the tables have no value for it.
+    private enum Found {
+        case value(TableEntry)
+        case nothing
+        case below
     }
 
-    final func showsBase(_ keyspace: Keyspace) -> Bool {
-        !layers.activeClears.contains(keyspace) && !layers.frozenClears.contains(keyspace)
-    }
-
-    /// The tables' entry for a key, which may be a tombstone.
     @inline(__always)
-    private func find(_ keyspace: Keyspace, _ key: [UInt8]) -> TableEntry? {
+    private func find(_ keyspace: Keyspace, _ key: [UInt8]) -> Found {
         let (active, frozen) = (active(keyspace), frozen(keyspace))
-        if active == nil, frozen == nil { return nil }
-        return key.withKey { key in TableTree(active).find(key) ?? TableTree(frozen).find(key) }
-    }
-
-    @inline(__always)
-    private func isInBase(_ keyspace: Keyspace, _ key: [UInt8]) -> Bool {
-        showsBase(keyspace) && !LogPosition.isKey(keyspace, key)
+        let (activeRanges, frozenRanges) = (activeRanges(keyspace), frozenRanges(keyspace))
+        let found: Found = key.withKey { key in
+            if let entry = TableTree(active).find(key) { return entry.isTombstone ? .nothing : .value(entry) }
+            if TableRanges(activeRanges).range(with: key) != nil { return .nothing }
+            if let entry = TableTree(frozen).find(key) { return entry.isTombstone ? .nothing : .value(entry) }
+            if TableRanges(frozenRanges).range(with: key) != nil { return .nothing }
+            return .below
+        }
+        if case .below = found, LogPosition.isKey(keyspace, key) { return .nothing }
+        return found
     }
 
     final func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
         try check()
-        if let entry = find(keyspace, key) { return entry.isTombstone ? nil : [UInt8](entry.value) }
-        if !isInBase(keyspace, key) { return nil }
-        return try onBase { base throws(Status) in try base.get(keyspace, key) }
+        switch find(keyspace, key) {
+        case .value(let entry): return [UInt8](entry.value)
+        case .nothing: return nil
+        case .below: return try onBase { base throws(Status) in try base.get(keyspace, key) }
+        }
     }
 
     final func read(
         _ keyspace: Keyspace, _ key: [UInt8], _ body: (UnsafeRawBufferPointer) throws(Status) -> Void
     ) throws(Status) -> Bool {
         try check()
-        if let entry = find(keyspace, key) {
-            if entry.isTombstone { return false }
+        switch find(keyspace, key) {
+        case .value(let entry):
             try body(entry.value)
             return true
+        case .nothing: return false
+        case .below: break
         }
-        if !isInBase(keyspace, key) { return false }
         // The body's failure isn't the base's.
         var result = Result<Void, Status>.success(())
         let isFound = try onBase { base throws(Status) in
@@ -103,8 +116,7 @@ class LoggedView {
     ) throws(Status) -> any KeyCursor {
         try check()
         // A transaction may put keys where there are none now.
-        let range = isFixed ? layers.shortened(keyspace, range) : range
-        if isFixed, keyspace != .meta, showsBase(keyspace), !hasEntries(keyspace, range) {
+        if isFixed, keyspace != .meta, !hasEntries(keyspace, range) {
             return try base().scan(keyspace, range, reverse: reverse, values: values, dropping: dropping)
         }
         return LoggedCursor(self, keyspace, range, reverse: reverse, values: values, dropping: dropping)
@@ -112,6 +124,7 @@ class LoggedView {
 
     private func hasEntries(_ keyspace: Keyspace, _ range: KeyRange) -> Bool {
         TableTree(active(keyspace)).hasEntries(range) || TableTree(frozen(keyspace)).hasEntries(range)
+            || TableRanges(activeRanges(keyspace)).meets(range) || TableRanges(frozenRanges(keyspace)).meets(range)
     }
 
     func close() { isClosed = true }
@@ -125,16 +138,38 @@ class LoggedView {
 
     final func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
         try check()
-        let range = layers.shortened(keyspace, range)
         if limit <= 0 || range.isEmpty { return 0 }
+        let (activeRanges, frozenRanges) = (
+            TableRanges(activeRanges(keyspace)), TableRanges(frozenRanges(keyspace))
+        )
+        if activeRanges.isEmpty, frozenRanges.isEmpty {
+            return try countOverBase(keyspace, range, limit: limit)
+        }
+        // Where a range is, a tree has no tombstones, and nothing is below it.
+        let active = TableTree(active(keyspace))
+        var count = 0
+        try activeRanges.forEachPart(of: range) { part, isCovered throws(Status) in
+            if count >= limit { return }
+            if isCovered { return count += active.count(part) }
+            try frozenRanges.forEachPart(of: part) { part, isCovered throws(Status) in
+                if count >= limit { return }
+                if !isCovered {
+                    count += try countOverBase(keyspace, part, limit: limit - count)
+                } else if active.count(part) == 0 {
+                    count += TableTree(frozen(keyspace)).count(part)
+                } else {
+                    count += try countByWalking(keyspace, part, limit: limit - count)
+                }
+            }
+        }
+        return min(limit, count)
+    }
+
+    /// The number of keys where the tables have no ranges.
+    private func countOverBase(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
         let (active, frozen) = (TableTree(active(keyspace)), TableTree(frozen(keyspace)))
-        let activeCount = active.count(range)
-        // Nothing is hidden by what has no tombstones.
-        if layers.activeClears.contains(keyspace) { return min(limit, activeCount) }
-        let frozenCount = frozen.count(range)
-        if layers.frozenClears.contains(keyspace), activeCount == 0 { return min(limit, frozenCount) }
-        let entryCount = activeCount + frozenCount
-        if !showsBase(keyspace) || entryCount > max(Self.correctionsMax, limit / Self.keysPerCorrection) {
+        let entryCount = active.count(range) + frozen.count(range)
+        if entryCount > max(Self.correctionsMax, limit / Self.keysPerCorrection) {
             return try countByWalking(keyspace, range, limit: limit)
         }
         // When the base has as many keys as this, there are at least `limit`, whatever the tables hide.

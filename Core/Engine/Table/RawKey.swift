@@ -58,6 +58,15 @@ struct RawKey {
     var bytes: [UInt8] { [UInt8](UnsafeRawBufferPointer(start: base, count: count)) }
 }
 
+extension [UInt8]? {
+    /// The same for an array or nothing.
+    @inline(__always)
+    func withKey<Result>(_ body: (RawKey?) -> Result) -> Result {
+        guard let self else { return body(nil) }
+        return self.withKey { body($0) }
+    }
+}
+
 extension [UInt8] {
     /// Calls `body` with the array as a key.
     @inline(__always)

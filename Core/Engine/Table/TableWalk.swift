@@ -34,6 +34,15 @@ struct TableWalk {
         settleDown()
     }
 
+    /// Moves to the last entry at a key or before it.
+    mutating func moveDown(to key: RawKey) {
+        descend(key, isBelow: false)
+        guard let leaf else { return }
+        let (found, isFound) = leaf.search(key)
+        position = isFound ? found : found - 1
+        settleDown()
+    }
+
     mutating func next() {
         position += 1
         settleUp()

@@ -145,9 +145,10 @@ struct TreeDelta: Sendable {
                 isWhole = !slice.isFull
             }
         }
-        for record in moved {
-            try transaction.put(keyspace, record.key, record.value)
-            try transaction.delete(keyspace, prefix + record.key)
+        for record in moved { try transaction.put(keyspace, record.key, record.value) }
+        if let last = moved.last {
+            let range = KeyRange(lower: records.lower, upper: prefix + last.key + [0])
+            try transaction.delete(keyspace, range, limit: .max)
         }
         return isWhole
     }
