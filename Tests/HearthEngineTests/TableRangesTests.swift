@@ -28,7 +28,7 @@ import Testing
         return found
     }
 
-    /// The ranges that cover a set of numbers; the greatest one stands for all that follow.
+    /// The ranges that cover a set of numbers; the greatest number means all that follow.
     private func expected(_ covered: Set<Int>) -> [KeyRange] {
         var found: [KeyRange] = []
         var start: Int?
