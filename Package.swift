@@ -33,7 +33,7 @@ let package = Package(
         .target(name: "HearthWire", dependencies: ["HearthModel", "HearthJSON"], path: "Core/Wire"),
         .target(name: "HearthConcurrency", dependencies: ["HearthModel", "CLinux"], path: "Core/Concurrency"),
         .target(
-            name: "HearthEngine", dependencies: ["HearthModel", "HearthConcurrency"], path: "Core/Engine",
+            name: "HearthEngine", dependencies: ["HearthModel", "HearthConcurrency", "CLinux"], path: "Core/Engine",
             exclude: ["SQLite"]),
         .target(
             name: "HearthSQLite", dependencies: ["HearthModel", "HearthConcurrency", "HearthEngine", "CSQLite"],

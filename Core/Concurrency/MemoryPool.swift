@@ -9,6 +9,7 @@ package final class MemoryPool: Sendable {
     package let bytesMax: Int
     private let clientsBytesMax: Int
     private let used = Atomic<Int>(0)
+    private let isProcessLarge = Atomic(false)
 
     package init(bytesMax: Int) {
         self.bytesMax = bytesMax
@@ -17,8 +18,13 @@ package final class MemoryPool: Sendable {
 
     package var usedBytes: Int { used.load(ordering: .relaxed) }
 
-    /// Whether caches should be small: more than half of the clients' part is in use.
+    /// Whether more than half of the clients' part is in use.
     package var isTight: Bool { usedBytes > clientsBytesMax / 2 }
+
+    /// Whether caches should be small: the pool is tight, or the process is large for other reasons.
+    package var areCachesTight: Bool { isTight || isProcessLarge.load(ordering: .relaxed) }
+
+    package func setProcessLarge(_ isLarge: Bool) { isProcessLarge.store(isLarge, ordering: .relaxed) }
 
     /// How much more clients may use in a budget that has taken `loanBytes`.
     /// - Returns: negative when the budget has more than it should.

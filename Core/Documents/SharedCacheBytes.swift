@@ -3,8 +3,8 @@ import Synchronization
 
 /// The memory of caches of one kind, of all databases together: documents of the latest commits, or feed indexes.
 ///
-/// When the caches are crowded, each keeps little. When the pool that clients' data comes from is tight, a quarter of
-/// the bytes counts as crowded, and each cache keeps a quarter of little.
+/// When the caches are crowded, each keeps little. When the pool that clients' data comes from is tight, or the process is
+/// large, an eighth of the bytes counts as crowded, and each cache keeps a quarter of little.
 final class SharedCacheBytes: Sendable {
     let used = Atomic<Int>(0)
     private let bytesMax: Int
@@ -15,7 +15,7 @@ final class SharedCacheBytes: Sendable {
         self.pool = pool
     }
 
-    private var isTight: Bool { pool?.isTight == true }
+    private var isTight: Bool { pool?.areCachesTight == true }
 
     var isCrowded: Bool { used.load(ordering: .relaxed) > (isTight ? bytesMax / 8 : bytesMax) }
 

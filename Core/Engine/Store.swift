@@ -93,12 +93,16 @@ package protocol Snapshot: AnyObject {
     /// From here on the snapshot counts as `SnapshotUse.long`.
     func becomeLong()
 
+    /// Takes a long snapshot away, on any thread: its next use fails with UNAVAILABLE. Its holder must still close it.
+    func revoke()
+
     /// Frees the view and its cursors; calls after it are a programmer's error. A second `close` has no effect.
     func close()
 }
 
 extension Snapshot {
     package func becomeLong() {}
+    package func revoke() {}
 
     package func read(
         _ keyspace: Keyspace, _ key: [UInt8], _ body: (UnsafeRawBufferPointer) throws(Status) -> Void

@@ -88,8 +88,9 @@ struct WorkerGroupTests {
         #expect(record.all == (5...9).reversed().map { "refused \($0) resourceExhausted" })
         #expect(group.statistics.refused == 5)
         gate.open()
-        while record.all.count < 10 { finish(group) }
-        #expect(record.all.filter { $0 == "run" }.count == 5)
+        // `finish` is one more, for which another of the first connection's may be rejected.
+        while record.all.filter({ $0 == "run" }).count < 5 { finish(group) }
+        #expect(!record.all.contains("wrong"))
         group.stop()
     }
 

@@ -215,6 +215,67 @@ struct LogPressureTests {
         #expect(budget.bytes < 9_000)
     }
 
+    /// Long snapshots that keep many tables lose them, the oldest first; short ones and young ones don't.
+    @Test func oldVersionsAreTakenAwayFromLongSnapshots() throws {
+        let budget = TableBudget(bytesMax: 80_000)
+        let observer = RecordingObserver()
+        let manual = try ManualStore { options in
+            options.tableBytes = 10_000
+            options.budget = budget
+            options.observer = observer
+        }
+        let store = manual.store
+        defer { store.close() }
+        var number = 0
+        func writeATable() throws {
+            for _ in 0..<20 {
+                try put(store, number..<number + 5)
+                number += 5
+            }
+            manual.options.appliers.runAll()
+        }
+        try writeATable()
+        let oldest = try store.snapshot(.long)
+        let short = try store.snapshot(.short)
+        try writeATable()
+        let became = try store.snapshot(.short)
+        became.becomeLong()
+        #expect(try oldest.get(.entries, key(1)) == [1])
+        var others: [any Snapshot] = []
+        while store.statistics.revokedSnapshots == 0, number < 10_000 {
+            others.append(try store.snapshot(.long))
+            try writeATable()
+        }
+        #expect(budget.keptBytes > 30_000)
+        for other in others {
+            #expect(try other.get(.entries, key(1)) == [1])
+            other.close()
+        }
+        let failure = #expect(throws: Status.self) { try oldest.get(.entries, key(1)) }
+        #expect(failure?.code == .unavailable)
+        #expect(throws: Status.self) { try oldest.scan(.entries, .all, reverse: false, values: false) }
+        #expect(try became.get(.entries, key(1)) == [1])
+        #expect(observer.events.contains(.snapshotsRevoked(1)))
+        oldest.close()
+        try writeATable()
+        #expect(budget.keptBytes < 20_000)
+        // While they have time to notice, no other one is.
+        let second = try store.snapshot(.long)
+        try writeATable()
+        #expect(store.held.revokeOldest(before: .max) == 1)
+        #expect(store.held.revokeOldest(before: .max) == 0)
+        #expect(throws: Status.self) { try became.get(.entries, key(1)) }
+        #expect(try second.get(.entries, key(1)) == [1])
+        became.close()
+        second.close()
+        #expect(try short.get(.entries, key(1)) == [1])
+        short.close()
+        let present = try store.snapshot(.long)
+        for _ in 0..<3 { try writeATable() }
+        #expect(try present.get(.entries, key(number - 1)) == nil)
+        present.close()
+    }
+
     @Test func theLargestTableIsFrozenWhenTheBudgetIsUsedUp() throws {
         let budget = TableBudget(bytesMax: 40_000)
         let stores = try (0..<3).map { _ in

@@ -121,6 +121,30 @@ struct TableTests {
         map.expectNothingIsLeft()
     }
 
+    /// What is kept for a version is about as much as it shows besides the present one.
+    @Test(arguments: [false, true]) func bytesThatAreKeptAreCounted(byClearing: Bool) {
+        let map = TableMap()
+        let value = [UInt8](repeating: 1, count: 100)
+        for number in 0..<5000 { map.put(key(number), value) }
+        // What the last commit has replaced.
+        #expect(map.table.keptBytes < 5000)
+        var held: TableVersion? = map.table.present
+        // Entries have 16 bytes and a key of 8 besides.
+        let least = 5000 * 124
+        if byClearing { map.removeAll(bytes: least) }
+        for round in 0..<5 {
+            for number in 0..<5000 { map.put(key(number), [UInt8(round)]) }
+            let kept = map.table.keptBytes
+            #expect(kept > least * 9 / 10 && kept < least * 3 / 2, "\(kept) of \(least)")
+        }
+        withExtendedLifetime(held) {}
+        held = nil
+        map.put(key(1), [3])
+        // What the last commit has replaced.
+        #expect(map.table.keptBytes < 5000)
+        map.expectNothingIsLeft()
+    }
+
     /// Keys whose common start is longer than what a node stores of it.
     @Test func keysMayShareMoreThanANodeStores() throws {
         var random = SeededGenerator(seed: 3)
@@ -210,6 +234,10 @@ private final class TableMap {
 
     func remove(_ key: [UInt8]) {
         write { editor, root in _ = key.withKey { editor.remove(&root, $0) } }
+    }
+
+    func removeAll(bytes: Int) {
+        write { editor, root in editor.removeAll(&root, bytes: bytes) }
     }
 
     /// In one transaction.

@@ -59,6 +59,19 @@ import Testing
         #expect(process.run(pressure, rounds: 1) == 1)
     }
 
+    /// What the process needs may be near both sizes.
+    @Test func cachesAreSmallWhileTheProcessIsLarge() {
+        let process = Process()
+        let pool = MemoryPool(bytesMax: 8 * Self.megabyte)
+        let pressure = process.pressure(pool)
+        for (megabytes, areSmall) in [(320, false), (335, true), (300, true), (280, false), (320, false)] {
+            process.used.store(megabytes * Self.megabyte, ordering: .relaxed)
+            pressure.tick(1, [])
+            #expect(pool.areCachesTight == areSmall)
+            #expect(!pool.isTight)
+        }
+    }
+
     @Test func whileThePoolIsTightEveryRoundReturnsMemory() {
         let process = Process()
         let pool = MemoryPool(bytesMax: 8 * Self.megabyte)

@@ -24,12 +24,16 @@ package final class LoggedStore: Store, @unchecked Sendable {
     private let published: Mutex<LoggedVersion>
     let counters = LoggedStoreCounters()
 
-    // Held by whoever writes or changes the layers; guards `table`, `record`, `log` and `bytes`.
+    let held = HeldVersions()
+
+    // Held by whoever writes or changes the layers; guards `table`, `record`, `log` and the bytes.
     let gate = Monitor()
     let table = Table(trees: LogLayers.treeCount)
     private let record = LogRecord()
     /// For each keyspace, bytes of the active tree's entries.
     private var bytes = ContiguousArray(repeating: 0, count: Keyspace.allCases.count)
+    /// The same of the frozen ones.
+    var frozenBytes = ContiguousArray(repeating: 0, count: Keyspace.allCases.count)
 
     // Guards the fields below it.
     let jobs = Monitor()
@@ -119,7 +123,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
             let version = present
             let snapshot = try base.snapshot(use)
             if counters.begunApplication.load(ordering: .sequentiallyConsistent) <= version.layers.number {
-                return LoggedSnapshot(version, snapshot, life)
+                return LoggedSnapshot(version, snapshot, life, held, use)
             }
             snapshot.close()
         }
@@ -200,6 +204,22 @@ package final class LoggedStore: Store, @unchecked Sendable {
         counters.hasFrozen.store(layers.hasFrozen, ordering: .relaxed)
         if let frozen { counters.frozenBytes.store(frozen, ordering: .relaxed) }
         options.budget.set(self, active: active, frozen: frozen ?? counters.frozenBytes.load(ordering: .relaxed))
+        noteKeptBytes()
+    }
+
+    /// Notes what snapshots keep of earlier versions. Under `gate`.
+    private func noteKeptBytes() {
+        let bytes = table.keptBytes
+        // Without old snapshots that is what the last commit has replaced.
+        if counters.keptBytes.exchange(bytes, ordering: .relaxed) == bytes { return }
+        options.budget.set(self, kept: bytes)
+    }
+
+    /// Frees a part of what long snapshots have kept. Under `gate`.
+    /// - Returns: whether there is more.
+    func freePart() -> Bool {
+        defer { noteKeptBytes() }
+        return table.freePart()
     }
 
     /// Bytes at which the active trees are frozen.
@@ -283,7 +303,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
     package func maintain() {
         guard life.isOpen, !options.isReadOnly else { return }
         if gate.tryLock() {
-            _ = table.freePart()
+            _ = freePart()
             unlockGate()
         }
         if activeBytes > 0 || log.hasFiles { requestTimer(milliseconds: options.idleMilliseconds) }
@@ -310,6 +330,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
         var statistics = base.statistics
         statistics.logBytes += log.bytes.load(ordering: .relaxed)
         statistics.failedCommits += counters.failedCommits.load(ordering: .relaxed)
+        statistics.revokedSnapshots += counters.revokedSnapshots.load(ordering: .relaxed)
         statistics.tableBytes = activeBytes + counters.frozenBytes.load(ordering: .relaxed)
         statistics.applications = counters.applications.load(ordering: .relaxed)
         statistics.delayedWrites = counters.delayedWrites.load(ordering: .relaxed)
@@ -359,6 +380,8 @@ final class LoggedStoreCounters: Sendable {
     let activeBytes = Atomic(0)
     let frozenBytes = Atomic(0)
     let hasFrozen = Atomic(false)
+    let keptBytes = Atomic(0)
+    let isRevocationDue = Atomic(false)
     /// Chores for whoever holds the gate.
     let chores = Atomic(0)
     let commits = Atomic(0)
@@ -368,4 +391,5 @@ final class LoggedStoreCounters: Sendable {
     let applications = Atomic(0)
     let delayedWrites = Atomic(0)
     let stalledWrites = Atomic(0)
+    let revokedSnapshots = Atomic(0)
 }

@@ -80,6 +80,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
         }
         layers.number += 1
         layers.hasFrozen = true
+        frozenBytes = presentBytes
         publish(roots, layers, ContiguousArray(repeating: 0, count: Keyspace.allCases.count), frozen: activeBytes)
         log.beginCounting()
         let application = LogApplication(present, sequence: log.lastSequence, segment: log.lastNumber)
@@ -92,7 +93,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
         var layers = present.layers
         var (editor, roots) = table.begin()
         for keyspace in Keyspace.allCases {
-            editor.removeAll(&roots[LogLayers.frozenTree(keyspace)])
+            editor.removeAll(&roots[LogLayers.frozenTree(keyspace)], bytes: frozenBytes[keyspace.rawValue])
             editor.removeAll(&roots[LogLayers.frozenRanges(keyspace)])
         }
         layers.hasFrozen = false
@@ -113,6 +114,20 @@ extension LoggedStore: LogApplierUser, TableOwner {
     }
 
     func freezeSoon() { request(chore: Self.freezeChore) }
+
+    func revokeSoon() {
+        counters.isRevocationDue.store(true, ordering: .relaxed)
+        request()
+    }
+
+    /// Takes the oldest version of the table away from the snapshots that hold it.
+    private func revokeIfDue() {
+        guard counters.isRevocationDue.exchange(false, ordering: .relaxed) else { return }
+        let count = held.revokeOldest(before: present.table.number)
+        if count == 0 { return }
+        counters.revokedSnapshots.add(count, ordering: .relaxed)
+        health.revoked(count)
+    }
 
     // MARK: Requests
 
@@ -169,6 +184,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
             return requestTimer(milliseconds: 1)
         }
         defer { endWork() }
+        revokeIfDue()
         log.prepareSpare()
         if health.isFailing { request(chore: Self.recoverChore) }
         if let application = jobs.withLock({ application }) { apply(application) } else { rest() }
@@ -205,7 +221,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
     /// Frees what applications have left, while nobody writes.
     private func freeBlocks() {
         while gate.tryLock() {
-            let hasMore = table.freePart()
+            let hasMore = freePart()
             unlockGate()
             if !hasMore { return }
         }

@@ -85,7 +85,7 @@ final class LoggedTransaction: LoggedView, StoreTransaction {
     /// Removes the keys of a range, and hides those below the active tree.
     private func remove(_ keyspace: Keyspace, _ lower: RawKey, _ upper: RawKey?) {
         if lower.count == 0, upper == nil {
-            editor.removeAll(&roots[LogLayers.activeTree(keyspace)])
+            editor.removeAll(&roots[LogLayers.activeTree(keyspace)], bytes: bytes[keyspace.rawValue])
             editor.removeAll(&roots[LogLayers.activeRanges(keyspace)])
             bytes[keyspace.rawValue] = 0
         } else {

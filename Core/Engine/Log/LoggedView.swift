@@ -3,6 +3,8 @@ import HearthModel
 /// What snapshots and transactions of a `LoggedStore` share: reads of the active trees, the frozen ones and the base.
 class LoggedView {
     private let life: StoreLife
+    /// Set for a long snapshot.
+    final var held: HeldVersion?
     /// The table's trees; a transaction's, with its own changes.
     final var roots: ContiguousArray<TableBlock?>
     final var layers: LogLayers
@@ -28,6 +30,7 @@ class LoggedView {
     @inline(__always)
     final func check() throws(Status) {
         try life.check()
+        if let held { try held.check() }
         if isClosed { throw .internalError("The snapshot is closed.") }
     }
 
@@ -222,22 +225,40 @@ final class LoggedSnapshot: LoggedView, Snapshot {
     /// Keeps the trees as they are.
     private var version: LoggedVersion?
     private let baseSnapshot: any Snapshot
+    private let heldVersions: HeldVersions
 
-    init(_ version: LoggedVersion, _ base: any Snapshot, _ life: StoreLife) {
+    init(
+        _ version: LoggedVersion, _ base: any Snapshot, _ life: StoreLife, _ held: HeldVersions, _ use: SnapshotUse
+    ) {
         self.version = version
         baseSnapshot = base
+        heldVersions = held
         super.init(version, life)
+        if use == .long { hold() }
     }
 
     deinit { close() }
 
     override func base() throws(Status) -> any Snapshot { baseSnapshot }
 
-    func becomeLong() { baseSnapshot.becomeLong() }
+    func becomeLong() {
+        baseSnapshot.becomeLong()
+        hold()
+    }
+
+    private func hold() {
+        guard held == nil, let version else { return }
+        let held = HeldVersion(version.table.number, baseSnapshot)
+        heldVersions.add(held)
+        self.held = held
+    }
+
+    func revoke() { held?.revoke() }
 
     override func close() {
         if isClosed { return }
         super.close()
+        if let held { heldVersions.remove(held) }
         baseSnapshot.close()
         version = nil
     }

@@ -20,6 +20,8 @@ package final class TableBudget: Sendable {
         weak var store: (any TableOwner)?
         var activeBytes = 0
         var frozenBytes = 0
+        /// What snapshots keep of earlier versions of its table.
+        var keptBytes = 0
         /// Why they can't be applied.
         var failure: Status?
     }
@@ -27,6 +29,7 @@ package final class TableBudget: Sendable {
     private struct State {
         var entries: [ObjectIdentifier: Entry] = [:]
         var activeBytes = 0
+        var keptBytes = 0
     }
 
     package init(bytesMax: Int) { self.bytesMax = bytesMax }
@@ -37,6 +40,8 @@ package final class TableBudget: Sendable {
     }
 
     var bytes: Int { total.load(ordering: .relaxed) }
+
+    var keptBytes: Int { state.withLock { $0.keptBytes } }
 
     private var fittingBytes: Int { isTight.load(ordering: .relaxed) ? bytesMax / 4 : bytesMax }
 
@@ -88,6 +93,22 @@ package final class TableBudget: Sendable {
         if isOver { freezeLargest() }
     }
 
+    /// What long snapshots may keep of earlier versions of all tables; above it the oldest is taken away.
+    private var keptBytesMax: Int { isTight.load(ordering: .relaxed) ? bytesMax / 8 : bytesMax / 2 }
+
+    /// Notes how many bytes the snapshots of a store keep of earlier versions.
+    func set(_ store: any TableOwner, kept bytes: Int) {
+        let largest = state.withLock { state -> (any TableOwner)? in
+            let id = ObjectIdentifier(store)
+            guard let before = state.entries[id]?.keptBytes else { return nil }
+            state.keptBytes += bytes - before
+            state.entries[id]?.keptBytes = bytes
+            if state.keptBytes <= keptBytesMax { return nil }
+            return state.entries.values.max { $0.keptBytes < $1.keptBytes }?.store
+        }
+        largest?.revokeSoon()
+    }
+
     /// Asks the store with the largest active trees to freeze them, if there are too many.
     func freezeLargest() {
         let largest = state.withLock { state -> (any TableOwner)? in
@@ -104,6 +125,7 @@ package final class TableBudget: Sendable {
             guard let entry = state.entries.removeValue(forKey: ObjectIdentifier(store)) else { return }
             count.store(state.entries.count, ordering: .relaxed)
             state.activeBytes -= entry.activeBytes
+            state.keptBytes -= entry.keptBytes
             total.subtract(entry.activeBytes + entry.frozenBytes, ordering: .relaxed)
         }
     }
@@ -113,4 +135,6 @@ package final class TableBudget: Sendable {
 protocol TableOwner: AnyObject, Sendable {
     /// Requests that the active trees are frozen; doesn't wait.
     func freezeSoon()
+    /// Requests that the oldest version of the table that snapshots hold is taken away from them; doesn't wait.
+    func revokeSoon()
 }

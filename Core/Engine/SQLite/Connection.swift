@@ -182,6 +182,16 @@ final class Connection: CacheHolder, @unchecked Sendable {
         }
     }
 
+    /// Closes the handle under a snapshot with this lease, if it still has it.
+    func revoke(lease: Int) -> Bool {
+        monitor.withLock {
+            guard isLeased, self.lease == lease else { return false }
+            finishLease()
+            closeHandle()
+            return true
+        }
+    }
+
     /// The failure of the present lease.
     var leaseFailure: Status? { monitor.withLock { failure } }
 

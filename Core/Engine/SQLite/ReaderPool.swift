@@ -189,10 +189,19 @@ final class ReaderPool: @unchecked Sendable {
         let candidates = monitor.withLock { all }
         let revoked = candidates.filter { $0.revoke(begunUpTo: read) }
         if revoked.isEmpty { return 0 }
-        monitor.withLock { all.removeAll { reader in revoked.contains { $0 === reader } } }
-        for connection in revoked { memory.remove(connection) }
+        forget(revoked)
         counters.revokedSnapshots.add(revoked.count, ordering: .relaxed)
         return revoked.count
+    }
+
+    /// Takes a connection away from the snapshot that has this lease; the caller counts it.
+    func revoke(_ connection: Connection, lease: Int) {
+        if connection.revoke(lease: lease) { forget([connection]) }
+    }
+
+    private func forget(_ revoked: [Connection]) {
+        monitor.withLock { all.removeAll { reader in revoked.contains { $0 === reader } } }
+        for connection in revoked { memory.remove(connection) }
     }
 
     func close(because reason: Status) {

@@ -20,6 +20,8 @@ final class SQLiteSnapshot: SQLiteView, Snapshot {
         pool.becameLong()
     }
 
+    func revoke() { pool.revoke(connection, lease: lease) }
+
     func close() {
         if isClosed { return }
         isClosed = true

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Synchronization
 
@@ -13,10 +14,12 @@ final class TableBlocks: @unchecked Sendable {
         let version: UInt64
         var blocks: ContiguousArray<TableBlock> = []
         /// Roots of trees, with all that is below them.
-        var trees: [TableBlock] = []
+        var trees: [RetiredTree] = []
         /// What was kept for later versions that have ended; this one shows some of it.
         var unsorted: ContiguousArray<TableBlock> = []
-        var unsortedTrees: [TableBlock] = []
+        var unsortedTrees: [RetiredTree] = []
+        /// Of all these.
+        var bytes = 0
 
         var isSorted: Bool { unsorted.isEmpty && unsortedTrees.isEmpty }
     }
@@ -29,6 +32,8 @@ final class TableBlocks: @unchecked Sendable {
     private var unusedTrees: [TableBlock] = []
     /// Blocks that are allocated: what versions show that anyone holds, and what is about to be freed.
     private(set) var count = 0
+    /// About how many bytes are kept for versions before the present one.
+    private(set) var keptBytes = 0
     /// Those of the present version.
     private var roots: ContiguousArray<TableBlock?> = []
     private let endedVersions = Mutex<[UInt64]>([])
@@ -43,11 +48,11 @@ final class TableBlocks: @unchecked Sendable {
         for root in roots { TableTree(root).forEachBlock { free($0) } }
         for entry in kept {
             for block in entry.blocks { free(block) }
-            unusedTrees.append(contentsOf: entry.trees)
+            unusedTrees.append(contentsOf: entry.trees.map(\.root))
         }
         for entry in kept {
             for block in entry.unsorted { free(block) }
-            unusedTrees.append(contentsOf: entry.unsortedTrees)
+            unusedTrees.append(contentsOf: entry.unsortedTrees.map(\.root))
         }
         for root in unusedTrees { TableTree(root).forEachBlock { free($0) } }
         for block in unused { free(block) }
@@ -63,20 +68,32 @@ final class TableBlocks: @unchecked Sendable {
     ///   - madeCount: how many blocks the transaction has made.
     func published(
         _ version: UInt64, _ roots: ContiguousArray<TableBlock?>, retired: ContiguousArray<TableBlock>,
-        trees: [TableBlock], madeCount: Int
+        trees: [RetiredTree], madeCount: Int
     ) {
         count += madeCount
+        var bytes = 0
         for block in retired {
             // Made and replaced by the same transaction: never shown.
             if block.madeVersion == version || kept.isEmpty {
                 unused.append(block)
             } else {
                 kept[kept.count - 1].blocks.append(block)
+                bytes += Self.size(block)
             }
         }
-        if !kept.isEmpty { kept[kept.count - 1].trees += trees }
+        if !kept.isEmpty {
+            kept[kept.count - 1].trees += trees
+            count(trees.reduce(bytes) { $0 + $1.bytes }, keptFor: kept.count - 1)
+        }
         kept.append(Kept(version: version))
         self.roots = roots
+    }
+
+    private static func size(_ block: TableBlock) -> Int { linux_malloc_size(block) }
+
+    private func count(_ bytes: Int, keptFor index: Int) {
+        kept[index].bytes += bytes
+        keptBytes += bytes
     }
 
     /// Frees some of what nobody sees.
@@ -124,9 +141,11 @@ final class TableBlocks: @unchecked Sendable {
         guard let index = index(of: version) else { return }
         let ended = kept.remove(at: index)
         guard index > 0 else {
+            keptBytes -= ended.bytes
             for blocks in [ended.blocks, ended.unsorted] { Self.append(blocks, to: &unused) }
-            return unusedTrees.append(contentsOf: ended.trees + ended.unsortedTrees)
+            return unusedTrees.append(contentsOf: (ended.trees + ended.unsortedTrees).map(\.root))
         }
+        kept[index - 1].bytes += ended.bytes
         for blocks in [ended.blocks, ended.unsorted] { Self.append(blocks, to: &kept[index - 1].unsorted) }
         kept[index - 1].unsortedTrees += ended.trees + ended.unsortedTrees
     }
@@ -142,28 +161,37 @@ final class TableBlocks: @unchecked Sendable {
     private func sort(max: Int) -> Bool {
         var rest = max
         for index in kept.indices where !kept[index].isSorted {
+            var bytes = 0
+            defer { count(bytes, keptFor: index) }
             while rest > 0, let block = kept[index].unsorted.popLast() {
                 rest -= 1
                 if block.madeVersion <= kept[index].version {
                     kept[index].blocks.append(block)
                 } else {
                     unused.append(block)
+                    bytes -= Self.size(block)
                 }
             }
             // Nothing below a node is newer than the node: what a version shows of a tree is found without a walk over
             // all of it.
-            while rest > 0, let root = kept[index].unsortedTrees.popLast() {
+            while rest > 0, let tree = kept[index].unsortedTrees.popLast() {
                 rest -= 1
-                if root.madeVersion <= kept[index].version {
-                    kept[index].trees.append(root)
+                if tree.root.madeVersion <= kept[index].version {
+                    kept[index].trees.append(tree)
                     continue
                 }
-                let node = TableNode(root)
-                for key in 0..<node.count { kept[index].unsorted.append(node.keys[key]) }
-                if !node.isLeaf {
-                    for child in 0...node.count { kept[index].unsortedTrees.append(node.children[child]) }
+                bytes -= tree.bytes
+                let node = TableNode(tree.root)
+                for key in 0..<node.count {
+                    kept[index].unsorted.append(node.keys[key])
+                    bytes += Self.size(node.keys[key])
                 }
-                unused.append(root)
+                if !node.isLeaf {
+                    for child in 0...node.count {
+                        kept[index].unsortedTrees.append(RetiredTree(root: node.children[child], bytes: 0))
+                    }
+                }
+                unused.append(tree.root)
             }
             if !kept[index].isSorted { return false }
         }
@@ -179,4 +207,11 @@ final class TableBlocks: @unchecked Sendable {
         }
         return low < kept.count && kept[low].version == version ? low : nil
     }
+}
+
+/// A tree that a version doesn't have any more.
+struct RetiredTree {
+    let root: TableBlock
+    /// About how many it has; 0 when that isn't known.
+    let bytes: Int
 }

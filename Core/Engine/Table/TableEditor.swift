@@ -13,7 +13,7 @@ final class TableEditor {
     /// What the new version doesn't have any more.
     private(set) var retired: ContiguousArray<TableBlock> = []
     /// Roots of whole trees that it doesn't have any more.
-    private(set) var retiredTrees: [TableBlock] = []
+    private(set) var retiredTrees: [RetiredTree] = []
     /// What entries have been put, less those that were replaced or removed, in bytes with what each takes beside its
     /// own; only ever counted on. Whole trees that were removed are not in it.
     private(set) var entryBytes = 0
@@ -280,8 +280,9 @@ final class TableEditor {
     }
 
     /// Takes no longer for a large tree than for a small one.
-    func removeAll(_ root: inout TableBlock?) {
-        if let root { retiredTrees.append(root) }
+    /// - Parameter bytes: of the tree, as far as they are known.
+    func removeAll(_ root: inout TableBlock?, bytes: Int = 0) {
+        if let root { retiredTrees.append(RetiredTree(root: root, bytes: bytes)) }
         root = nil
     }
 }

@@ -5,9 +5,7 @@
 // structures or unions, which Swift imports badly or not at all.
 
 #include <fcntl.h>
-#ifdef __GLIBC__
 #include <malloc.h>
-#endif
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdint.h>
@@ -18,6 +16,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+// The size of an allocated block, at least what was asked for.
+static inline size_t linux_malloc_size(void *block) { return malloc_usable_size(block); }
 
 static inline void linux_malloc_trim(void) {
 #ifdef __GLIBC__

@@ -5,12 +5,14 @@ import HearthSQLite
 import HearthDocuments
 import Synchronization
 
-/// Shrinks caches and tables while clients hold much memory (the page caches, the cached latest commits, the changes that are
-/// not in the databases' files), and returns the allocator's
-/// free memory to the system while the process is large. For one thread, which must not be a loop's.
+/// Shrinks the caches (page caches, the cached latest commits) while clients hold much memory or the process is large, and
+/// the tables (changes that are not in the databases' files) while clients do; returns the allocator's free memory to the
+/// system while the process is large. For one thread, which must not be a loop's.
 package final class CachePressure: Sendable {
     private struct State {
         var wasTight = false
+        var isLarge = false
+        var wereCachesTight = false
         /// The resident size after the last return, and the rounds since then.
         var residentBytes = 0
         var rounds = 0
@@ -24,7 +26,9 @@ package final class CachePressure: Sendable {
     private static let ticksPerRound = 10
     /// Above this resident size it is worth that allocating threads wait for some milliseconds.
     static let trimmedResidentBytesMin = 300 << 20
-    /// While the pool is not tight: only when the process has grown by this since the last time, or after this many rounds.
+    /// Caches are small from the second size on, until the first is reached.
+    static let smallCachesResidentBytes = (from: 290 << 20, upTo: 330 << 20)
+    /// While caches need not be small: only when the process has grown by this since the last time, or after this many rounds.
     /// What is in use stays, however often it is tried.
     static let trimmedGrowthBytes = 32 << 20
     static let roundsPerTrim = 10
@@ -44,17 +48,24 @@ package final class CachePressure: Sendable {
     /// To be called every `Upkeep.tickMilliseconds`.
     package func tick(_ count: Int, _ databases: @autoclosure () -> [Database]) {
         let isTight = pool.isTight
-        let wasTight = state.withLock { state in
+        let resident = residentBytes()
+        let (wasTight, isLarge) = state.withLock { state in
             defer { state.wasTight = isTight }
-            return state.wasTight
+            let bounds = Self.smallCachesResidentBytes
+            state.isLarge = resident > (state.isLarge ? bounds.from : bounds.upTo)
+            return (state.wasTight, state.isLarge)
         }
-        if isTight != wasTight {
-            PageCaches.setTight(isTight)
-            TableBudget.process.setTight(isTight)
+        if isTight != wasTight { TableBudget.process.setTight(isTight) }
+        pool.setProcessLarge(isLarge)
+        let areCachesTight = pool.areCachesTight
+        let wereCachesTight = state.withLock { state in
+            defer { state.wereCachesTight = areCachesTight }
+            return state.wereCachesTight
         }
-        guard isTight && !wasTight || count % Self.ticksPerRound == 0 else { return }
-        for database in databases() { database.fitCaches() }
-        trim(isTight: isTight)
+        if areCachesTight != wereCachesTight { PageCaches.setTight(areCachesTight) }
+        let isRound = count % Self.ticksPerRound == 0
+        if isRound || areCachesTight && !wereCachesTight { for database in databases() { database.fitCaches() } }
+        if isRound || isTight && !wasTight { trim(isTight: isTight) }
     }
 
     private func trim(isTight: Bool) {
