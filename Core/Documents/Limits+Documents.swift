@@ -78,7 +78,7 @@ extension Limits {
     /// Bytes of the answers of all streams of a database, besides those of the last hour (ours).
     static let streamAnswersBytesMax = 64 << 20
     /// Bytes of staged changes after which a group is closed (ours).
-    static let groupCommitBytesMax = 8 << 20
+    static let groupCommitBytesMax = 2 << 20
     /// Milliseconds of the writer's work after which a group is closed (ours).
     static let groupCommitMillisecondsMax = 50
     /// Bytes of staged changes that one commit may make (ours).

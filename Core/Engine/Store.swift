@@ -94,7 +94,8 @@ package protocol Snapshot: AnyObject {
     func becomeLong()
 
     /// Takes a long snapshot away, on any thread: its next use fails with UNAVAILABLE. Its holder must still close it.
-    func revoke()
+    /// - Returns: false when it is being used just now; the caller tries again.
+    func revoke() -> Bool
 
     /// Frees the view and its cursors; calls after it are a programmer's error. A second `close` has no effect.
     func close()
@@ -102,7 +103,7 @@ package protocol Snapshot: AnyObject {
 
 extension Snapshot {
     package func becomeLong() {}
-    package func revoke() {}
+    package func revoke() -> Bool { true }
 
     package func read(
         _ keyspace: Keyspace, _ key: [UInt8], _ body: (UnsafeRawBufferPointer) throws(Status) -> Void

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthTestStores
 import HearthTestSupport
@@ -259,15 +260,21 @@ struct LogPressureTests {
         oldest.close()
         try writeATable()
         #expect(budget.keptBytes < 20_000)
-        // While they have time to notice, no other one is.
+        // The newest of them stays, and there is a pause before another one is taken away.
+        let later = { (seconds: Int) in MonotonicTime.now.advanced(milliseconds: 1000 * seconds) }
+        #expect(store.held.revokeOldest(keeping: 0.5, before: .max, now: later(1)) == 0)
         let second = try store.snapshot(.long)
         try writeATable()
-        #expect(store.held.revokeOldest(before: .max) == 1)
-        #expect(store.held.revokeOldest(before: .max) == 0)
+        let third = try store.snapshot(.long)
+        #expect(store.held.revokeOldest(keeping: 0.7, before: .max, now: later(1)) == 1)
+        #expect(store.held.revokeOldest(keeping: 0.5, before: .max, now: later(1)) == 0)
+        #expect(store.held.finishRevocations())
         #expect(throws: Status.self) { try became.get(.entries, key(1)) }
-        #expect(try second.get(.entries, key(1)) == [1])
-        became.close()
-        second.close()
+        #expect(store.held.revokeOldest(keeping: 0.7, before: .max, now: later(5)) == 0)
+        #expect(store.held.revokeOldest(keeping: 0.4, before: .max, now: later(5)) == 1)
+        #expect(throws: Status.self) { try second.get(.entries, key(1)) }
+        #expect(try third.get(.entries, key(1)) == [1])
+        for snapshot in [became, second, third] { snapshot.close() }
         #expect(try short.get(.entries, key(1)) == [1])
         short.close()
         let present = try store.snapshot(.long)

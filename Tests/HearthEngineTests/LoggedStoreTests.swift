@@ -133,6 +133,53 @@ struct LoggedStoreTests {
         #expect(try manual.machine.baseSnapshot().count(.entries, .all, limit: .max) == 1001)
     }
 
+    /// Keys that were deleted one by one are met once.
+    @Test func tombstonesBecomeARangeWhenTheirRangeIsDeleted() throws {
+        let manual = try ManualStore { $0.tableBytes = 1 << 20 }
+        let store = manual.store
+        defer { store.close() }
+        try put(store, 0..<1000)
+        manual.applyAll()
+        store.freezeSoon()
+        manual.options.appliers.runAll()
+        try store.write { transaction throws(Status) in
+            for number in 0..<1000 { try transaction.delete(.entries, key(number)) }
+        }
+        #expect(store.activeBytes > 10_000)
+        try store.write { transaction throws(Status) in
+            #expect(try transaction.delete(.entries, KeyRange(lower: [], upper: key(2000)), limit: 10) == 0)
+        }
+        #expect(store.activeBytes < 100)
+        #expect(try store.entryCount() == 0)
+    }
+
+    /// A frozen key far behind the end of a walk, below many ranges, isn't looked for.
+    @Test func walksOverFrozenKeysThatAreHidden() throws {
+        let manual = try ManualStore { $0.tableBytes = 1 << 20 }
+        let store = manual.store
+        defer { store.close() }
+        try put(store, 0..<3000)
+        store.freezeSoon()
+        #expect(store.present.layers.hasFrozen)
+        try store.write { transaction throws(Status) in
+            for start in stride(from: 0, to: 3000, by: 30) where start != 600 {
+                let range = KeyRange(lower: key(start), upper: key(start + 29))
+                #expect(try transaction.delete(.entries, range, limit: .max) == 29)
+            }
+        }
+        let expected = (0..<3000).filter { $0 % 30 == 29 || $0 / 30 == 20 }.map { key($0) }
+        let snapshot = try store.snapshot()
+        defer { snapshot.close() }
+        for reverse in [false, true] {
+            let found = try rows(snapshot.scan(.entries, .all, reverse: reverse, values: false)).map(\.key)
+            #expect(found == (reverse ? expected.reversed() : expected))
+        }
+        #expect(try snapshot.count(.entries, .all, limit: .max) == expected.count)
+        #expect(try snapshot.count(.entries, .all, limit: 3) == 3)
+        manual.options.appliers.runAll()
+        #expect(try store.entryCount() == expected.count)
+    }
+
     @Test(arguments: TestRun.fixedSeedsAndNewOne)
     func countsAreRightWithFewAndManyChanges(seed: UInt64) throws {
         print("seed \(seed); HEARTH_TEST_SEED=\(seed) repeats it")

@@ -78,6 +78,7 @@ import Testing
                     #expect(covered.contains(number) == isCovered)
                 }
                 parts.append(part)
+                return true
             }
             #expect(parts.first?.lower == range.lower && parts.last?.upper == range.upper)
             #expect(zip(parts, parts.dropFirst()).allSatisfy { $0.upper == $1.lower })

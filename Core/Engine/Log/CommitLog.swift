@@ -106,14 +106,18 @@ final class CommitLog: @unchecked Sendable {
     /// At once, because the record may be on the disk.
     private func voidRecord() {
         do throws(Status) {
-            try roll(0)
+            try recover()
         } catch {
-            // The failure of the write is reported; the next write and `recover` try again.
+            // The failure of the write is reported; the next write and this one try again.
         }
     }
 
-    /// Makes void what a failed write may have left.
-    func recover() throws(Status) { if mustRoll { try roll(0) } }
+    /// Makes void what a failed write may have left, with the smallest file: the disk may be full.
+    func recover() throws(Status) {
+        if !mustRoll { return }
+        nextSizeBytes = sizes.min
+        try roll(0)
+    }
 
     /// Begins the next file, which is durable when this returns.
     private func roll(_ recordBytes: Int) throws(Status) {
@@ -217,11 +221,12 @@ final class CommitLog: @unchecked Sendable {
     func removeAll() throws(Status) {
         // A record whose write failed may be in the last file.
         try recover()
-        let (segments, spares) = shared.withLock { ($0.segments, $0.spares) }
-        if segments.isEmpty && spares.isEmpty { return }
+        let segments = shared.withLock { $0.segments }
+        // One that stays is removed by the next start.
+        while let spare = shared.withLock({ $0.spares.popLast() }) { try disk.remove(spare.name) }
+        if segments.isEmpty { return }
         file?.close()
         file = nil
-        for spare in spares { try disk.remove(spare.name) }
         // Also those that `release` failed to remove.
         for name in try disk.names() where UInt64(name) != nil && name != segments.last?.name { try disk.remove(name) }
         if let last = segments.last {
@@ -229,10 +234,7 @@ final class CommitLog: @unchecked Sendable {
             try disk.synchronizeNames()
             try disk.remove(last.name)
         }
-        shared.withLock { shared in
-            shared.segments = []
-            shared.spares = []
-        }
+        shared.withLock { $0.segments = [] }
         nextSizeBytes = sizes.min
         mustRoll = false
         beginCounting()

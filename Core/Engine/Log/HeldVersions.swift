@@ -7,6 +7,7 @@ final class HeldVersion: Sendable {
     let number: UInt64
     private nonisolated(unsafe) let base: any Snapshot
     private let revocation = Atomic(false)
+    private let baseRevocation = Atomic(false)
 
     /// - Parameters:
     ///   - number: the version's.
@@ -25,48 +26,65 @@ final class HeldVersion: Sendable {
     }
 
     /// The snapshot's next use fails, and its holder closes it.
-    func revoke() {
+    /// - Returns: false when its base is busy; to be called again then.
+    func revoke() -> Bool {
         revocation.store(true, ordering: .relaxed)
-        base.revoke()
+        if !baseRevocation.load(ordering: .relaxed) { baseRevocation.store(base.revoke(), ordering: .relaxed) }
+        return baseRevocation.load(ordering: .relaxed)
     }
 }
 
 /// The long snapshots of a store.
 ///
 /// Each keeps the table as it was. Many that began one after another, beside much writing, would keep as many tables:
-/// `TableBudget` bounds that by taking the oldest away.
+/// `TableBudget` bounds that by taking the oldest away. The newest of them stays: it keeps no more than a table.
 final class HeldVersions: Sendable {
     private struct State {
         var open: [ObjectIdentifier: HeldVersion] = [:]
         /// When versions were taken away last.
         var revocation = MonotonicTime(nanoseconds: 0)
+
+        /// The numbers of old versions, in their order.
+        func numbers(before present: UInt64, where isIncluded: (HeldVersion) -> Bool = { _ in true }) -> [UInt64] {
+            Set(open.values.filter { $0.number < present && isIncluded($0) }.map(\.number)).sorted()
+        }
     }
 
     private let state = Mutex(State())
 
-    /// How long holders have to notice before the next version is taken away.
-    private static let patienceMilliseconds = 250
+    /// Between two revocations: holders have so long to notice.
+    private static let pauseMilliseconds = 250
 
     func add(_ held: HeldVersion) { state.withLock { $0.open[ObjectIdentifier(held)] = held } }
 
     func remove(_ held: HeldVersion) { state.withLock { _ = $0.open.removeValue(forKey: ObjectIdentifier(held)) } }
 
-    /// Takes the oldest version away from all that hold it, unless others that were revoked are about to be closed.
-    /// - Parameter present: the version that is no old one.
+    /// Whether there are versions to take away.
+    var areMany: Bool { state.withLock { $0.numbers(before: .max) { !$0.isRevoked }.count > 1 } }
+
+    /// Takes the oldest versions away from all that hold them, unless others were taken away lately.
+    /// - Parameters:
+    ///   - share: of the old versions, the part that may stay, from 0 to 1; what each keeps isn't known. Those that were
+    ///     revoked before, but are still held, count as well: they are about to be closed.
+    ///   - present: the version that is no old one.
     /// - Returns: how many snapshots there were.
-    func revokeOldest(before present: UInt64) -> Int {
-        let now = MonotonicTime.now
+    func revokeOldest(keeping share: Double, before present: UInt64, now: MonotonicTime = .now) -> Int {
         let oldest = state.withLock { state -> [HeldVersion] in
-            let open = state.open.values
-            let isPatient = now < state.revocation.advanced(milliseconds: Self.patienceMilliseconds)
-            if isPatient, open.contains(where: { $0.isRevoked }) { return [] }
-            let old = open.filter { !$0.isRevoked && $0.number < present }
-            guard let number = old.lazy.map(\.number).min() else { return [] }
+            if now < state.revocation.advanced(milliseconds: Self.pauseMilliseconds) { return [] }
+            let kept = max(1, Int(share * Double(state.numbers(before: present).count)))
+            let doomed = Set(state.numbers(before: present) { !$0.isRevoked }.dropLast(kept))
+            if doomed.isEmpty { return [] }
             state.revocation = now
-            return old.filter { $0.number == number }
+            return state.open.values.filter { doomed.contains($0.number) && !$0.isRevoked }
         }
-        // A running call of the base is waited for, so this isn't locked meanwhile.
-        for held in oldest { held.revoke() }
+        for held in oldest { _ = held.revoke() }
         return oldest.count
+    }
+
+    /// Revokes what was busy.
+    /// - Returns: whether nothing is busy any more.
+    func finishRevocations() -> Bool {
+        let revoked = state.withLock { $0.open.values.filter(\.isRevoked) }
+        return revoked.reduce(true) { $1.revoke() && $0 }
     }
 }

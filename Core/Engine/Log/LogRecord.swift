@@ -40,7 +40,11 @@ final class LogRecord: @unchecked Sendable {
     private static let capacityMin = 1 << 16
     private static let keptCapacityMax = 4 << 20
 
-    private enum Kind: UInt8 { case put, delete, deleteRange }
+    private enum Kind: UInt8 {
+        case put = 0
+        case delete = 1
+        case deleteRange = 3
+    }
 
     init() { base = Self.allocate(nil, capacity) }
 

@@ -215,7 +215,7 @@ final class LoggedCursor: KeyCursor {
     /// Moves the frozen tree's walk to the next key that the active ranges don't hide.
     private func skipHidden(_ walk: inout TableWalk) {
         if activeRanges.isEmpty { return }
-        while let entry = walk.entry, let range = activeRanges.range(with: entry.key) {
+        while let entry = walk.entry, !isOutside(entry.key), let range = activeRanges.range(with: entry.key) {
             if reverse {
                 walk.moveDown(below: range.lower)
             } else if let upper = range.upper {

@@ -171,6 +171,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
         }
         do throws(Status) {
             if try log.append(record) { request() }
+            counters.lastWriteBytes.store(record.count, ordering: .relaxed)
         } catch {
             failure = error
             table.rollBack()
@@ -250,7 +251,11 @@ package final class LoggedStore: Store, @unchecked Sendable {
         let excess = excess
         if excess <= 0 { return }
         counters.delayedWrites.add(1, ordering: .relaxed)
-        options.pause(Int(excess * Double(options.delayMicrosecondsMax)))
+        // Without regard to their sizes, large writes would fill the table in spite of the delays.
+        let microseconds = max(
+            options.delayMicrosecondsMax,
+            counters.lastWriteBytes.load(ordering: .relaxed) / options.delayedBytesPerMicrosecond)
+        options.pause(Int(excess * Double(microseconds)))
     }
 
     /// From 0 to 1, where writes wait.
@@ -385,6 +390,7 @@ final class LoggedStoreCounters: Sendable {
     /// Chores for whoever holds the gate.
     let chores = Atomic(0)
     let commits = Atomic(0)
+    let lastWriteBytes = Atomic(0)
 
     // For monitoring.
     let failedCommits = Atomic(0)

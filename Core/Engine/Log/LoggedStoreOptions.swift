@@ -21,8 +21,9 @@ package struct LoggedStoreOptions: Sendable {
     /// One transaction of the base that an application makes.
     package var sliceEntries = 4000
     package var sliceBytes = 2 << 20
-    /// A write before that limit waits this long at most.
+    /// A write before that limit waits this long at most, or as long as the write before it would take at this speed.
     package var delayMicrosecondsMax = 50_000
+    package var delayedBytesPerMicrosecond = 16
     /// Without writes for so long, everything is applied.
     package var idleMilliseconds = 1000
     /// Without writes for so long, the log's files are removed.

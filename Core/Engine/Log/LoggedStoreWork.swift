@@ -120,13 +120,28 @@ extension LoggedStore: LogApplierUser, TableOwner {
         request()
     }
 
-    /// Takes the oldest version of the table away from the snapshots that hold it.
+    var keepsManyVersions: Bool { held.areMany }
+
+    private static let busyMilliseconds = 10
+
+    /// Takes the oldest versions of the table away from the snapshots that hold them, if that is still necessary.
     private func revokeIfDue() {
-        guard counters.isRevocationDue.exchange(false, ordering: .relaxed) else { return }
-        let count = held.revokeOldest(before: present.table.number)
-        if count == 0 { return }
-        counters.revokedSnapshots.add(count, ordering: .relaxed)
-        health.revoked(count)
+        if !counters.isRevocationDue.load(ordering: .relaxed) { return }
+        guard gate.tryLock() else { return requestTimer(milliseconds: 1) }
+        counters.isRevocationDue.store(false, ordering: .relaxed)
+        // What a version before the last one had counts as kept until the next commit.
+        _ = freePart()
+        unlockGate()
+        let share = options.budget.keptShare
+        let count = share < 1 ? held.revokeOldest(keeping: share, before: present.table.number) : 0
+        if count > 0 {
+            counters.revokedSnapshots.add(count, ordering: .relaxed)
+            health.revoked(count)
+        }
+        if !held.finishRevocations() {
+            counters.isRevocationDue.store(true, ordering: .relaxed)
+            requestTimer(milliseconds: Self.busyMilliseconds)
+        }
     }
 
     // MARK: Requests

@@ -161,7 +161,11 @@ final class LoggedTransaction: LoggedView, StoreTransaction {
             for key in keys { try delete(keyspace, key) }
             return keys.count
         }
-        guard let last = keys.last else { return 0 }
+        guard let last = keys.last else {
+            // Or else the next deletion would meet all these tombstones, too.
+            delete(keyspace, range)
+            return 0
+        }
         if limit == .max {
             let rest = KeyRange(lower: last + [0], upper: range.upper)
             let count = try keys.count + count(keyspace, rest, limit: .max)

@@ -152,10 +152,11 @@ class LoggedView {
         let active = TableTree(active(keyspace))
         var count = 0
         try activeRanges.forEachPart(of: range) { part, isCovered throws(Status) in
-            if count >= limit { return }
-            if isCovered { return count += active.count(part) }
+            if isCovered {
+                count += active.count(part)
+                return count < limit
+            }
             try frozenRanges.forEachPart(of: part) { part, isCovered throws(Status) in
-                if count >= limit { return }
                 if !isCovered {
                     count += try countOverBase(keyspace, part, limit: limit - count)
                 } else if active.count(part) == 0 {
@@ -163,7 +164,9 @@ class LoggedView {
                 } else {
                     count += try countByWalking(keyspace, part, limit: limit - count)
                 }
+                return count < limit
             }
+            return count < limit
         }
         return min(limit, count)
     }
@@ -253,7 +256,7 @@ final class LoggedSnapshot: LoggedView, Snapshot {
         self.held = held
     }
 
-    func revoke() { held?.revoke() }
+    func revoke() -> Bool { held?.revoke() ?? true }
 
     override func close() {
         if isClosed { return }

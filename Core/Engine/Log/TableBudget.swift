@@ -12,6 +12,7 @@ package final class TableBudget: Sendable {
 
     private let bytesMax: Int
     private let isTight = Atomic(false)
+    private let isProcessLarge = Atomic(false)
     private let total = Atomic(0)
     private let count = Atomic(0)
     private let state = Mutex(State())
@@ -37,6 +38,13 @@ package final class TableBudget: Sendable {
     package func setTight(_ isTight: Bool) {
         self.isTight.store(isTight, ordering: .relaxed)
         freezeLargest()
+        if keepsTooMuch { revokeOldest() }
+    }
+
+    /// Notes whether the process is large, however much clients hold.
+    package func setProcessLarge(_ isLarge: Bool) {
+        isProcessLarge.store(isLarge, ordering: .relaxed)
+        if keepsTooMuch { revokeOldest() }
     }
 
     var bytes: Int { total.load(ordering: .relaxed) }
@@ -94,19 +102,33 @@ package final class TableBudget: Sendable {
     }
 
     /// What long snapshots may keep of earlier versions of all tables; above it the oldest is taken away.
-    private var keptBytesMax: Int { isTight.load(ordering: .relaxed) ? bytesMax / 8 : bytesMax / 2 }
+    private var keptBytesMax: Int {
+        isTight.load(ordering: .relaxed) || isProcessLarge.load(ordering: .relaxed) ? bytesMax / 8 : bytesMax / 2
+    }
 
     /// Notes how many bytes the snapshots of a store keep of earlier versions.
     func set(_ store: any TableOwner, kept bytes: Int) {
-        let largest = state.withLock { state -> (any TableOwner)? in
+        state.withLock { state in
             let id = ObjectIdentifier(store)
-            guard let before = state.entries[id]?.keptBytes else { return nil }
+            guard let before = state.entries[id]?.keptBytes else { return }
             state.keptBytes += bytes - before
             state.entries[id]?.keptBytes = bytes
-            if state.keptBytes <= keptBytesMax { return nil }
-            return state.entries.values.max { $0.keptBytes < $1.keptBytes }?.store
         }
-        largest?.revokeSoon()
+        if keepsTooMuch { revokeOldest() }
+    }
+
+    private var keepsTooMuch: Bool { keptBytes > keptBytesMax }
+
+    /// How much of what is kept may stay, from 0 to 1.
+    var keptShare: Double { min(1, Double(keptBytesMax) / Double(max(1, keptBytes))) }
+
+    /// Asks the store that keeps most, of those with several versions, to take the oldest away.
+    private func revokeOldest() {
+        let stores = state.withLock { state in
+            state.entries.values.filter { $0.keptBytes > 0 }.map { (store: $0.store, bytes: $0.keptBytes) }
+        }
+        let many = stores.filter { $0.store?.keepsManyVersions == true }
+        many.max { $0.bytes < $1.bytes }?.store?.revokeSoon()
     }
 
     /// Asks the store with the largest active trees to freeze them, if there are too many.
@@ -135,6 +157,8 @@ package final class TableBudget: Sendable {
 protocol TableOwner: AnyObject, Sendable {
     /// Requests that the active trees are frozen; doesn't wait.
     func freezeSoon()
+    /// Whether snapshots hold several versions of the table.
+    var keepsManyVersions: Bool { get }
     /// Requests that the oldest version of the table that snapshots hold is taken away from them; doesn't wait.
     func revokeSoon()
 }

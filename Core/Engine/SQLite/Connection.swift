@@ -182,14 +182,15 @@ final class Connection: CacheHolder, @unchecked Sendable {
         }
     }
 
-    /// Closes the handle under a snapshot with this lease, if it still has it.
-    func revoke(lease: Int) -> Bool {
-        monitor.withLock {
-            guard isLeased, self.lease == lease else { return false }
-            finishLease()
-            closeHandle()
-            return true
-        }
+    /// Closes the handle under a snapshot with this lease.
+    /// - Returns: whether it had it still; nil when a call is running.
+    func revokeUnlessBusy(lease: Int) -> Bool? {
+        guard monitor.tryLock() else { return nil }
+        defer { monitor.unlock() }
+        guard isLeased, self.lease == lease else { return false }
+        finishLease()
+        closeHandle()
+        return true
     }
 
     /// The failure of the present lease.

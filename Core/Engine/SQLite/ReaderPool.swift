@@ -195,8 +195,11 @@ final class ReaderPool: @unchecked Sendable {
     }
 
     /// Takes a connection away from the snapshot that has this lease; the caller counts it.
-    func revoke(_ connection: Connection, lease: Int) {
-        if connection.revoke(lease: lease) { forget([connection]) }
+    /// - Returns: false when a call is running.
+    func revoke(_ connection: Connection, lease: Int) -> Bool {
+        guard let isRevoked = connection.revokeUnlessBusy(lease: lease) else { return false }
+        if isRevoked { forget([connection]) }
+        return true
     }
 
     private func forget(_ revoked: [Connection]) {

@@ -20,7 +20,7 @@ final class SQLiteSnapshot: SQLiteView, Snapshot {
         pool.becameLong()
     }
 
-    func revoke() { pool.revoke(connection, lease: lease) }
+    func revoke() -> Bool { pool.revoke(connection, lease: lease) }
 
     func close() {
         if isClosed { return }

@@ -278,12 +278,24 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
             throw .failedPrecondition("The database \(database) is open; close it before it is deleted.")
         }
         stores[name] = nil
-        guard try files(name).delete() else { throw .notFound("The database \(database) does not exist.") }
+        // A large file takes long to remove: no caller with another database waits for that.
+        opening.insert(name)
+        let result = unlocked { () throws(Status) in try files(name).delete() }
+        opening.remove(name)
+        monitor.signal()
+        guard try result.get() else { throw .notFound("The database \(database) does not exist.") }
         try DataFolder.remove(file + DatabaseFileName.idSuffix)
         try DataFolder.synchronize(project)
         // Only when it was the project's last; the system refuses otherwise. A file that is being opened may not exist
         // yet.
         if opening.contains(where: { $0.folder == name.folder }) { return }
         if rmdir(project) == 0 { try DataFolder.remove(project + DatabaseFileName.idSuffix) }
+    }
+
+    /// Calls `body` without the lock, which the caller has.
+    private func unlocked<Value>(_ body: () throws(Status) -> Value) -> Result<Value, Status> {
+        monitor.unlock()
+        defer { monitor.lock() }
+        return Result { () throws(Status) in try body() }
     }
 }

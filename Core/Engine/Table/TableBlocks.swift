@@ -187,8 +187,12 @@ final class TableBlocks: @unchecked Sendable {
                     bytes += Self.size(node.keys[key])
                 }
                 if !node.isLeaf {
-                    for child in 0...node.count {
-                        kept[index].unsortedTrees.append(RetiredTree(root: node.children[child], bytes: 0))
+                    for position in 0...node.count {
+                        let child = node.child(position)
+                        // About as many as its entries are of all.
+                        let part = tree.bytes / Swift.max(1, node.entryCount) * child.entryCount
+                        kept[index].unsortedTrees.append(RetiredTree(root: child.block, bytes: part))
+                        bytes += part
                     }
                 }
                 unused.append(tree.root)

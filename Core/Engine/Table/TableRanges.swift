@@ -35,17 +35,18 @@ struct TableRanges {
         }
     }
 
-    /// Calls `body` with the parts of a range, upwards: those that are in a range of the tree, and those between.
+    /// Calls `body` with the parts of a range, upwards, while it returns true: those that are in a range of the tree, and
+    /// those between.
     func forEachPart(
-        of range: KeyRange, _ body: (_ part: KeyRange, _ isCovered: Bool) throws(Status) -> Void
+        of range: KeyRange, _ body: (_ part: KeyRange, _ isCovered: Bool) throws(Status) -> Bool
     ) throws(Status) {
         var rest = range
         var next = range.lower.withKey { lower in last(notBehind: lower) }
         while !rest.isEmpty {
             if let present = next, rest.lower.withKey({ present.ends(behind: $0) && present.lower.compare($0) <= 0 }) {
                 let end = present.upper?.bytes
-                try body(KeyRange(lower: rest.lower, upper: Self.least(end, rest.upper)), true)
-                guard let end else { return }
+                let part = KeyRange(lower: rest.lower, upper: Self.least(end, rest.upper))
+                guard try body(part, true), let end else { return }
                 rest.lower = end
             } else {
                 next = rest.lower.withKey { lower in
@@ -54,8 +55,8 @@ struct TableRanges {
                     return walk.entry.map { TableRange($0) }
                 }
                 let end = next?.lower.bytes
-                try body(KeyRange(lower: rest.lower, upper: Self.least(end, rest.upper)), false)
-                guard let end else { return }
+                let part = KeyRange(lower: rest.lower, upper: Self.least(end, rest.upper))
+                guard try body(part, false), let end else { return }
                 rest.lower = end
             }
         }

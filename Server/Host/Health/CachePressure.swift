@@ -57,6 +57,7 @@ package final class CachePressure: Sendable {
         }
         if isTight != wasTight { TableBudget.process.setTight(isTight) }
         pool.setProcessLarge(isLarge)
+        TableBudget.process.setProcessLarge(isLarge)
         let areCachesTight = pool.areCachesTight
         let wereCachesTight = state.withLock { state in
             defer { state.wereCachesTight = areCachesTight }
