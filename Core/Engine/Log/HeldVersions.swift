@@ -59,8 +59,10 @@ final class HeldVersions: Sendable {
 
     func remove(_ held: HeldVersion) { state.withLock { _ = $0.open.removeValue(forKey: ObjectIdentifier(held)) } }
 
-    /// Whether there are versions to take away.
-    var areMany: Bool { state.withLock { $0.numbers(before: .max) { !$0.isRevoked }.count > 1 } }
+    /// Whether there are old versions to take away.
+    func areMany(before present: UInt64) -> Bool {
+        state.withLock { $0.numbers(before: present) { !$0.isRevoked }.count > 1 }
+    }
 
     /// Takes the oldest versions away from all that hold them, unless others were taken away lately.
     /// - Parameters:

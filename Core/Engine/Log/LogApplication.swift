@@ -11,8 +11,8 @@ final class LogApplication: @unchecked Sendable {
     /// The last record of the log that the trees contain, and its segment.
     let sequence: UInt64
     private let segment: UInt64
-    /// Keeps the frozen trees.
-    private let version: LoggedVersion
+    /// Keeps the frozen trees; nil when they are applied.
+    private var version: LoggedVersion?
     private var stage = Stage()
     private var isBegun = false
 
@@ -47,8 +47,9 @@ final class LogApplication: @unchecked Sendable {
             }
             return false
         }
-        stage = next
+        stage = isLast ? Stage() : next
         isBegun = true
+        if isLast { version = nil }
         return isLast
     }
 
@@ -92,7 +93,7 @@ final class LogApplication: @unchecked Sendable {
     }
 
     private func walk(_ tree: Int) -> TableWalk {
-        var walk = TableWalk(version.table.roots[tree])
+        var walk = TableWalk(version?.table.roots[tree])
         if !walk.isEmpty { ([] as [UInt8]).withKey { walk.moveUp(to: $0) } }
         return walk
     }

@@ -108,6 +108,10 @@ struct LogReader {
         }
         let file = try disk.open(segment.name, isReadOnly: true)
         defer { file.close() }
+        // Its size is durable before its header is written.
+        if file.sizeBytes < segment.sizeBytes {
+            throw damage(segment.name, file.sizeBytes, "it was cut short, from \(segment.sizeBytes) bytes")
+        }
         let contents = try contents(file, segment.name, max: .max)
         defer { contents.deallocate() }
         let bytes = UnsafeRawBufferPointer(contents)

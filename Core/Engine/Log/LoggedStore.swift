@@ -194,11 +194,13 @@ package final class LoggedStore: Store, @unchecked Sendable {
         _ roots: ContiguousArray<TableBlock?>, _ layers: LogLayers, _ bytes: ContiguousArray<Int>, frozen: Int? = nil
     ) {
         let version = LoggedVersion(table.commit(roots), layers)
-        let former = published.withLock { present in
+        var former: LoggedVersion? = published.withLock { present in
             defer { present = version }
             return present
         }
+        // Outside the lock, as ending may take the time of a wait.
         withExtendedLifetime(former) {}
+        former = nil
         self.bytes = bytes
         let active = bytes.reduce(0, +)
         counters.activeBytes.store(active, ordering: .relaxed)
@@ -211,7 +213,6 @@ package final class LoggedStore: Store, @unchecked Sendable {
     /// Notes what snapshots keep of earlier versions. Under `gate`.
     private func noteKeptBytes() {
         let bytes = table.keptBytes
-        // Without old snapshots that is what the last commit has replaced.
         if counters.keptBytes.exchange(bytes, ordering: .relaxed) == bytes { return }
         options.budget.set(self, kept: bytes)
     }
@@ -254,7 +255,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
         // Without regard to their sizes, large writes would fill the table in spite of the delays.
         let microseconds = max(
             options.delayMicrosecondsMax,
-            counters.lastWriteBytes.load(ordering: .relaxed) / options.delayedBytesPerMicrosecond)
+            counters.lastWriteBytes.exchange(0, ordering: .relaxed) / options.delayedBytesPerMicrosecond)
         options.pause(Int(excess * Double(microseconds)))
     }
 

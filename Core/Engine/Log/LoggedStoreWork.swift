@@ -120,19 +120,23 @@ extension LoggedStore: LogApplierUser, TableOwner {
         request()
     }
 
-    var keepsManyVersions: Bool { held.areMany }
+    var keepsManyVersions: Bool { held.areMany(before: present.table.number) }
 
-    private static let busyMilliseconds = 10
+    private static let busyMilliseconds = 25
+    private static let recountsMax = 10
 
     /// Takes the oldest versions of the table away from the snapshots that hold them, if that is still necessary.
     private func revokeIfDue() {
         if !counters.isRevocationDue.load(ordering: .relaxed) { return }
-        guard gate.tryLock() else { return requestTimer(milliseconds: 1) }
+        // What was kept for versions that have ended since counts until it is sorted.
+        for _ in 0..<Self.recountsMax {
+            guard gate.tryLock() else { return requestTimer(milliseconds: Self.busyMilliseconds) }
+            let hasMore = freePart()
+            unlockGate()
+            if !hasMore { break }
+        }
         counters.isRevocationDue.store(false, ordering: .relaxed)
-        // What a version before the last one had counts as kept until the next commit.
-        _ = freePart()
-        unlockGate()
-        let share = options.budget.keptShare
+        let share = options.budget.keptShare(of: self)
         let count = share < 1 ? held.revokeOldest(keeping: share, before: present.table.number) : 0
         if count > 0 {
             counters.revokedSnapshots.add(count, ordering: .relaxed)

@@ -119,16 +119,30 @@ package final class TableBudget: Sendable {
 
     private var keepsTooMuch: Bool { keptBytes > keptBytesMax }
 
-    /// How much of what is kept may stay, from 0 to 1.
-    var keptShare: Double { min(1, Double(keptBytesMax) / Double(max(1, keptBytes))) }
-
-    /// Asks the store that keeps most, of those with several versions, to take the oldest away.
-    private func revokeOldest() {
+    /// The stores whose snapshots keep several versions. The only one of a store stays, so it doesn't count.
+    private var keepers: [(store: any TableOwner, bytes: Int)] {
         let stores = state.withLock { state in
             state.entries.values.filter { $0.keptBytes > 0 }.map { (store: $0.store, bytes: $0.keptBytes) }
         }
-        let many = stores.filter { $0.store?.keepsManyVersions == true }
-        many.max { $0.bytes < $1.bytes }?.store?.revokeSoon()
+        return stores.compactMap { entry in
+            guard let store = entry.store, store.keepsManyVersions else { return nil }
+            return (store, entry.bytes)
+        }
+    }
+
+    /// How much of what a store keeps may stay, from 0 to 1.
+    func keptShare(of store: any TableOwner) -> Double {
+        let keepers = keepers
+        let excess = keepers.reduce(0) { $0 + $1.bytes } - keptBytesMax
+        guard excess > 0, let own = keepers.first(where: { $0.store === store })?.bytes else { return 1 }
+        return max(0, 1 - Double(excess) / Double(own))
+    }
+
+    /// Asks the store that keeps most to take the oldest versions away.
+    private func revokeOldest() {
+        let keepers = keepers
+        if keepers.reduce(0, { $0 + $1.bytes }) <= keptBytesMax { return }
+        keepers.max { $0.bytes < $1.bytes }?.store.revokeSoon()
     }
 
     /// Asks the store with the largest active trees to freeze them, if there are too many.

@@ -270,6 +270,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         let project = folder.path + "/" + name.folder
         let file = project + "/" + name.file
         while opening.contains(name) { monitor.wait() }
+        if isClosed { throw .unavailable("The server is shutting down.") }
         let ids = (try id(project, component: name.folder), try id(file, component: name.file))
         guard let foundProject = ids.0, UTF8Order.equal(foundProject, database.project), let foundDatabase = ids.1,
             UTF8Order.equal(foundDatabase, database.database)

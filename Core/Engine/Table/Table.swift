@@ -58,8 +58,11 @@ final class Table: @unchecked Sendable {
     /// - Returns: whether there is more.
     func freePart() -> Bool { blocks.freePart() }
 
-    /// About how many bytes are kept for versions before the present one. Under `writer`.
-    var keptBytes: Int { blocks.keptBytes }
+    /// About how many bytes are kept for versions before the present one that somebody holds. Under `writer`.
+    var keptBytes: Int {
+        blocks.settle()
+        return blocks.keptBytes
+    }
 
     /// Blocks that are allocated.
     var blockCount: Int { blocks.count }

@@ -129,7 +129,7 @@ final class TableBlocks: @unchecked Sendable {
     }
 
     /// Passes on what was kept for versions that have ended; `sort` looks at it.
-    private func settle() {
+    func settle() {
         let ended = endedVersions.withLock { ended -> [UInt64] in
             defer { ended.removeAll(keepingCapacity: true) }
             return ended

@@ -2,7 +2,7 @@
  *
  * FAULTS_FOLDER names the folder whose files are concerned, FAULTS_CONTROL a file of 64-bit numbers (struct control),
  * mapped here and in the test, which arms a fault and reads what happened. FAULTS_JOURNAL, where given, names a file to
- * which every change of a concerned file and every sync that succeeded is appended, in the order in which they happened:
+ * which every change of a concerned file, every rename and every sync that succeeded is appended, in the order in which they happened:
  * from it a test makes the states that a power failure could have left behind.
  */
 #define _GNU_SOURCE
@@ -21,7 +21,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum kind { WRITE = 1, SYNC = 2, TRUNCATE = 4, OPEN = 8 };
+/* A rename doesn't fail, and is only in the journal. */
+enum kind { WRITE = 1, SYNC = 2, TRUNCATE = 4, OPEN = 8, RENAME = 32 };
 
 struct control {
     int64_t kinds;      /* which calls are counted and may fail */
@@ -49,6 +50,7 @@ static int (*real_fsync)(int);
 static int (*real_fdatasync)(int);
 static int (*real_ftruncate)(int, off64_t);
 static int (*real_open)(const char *, int, ...);
+static int (*real_rename)(const char *, const char *);
 
 __attribute__((constructor)) static void prepare(void) {
     real_write = dlsym(RTLD_NEXT, "write");
@@ -57,6 +59,7 @@ __attribute__((constructor)) static void prepare(void) {
     real_fdatasync = dlsym(RTLD_NEXT, "fdatasync");
     real_ftruncate = dlsym(RTLD_NEXT, "ftruncate64");
     real_open = dlsym(RTLD_NEXT, "open64");
+    real_rename = dlsym(RTLD_NEXT, "rename");
     const char *path = getenv("FAULTS_FOLDER");
     const char *file = getenv("FAULTS_CONTROL");
     if (!path || !file) return;
@@ -182,6 +185,16 @@ int ftruncate64(int descriptor, off64_t length) {
 }
 
 int ftruncate(int descriptor, off_t length) { return ftruncate64(descriptor, length); }
+
+int rename(const char *path, const char *new_path) {
+    char name[PATH_MAX], new_name[PATH_MAX];
+    if (!concerned_path(path, name) || !concerned_path(new_path, new_name)) return real_rename(path, new_path);
+    begin();
+    int result = real_rename(path, new_path);
+    if (result == 0) note(RENAME, name, 0, new_name, (int64_t)strlen(new_name));
+    end();
+    return result;
+}
 
 int open64(const char *path, int flags, ...) {
     mode_t mode = 0;

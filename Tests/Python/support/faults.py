@@ -13,6 +13,8 @@ from pathlib import Path
 WRITE, SYNC, TRUNCATE, OPEN = 1, 2, 4, 8
 #: An entry that a test writes into a journal: the acknowledgement of a request.
 MARK = 16
+#: Only in a journal; the data is the new name.
+RENAME = 32
 ALWAYS = 2**62
 NAMES = {WRITE: "write", SYNC: "sync", TRUNCATE: "truncate", OPEN: "open"}
 
@@ -110,9 +112,15 @@ class Event:
     data: bytes
 
 
-def events(journal: Path) -> Iterator[Event]:
+def events(journal: Path, with_data: bool = True) -> Iterator[Event]:
     with journal.open("rb") as file:
         while head := file.read(_HEAD.size):
             kind, name_length, offset, length = _HEAD.unpack(head)
             name = file.read(name_length).decode()
-            yield Event(kind, name, offset, file.read(length) if kind == WRITE else b"")
+            if kind in (WRITE, RENAME):
+                data = file.read(length) if with_data else b""
+                if not with_data:
+                    file.seek(length, 1)
+            else:
+                data = b""
+            yield Event(kind, name, offset, data)
