@@ -112,12 +112,9 @@ final class CommitLog: @unchecked Sendable {
         }
     }
 
-    /// Makes void what a failed write may have left, with the smallest file: the disk may be full.
-    func recover() throws(Status) {
-        if !mustRoll { return }
-        nextSizeBytes = sizes.min
-        try roll(0)
-    }
+    /// Makes void what a failed write may have left. With a file of the usual size: a smaller one would fit on a full disk,
+    /// and the next writes would fail again.
+    func recover() throws(Status) { if mustRoll { try roll(0) } }
 
     /// Begins the next file, which is durable when this returns.
     private func roll(_ recordBytes: Int) throws(Status) {
