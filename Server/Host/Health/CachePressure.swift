@@ -28,7 +28,7 @@ package final class CachePressure: Sendable {
     static let trimmedResidentBytesMin = 300 << 20
     /// Caches are small from the second size on, until the first is reached.
     static let smallCachesResidentBytes = (from: 290 << 20, upTo: 330 << 20)
-    /// While caches need not be small: only when the process has grown by this since the last time, or after this many rounds.
+    /// While the pool is not tight: only when the process has grown by this since the last time, or after this many rounds.
     /// What is in use stays, however often it is tried.
     static let trimmedGrowthBytes = 32 << 20
     static let roundsPerTrim = 10
