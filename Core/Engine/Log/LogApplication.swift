@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 
 /// The transfer of frozen trees to the base, in slices: transactions of the base.
@@ -15,6 +16,15 @@ final class LogApplication: @unchecked Sendable {
     private var version: LoggedVersion?
     private var stage = Stage()
     private var isBegun = false
+    /// Of entries that were put or deleted, also in slices that failed.
+    private(set) var appliedBytes = 0
+    /// In which the trees were filled.
+    private let fillNanoseconds: Int64
+    /// Without rests.
+    private var workNanoseconds: Int64 = 0
+
+    /// Whether the applier has much time left: also with all rests it ends before the next trees are full.
+    var isFast: Bool { workNanoseconds * (1 + ApplicationPace.restTimes) < fillNanoseconds }
 
     /// Where the next slice begins.
     private struct Stage {
@@ -26,22 +36,28 @@ final class LogApplication: @unchecked Sendable {
         enum Part { case unstarted, ranges, entries }
     }
 
-    init(_ version: LoggedVersion, sequence: UInt64, segment: UInt64) {
+    init(_ version: LoggedVersion, sequence: UInt64, segment: UInt64, fillNanoseconds: Int64) {
         number = version.layers.number
         self.version = version
         self.sequence = sequence
         self.segment = segment
+        self.fillNanoseconds = fillNanoseconds
     }
 
+    /// - Parameter pace: called for each entry.
     /// - Returns: whether it was the last one.
-    func applySlice(to base: any Store, entriesMax: Int, bytesMax: Int) throws(Status) -> Bool {
+    func applySlice(
+        to base: any Store, entriesMax: Int, bytesMax: Int, pace: inout ApplicationPace
+    ) throws(Status) -> Bool {
+        let (begun, rested) = (MonotonicTime.now.nanoseconds, pace.restedNanoseconds)
+        defer { workNanoseconds += MonotonicTime.now.nanoseconds - begun - (pace.restedNanoseconds - rested) }
         // A transaction that fails is repeated from where it began.
         var next = stage
         let isLast = try base.write { transaction throws(Status) -> Bool in
             var budget = (entries: entriesMax, bytes: bytesMax)
             if !isBegun { try notePosition(transaction, isComplete: false) }
             while budget.entries > 0, budget.bytes > 0 {
-                if try !step(&next, transaction, &budget) { continue }
+                if try !step(&next, transaction, &budget, &pace) { continue }
                 try notePosition(transaction, isComplete: true)
                 return true
             }
@@ -63,7 +79,8 @@ final class LogApplication: @unchecked Sendable {
     /// Applies one part of a keyspace, as far as the budget allows.
     /// - Returns: whether nothing is left.
     private func step(
-        _ stage: inout Stage, _ transaction: any StoreTransaction, _ budget: inout (entries: Int, bytes: Int)
+        _ stage: inout Stage, _ transaction: any StoreTransaction, _ budget: inout (entries: Int, bytes: Int),
+        _ pace: inout ApplicationPace
     ) throws(Status) -> Bool {
         let keyspace = stage.keyspace
         switch stage.part {
@@ -82,6 +99,8 @@ final class LogApplication: @unchecked Sendable {
             while let entry = stage.walk.entry {
                 if budget.entries <= 0 || budget.bytes <= 0 { return false }
                 try apply(entry, keyspace, transaction)
+                appliedBytes += entry.sizeBytes
+                pace.step()
                 budget.entries -= 1
                 budget.bytes -= entry.sizeBytes
                 stage.walk.next()

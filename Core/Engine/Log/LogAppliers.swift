@@ -50,6 +50,9 @@ package final class LogAppliers: @unchecked Sendable {
         }
     }
 
+    /// Whether a user waits for a thread.
+    var hasWaiting: Bool { monitor.withLock { !ready.isEmpty } }
+
     private func wake() {
         if waiting > 0 { monitor.signal() }
         if waiting > 0 && ready.count <= 1 || threads >= threadsMax { return }

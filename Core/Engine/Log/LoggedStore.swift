@@ -26,7 +26,8 @@ package final class LoggedStore: Store, @unchecked Sendable {
 
     let held = HeldVersions()
 
-    // Held by whoever writes or changes the layers; guards `table`, `record`, `log` and the bytes.
+    // Held by whoever writes or changes the layers; guards `table`, `record`, `log`, the bytes and
+    // `frozenAt`.
     let gate = Monitor()
     let table = Table(trees: LogLayers.treeCount)
     private let record = LogRecord()
@@ -34,6 +35,8 @@ package final class LoggedStore: Store, @unchecked Sendable {
     private var bytes = ContiguousArray(repeating: 0, count: Keyspace.allCases.count)
     /// The same of the frozen ones.
     var frozenBytes = ContiguousArray(repeating: 0, count: Keyspace.allCases.count)
+    /// When the active trees were frozen last, or the store was opened.
+    var frozenAt = MonotonicTime.now
 
     // Guards the fields below it.
     let jobs = Monitor()
@@ -386,6 +389,7 @@ final class LoggedStoreCounters: Sendable {
     let activeBytes = Atomic(0)
     let frozenBytes = Atomic(0)
     let hasFrozen = Atomic(false)
+    let isApplierFast = Atomic(false)
     let keptBytes = Atomic(0)
     let isRevocationDue = Atomic(false)
     /// Chores for whoever holds the gate.

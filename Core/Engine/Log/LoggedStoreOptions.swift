@@ -36,8 +36,10 @@ package struct LoggedStoreOptions: Sendable {
     /// Leaves the files unchanged; `write` fails.
     package var isReadOnly = false
     package var observer: (any StoreObserver)?
-    /// Waits; tests count instead.
+    /// Delays a write; tests count instead.
     var pause: @Sendable (_ microseconds: Int) -> Void = { usleep(UInt32($0)) }
+    /// Waits between parts of an application; see `ApplicationPace`.
+    var rest: @Sendable (_ microseconds: Int) -> Void = { usleep(UInt32($0)) }
 
     package init() {}
 

@@ -83,7 +83,11 @@ extension LoggedStore: LogApplierUser, TableOwner {
         frozenBytes = presentBytes
         publish(roots, layers, ContiguousArray(repeating: 0, count: Keyspace.allCases.count), frozen: activeBytes)
         log.beginCounting()
-        let application = LogApplication(present, sequence: log.lastSequence, segment: log.lastNumber)
+        let now = MonotonicTime.now
+        let application = LogApplication(
+            present, sequence: log.lastSequence, segment: log.lastNumber,
+            fillNanoseconds: now.nanoseconds - frozenAt.nanoseconds)
+        frozenAt = now
         jobs.withLock { self.application = application }
         request()
     }
@@ -211,10 +215,11 @@ extension LoggedStore: LogApplierUser, TableOwner {
 
     private func apply(_ application: LogApplication) {
         counters.begunApplication.store(application.number, ordering: .sequentiallyConsistent)
+        var pace = ApplicationPace(options.rest) { [self] in isUrgent(application) }
         let isLast: Bool
         do throws(Status) {
             isLast = try application.applySlice(
-                to: base, entriesMax: options.sliceEntries, bytesMax: options.sliceBytes)
+                to: base, entriesMax: options.sliceEntries, bytesMax: options.sliceBytes, pace: &pace)
         } catch {
             if !life.isOpen { return }
             health.applicationFailed(error)
@@ -230,11 +235,21 @@ extension LoggedStore: LogApplierUser, TableOwner {
         if isLast {
             health.applicationSucceeded()
             counters.applications.add(1, ordering: .relaxed)
+            counters.isApplierFast.store(application.isFast, ordering: .relaxed)
             fitTable()
             log.release(upTo: application.sequence)
             request(chore: Self.finishChore)
         }
         request()
+    }
+
+    /// Whether an application may not rest: others wait for the thread, the last one took long beside the time in which its
+    /// trees were filled, or at this pace the next trees are full before it ends.
+    private func isUrgent(_ application: LogApplication) -> Bool {
+        if excess > 0 || !counters.isApplierFast.load(ordering: .relaxed) || !life.isOpen { return true }
+        if options.appliers.hasWaiting { return true }
+        let frozen = counters.frozenBytes.load(ordering: .relaxed)
+        return Double(activeBytes) / Double(tableBytes) > Double(application.appliedBytes) / Double(max(1, frozen))
     }
 
     /// Frees what applications have left, while nobody writes.
