@@ -78,4 +78,28 @@ struct LogDurabilityTests {
             third.close()
         }
     }
+
+    /// A commit comes between the decision that the log is no longer needed and the removal of its files.
+    @Test func aLogThatIsNeededAgainIsNotRemoved() throws {
+        let manual = try ManualStore { options in
+            options.idleMilliseconds = 0
+            options.emptyMilliseconds = 0
+        }
+        let store = manual.store
+        try put(store, 0..<1)
+        store.maintain()
+        while store.activeBytes > 0 || store.present.layers.hasFrozen { manual.options.appliers.runOne() }
+        #expect(store.log.hasFiles)
+        try store.write { transaction throws(Status) in
+            try transaction.put(.entries, key(1), [1])
+            // The writer has the store, so that what is to be done now is done after its commit.
+            while manual.options.appliers.runOne() {}
+        }
+        #expect(store.log.hasFiles)
+        manual.machine.restart(losesPower: true)
+        let again = try manual.machine.open(.simulated)
+        #expect(try again.entryCount() == 2)
+        again.close()
+        store.close()
+    }
 }
