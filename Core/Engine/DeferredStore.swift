@@ -119,6 +119,8 @@ package final class DeferredStore: Store, @unchecked Sendable {
         }
     }
 
+    package func takeDelay() -> Int { lasting?.takeDelay() ?? 0 }
+
     package func maintain() { lasting?.maintain() }
 
     package func damage(max: Int) throws(Status) -> [String] { try lasting?.damage(max: max) ?? [] }

@@ -25,6 +25,10 @@ package protocol Store: AnyObject, Sendable {
     /// message.
     func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result
 
+    /// How many microseconds the next large write should wait because of the last write, when the engine can't keep up. Whoever
+    /// asks makes the large writes wait, and no others; otherwise the next write waits.
+    func takeDelay() -> Int
+
     /// Work that should not delay a commit: checkpoints, space. Called by the writer's thread when it is idle, and
     /// after groups when much work has accumulated.
     func maintain()
@@ -59,6 +63,7 @@ package enum SnapshotUse: Sendable {
 extension Store {
     package func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot { try snapshot() }
     package func close(because reason: Status) { close() }
+    package func takeDelay() -> Int { 0 }
 
     package var sizeBytes: Int? { nil }
 

@@ -31,6 +31,11 @@ package final class FaultyStore: Store {
         plan.withLock { $0 = Plan(countdown: operation, status: status) }
     }
 
+    /// What `takeDelay` gives once.
+    package let delayMicroseconds = Atomic(0)
+
+    package func takeDelay() -> Int { delayMicroseconds.exchange(0, ordering: .acquiringAndReleasing) }
+
     /// Records that one transaction has put or deleted at most.
     package let changesMax = Atomic(0)
 

@@ -112,6 +112,21 @@ import Testing
         #expect(largeTimes[0] < smallTime && smallTime < largeTimes[1])
     }
 
+    /// When the store can't keep up, the large commits wait for what they have written, and the small ones don't.
+    @Test func smallCommitsDoNotWaitForTheDelayOfLargeOnes() throws {
+        let log = Gathered<String>()
+        let size = CommitCost.groupUnitsMax + 1
+        store.delayMicroseconds.store(1_000_000, ordering: .releasing)
+        _ = try submit("large0", Self.client(1, 0), log, elements: size).wait().get()
+        let large = submit("large1", Self.client(1, 1), log, elements: size)
+        for number in 0..<20 { _ = try submit("small\(number)", Self.client(1, 2), log).wait().get() }
+        while database.pipeline.preparedWaiting.load(ordering: .acquiring) == 0 { sched_yield() }
+        _ = try submit("last", Self.client(1, 2), log).wait().get()
+        #expect(!large.isGiven)
+        clock.advance(seconds: 1)
+        _ = try large.wait().get()
+    }
+
     @Test func aGroupIsBoundedInTime() throws {
         let log = Gathered<String>()
         let first = holdWriter()

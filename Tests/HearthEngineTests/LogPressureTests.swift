@@ -34,7 +34,13 @@ struct LogPressureTests {
         #expect(try #require(first.first) < manual.options.delayMicrosecondsMax / 10)
         #expect(store.statistics.stalledWrites == 0)
         #expect(store.statistics.delayedWrites == first.count)
+        // Whoever takes the delay makes others wait, and the next write waits for its own only.
+        try put(store, 0..<1, [UInt8](repeating: 1, count: 200_000))
+        let delay = store.takeDelay()
+        #expect(delay > 10_000)
+        #expect(store.takeDelay() == 0)
         manual.options.appliers.runAll()
+        #expect(store.takeDelay() == 0)
         pauses.withLock { $0 = [] }
         for _ in 0..<5 { try put(store, 0..<5) }
         #expect(pauses.withLock { $0 }.isEmpty)

@@ -7,7 +7,7 @@ extension CommitPipeline {
     func prepare() {
         guard let preparer = preparer.withLock({ $0 }) else { return }
         while preparedWaiting.load(ordering: .acquiring) < Limits.commitsPreparedMax {
-            guard let (request, _) = preparer.next() else { return }
+            guard case .job(let request, _) = preparer.next() else { return }
             prepare(request)
         }
         preparer.pause()

@@ -1,5 +1,6 @@
-import HearthEngine
+import Glibc
 import HearthConcurrency
+import HearthEngine
 import HearthModel
 import HearthWire
 import Synchronization
@@ -8,13 +9,29 @@ import Synchronization
 extension CommitPipeline {
     func write() {
         guard let writer = writer.withLock({ $0 }) else { return }
-        while let (job, lane) = writer.next() {
-            switch job {
-            case .commit(let request): commit(from: request, writer, lane)
-            case .maintenance(let body, let completion): completion(maintain(body))
-            case .clear(let completion): completion(clear())
+        while true {
+            let largeMustWait = clock.monotonicNanoseconds() < largeNotBefore.load(ordering: .relaxed)
+            switch writer.next(largeMustWait: largeMustWait) {
+            case .job(.commit(let request), let lane):
+                commit(from: request, writer, lane)
+                if lane == .large { delayLarge() }
+            case .job(.maintenance(let body, let completion), _): completion(maintain(body))
+            case .job(.clear(let completion), _): completion(clear())
+            case .wait: usleep(Self.waitMicroseconds)
+            case .end: return
             }
         }
+    }
+
+    /// How soon the writer looks for quick commits while only large ones are there, which must wait.
+    private static let waitMicroseconds: UInt32 = 1000
+
+    /// Large commits are delayed for their own bytes when the store can't keep up; if the writer waited, quick ones would wait,
+    /// too.
+    private func delayLarge() {
+        let microseconds = store.takeDelay()
+        if microseconds <= 0 { return }
+        largeNotBefore.store(clock.monotonicNanoseconds() + UInt64(microseconds) * 1000, ordering: .relaxed)
     }
 
     func maintain(_ body: (any StoreTransaction) throws(Status) -> Void) -> Result<Void, Status> {

@@ -45,6 +45,8 @@ final class CommitPipeline: Sendable {
     let counters = CommitCounters()
     /// Commits that were prepared and that the writer hasn't begun with.
     let preparedWaiting = Atomic<Int>(0)
+    /// In monotonic nanoseconds; see `delayLarge`.
+    let largeNotBefore = Atomic<UInt64>(0)
     let writer: Mutex<FairWorker<Job>?>
     let preparer: Mutex<FairWorker<Request>?>
     let recorder = Mutex<(any EventRecorder)?>(nil)

@@ -96,16 +96,27 @@ final class FairWorker<Job: Sendable>: Sendable {
         }
     }
 
-    /// The next job; for the body alone, which ends when there is none.
-    func next() -> (job: Job, lane: Lane)? {
+    /// What the body does next.
+    enum Next {
+        case job(Job, Lane)
+        /// There are large jobs only, and they must wait.
+        case wait
+        /// The body ends.
+        case end
+    }
+
+    /// For the body alone.
+    /// - Parameter largeMustWait: whether no job of the large lane is wanted now.
+    func next(largeMustWait: Bool = false) -> Next {
         state.withLock { state in
             for lane in state.last == .quick ? [Lane.large, .quick] : [.quick, .large] {
-                guard let job = state.pop(lane) else { continue }
+                guard lane == .quick || !largeMustWait, let job = state.pop(lane) else { continue }
                 state.last = lane
-                return (job, lane)
+                return .job(job, lane)
             }
+            if !state.large.isEmpty { return .wait }
             state.isAwake = false
-            return nil
+            return .end
         }
     }
 

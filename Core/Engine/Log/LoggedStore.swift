@@ -255,11 +255,18 @@ package final class LoggedStore: Store, @unchecked Sendable {
         let excess = excess
         if excess <= 0 { return }
         counters.delayedWrites.add(1, ordering: .relaxed)
-        // Without regard to their sizes, large writes would fill the table in spite of the delays.
-        let microseconds = max(
-            options.delayMicrosecondsMax,
-            counters.lastWriteBytes.exchange(0, ordering: .relaxed) / options.delayedBytesPerMicrosecond)
-        options.pause(Int(excess * Double(microseconds)))
+        options.pause(Int(excess * Double(max(options.delayMicrosecondsMax, takeLastWrite()))))
+    }
+
+    /// The microseconds that the last write's bytes would take at the speed of delayed ones: without regard to their sizes,
+    /// large writes would fill the table in spite of the delays.
+    private func takeLastWrite() -> Int {
+        counters.lastWriteBytes.exchange(0, ordering: .relaxed) / options.delayedBytesPerMicrosecond
+    }
+
+    package func takeDelay() -> Int {
+        let excess = excess
+        return excess > 0 ? Int(excess * Double(takeLastWrite())) : 0
     }
 
     /// From 0 to 1, where writes wait.
