@@ -33,6 +33,11 @@ package protocol Store: AnyObject, Sendable {
     /// after groups when much work has accumulated.
     func maintain()
 
+    /// Has a log of the engine's own emptied, if it has one: when it is damaged, what only it has can't be distinguished
+    /// from what was never written. Doesn't wait.
+    /// - Returns: whether it is empty now.
+    func settle() -> Bool
+
     /// Defects that the engine finds in its own files, at most `max` sentences. Reads everything; for tools.
     func damage(max: Int) throws(Status) -> [String]
 
@@ -64,6 +69,7 @@ extension Store {
     package func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot { try snapshot() }
     package func close(because reason: Status) { close() }
     package func takeDelay() -> Int { 0 }
+    package func settle() -> Bool { true }
 
     package var sizeBytes: Int? { nil }
 

@@ -74,6 +74,15 @@ struct LogReaderTests {
         }
     }
 
+    /// Only whole files get numbers.
+    @Test func aFileThatWasCutShortIsFound() throws {
+        for name in names {
+            for count in [0, 100, LogSegment.headerBytes, 2000] {
+                try expectDamage("it was cut short") { $0[name] = $0[name].map { Array($0.prefix(count)) } }
+            }
+        }
+    }
+
     @Test func filesOfOthersStay() throws {
         let machine = machine { files in files["2.bak"] = [1, 2, 3] }
         let store = try machine.open(.simulated)

@@ -173,6 +173,7 @@ private final class SimulatedDisk: LogDisk {
     }
 
     func make(_ name: String, sizeBytes: Int) throws(Status) {
+        if machine.names[name] != nil { throw .unavailable("There is a file \(name).") }
         let contents = SimulatedContents([UInt8](repeating: 0, count: sizeBytes))
         try machine.operate { random in if random.isOne(in: 2) { machine.change(.add(name, contents)) } }
         machine.change(.add(name, contents))

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import HearthEngine
 import HearthModel
@@ -92,6 +93,56 @@ struct LostFileTests {
         let status = #expect(throws: Status.self) { try provider.open(name) }
         #expect(status?.code == .dataLoss && status?.message.hasPrefix("d.sqlite is empty, but its log") == true)
         #expect(try !logSizes().isEmpty)
+    }
+
+    /// All that the file should have is in SQLite's WAL, which SQLite takes for empty when its beginning is damaged.
+    @Test(arguments: [false, true])
+    func aDamagedWALWithoutAFileIsFound(isReadOnly: Bool) throws {
+        do {
+            let store = try provider().open(name)
+            try store.write { transaction throws(Status) in try transaction.put(.documents, key(1), [7]) }
+            // The process ends without closing it.
+            for suffix in ["", "-wal"] { try copy(file + suffix, folder.path + "/copy" + suffix) }
+            try DataFolder.makeFolder(folder.path + "/copy-log")
+            for name in try logSizes() { try copy(file + "-log/" + name, folder.path + "/copy-log/" + name) }
+        }
+        let copies = TemporaryFolder()
+        let copied = copies.path + "/p/d.sqlite"
+        try DataFolder.makeFolder(copies.path + "/p")
+        for suffix in ["", "-wal", "-log"] { #expect(rename(folder.path + "/copy" + suffix, copied + suffix) == 0) }
+        var bytes = try contents(copied + "-wal")
+        bytes[40] ^= 1
+        try write(bytes, copied + "-wal")
+        let before = try (contents(copied), contents(copied + "-log/1"))
+        var options = SQLiteStoreOptions()
+        options.isReadOnly = isReadOnly
+        let provider = try SQLiteStoreProvider(path: copies.path, options: options)
+        let status = #expect(throws: Status.self) { try provider.open(name) }
+        #expect(status?.code == .dataLoss && status?.message.contains("d.sqlite has no contents, but its log") == true)
+        #expect(try contents(copied) == before.0 && contents(copied + "-log/1") == before.1)
+    }
+
+    private func contents(_ path: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+    }
+    private func write(_ bytes: [UInt8], _ path: String) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+    }
+    private func copy(_ path: String, _ new: String) throws { try write(contents(path), new) }
+
+    /// The log's files are removed when SQLite's WAL, of which only whole transactions at its end are missed, is empty.
+    @Test func theLogIsKeptUntilTheWALIsEmpty() throws {
+        var options = LoggedStoreOptions()
+        options.idleMilliseconds = 1
+        options.emptyMilliseconds = 1
+        options.retryMilliseconds = 1
+        let provider = try SQLiteStoreProvider(path: folder.path, logOptions: options)
+        let store = try provider.open(name)
+        try store.write { transaction throws(Status) in try transaction.put(.documents, key(1), [7]) }
+        store.maintain()
+        #expect(eventually { (try? logSizes()) == [] })
+        #expect(try contents(file + "-wal").isEmpty)
+        provider.close()
     }
 
     @Test func theLogOfAnotherDatabaseIsNotApplied() throws {

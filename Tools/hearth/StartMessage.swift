@@ -26,8 +26,14 @@ enum StartMessage {
         lines += [
             "", "  export FIRESTORE_EMULATOR_HOST=\(address(reachable(settings.host), port))",
             "  export FIREBASE_DATABASE_EMULATOR_HOST=\(database)", "  export GOOGLE_CLOUD_PROJECT=\(settings.project)",
-            "", "Ctrl-C ends it.", "",
         ]
+        if !settings.isEmulator || settings.tlsCertificate != nil {
+            lines += [
+                "", "  Clients that use these variables speak plaintext, as the administrator of a server",
+                "  for local development: this one refuses them. Others name its address themselves.",
+            ]
+        }
+        lines += ["", "Ctrl-C ends it.", ""]
         return lines.joined(separator: "\n")
     }
 

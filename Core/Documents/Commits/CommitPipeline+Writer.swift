@@ -23,7 +23,7 @@ extension CommitPipeline {
         }
     }
 
-    /// How soon the writer looks for quick commits while only large ones are there, which must wait.
+    /// How often the writer checks for quick commits while only large ones are queued, which must wait.
     private static let waitMicroseconds: UInt32 = 1000
 
     /// Large commits are delayed for their own bytes when the store can't keep up; if the writer waited, quick ones would wait,

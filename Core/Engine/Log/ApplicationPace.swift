@@ -27,7 +27,11 @@ struct ApplicationPace {
     /// After each entry.
     mutating func step() {
         entries += 1
-        if entries % Self.entriesBetweenLooks != 0 { return }
+        if entries % Self.entriesBetweenLooks == 0 { look() }
+    }
+
+    /// After a longer piece of work.
+    mutating func look() {
         let worked = MonotonicTime.now.nanoseconds - since.nanoseconds
         if worked < Self.workNanoseconds { return }
         since = .now

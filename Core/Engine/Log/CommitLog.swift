@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import Synchronization
 
@@ -40,10 +41,18 @@ final class CommitLog: @unchecked Sendable {
         /// Files for later use.
         var spares: [(name: String, sizeBytes: Int)] = []
         var spareCount = 0
+        /// None is made before, because the disk was full.
+        var spareNotBefore = MonotonicTime(nanoseconds: 0)
+
+        mutating func nextSpareName() -> String {
+            spareCount += 1
+            return CommitLog.spareMark + String(spareCount)
+        }
     }
 
-    private static let spareMark = "spare-"
+    fileprivate static let spareMark = "spare-"
     private static let sparesMax = 2
+    private static let spareRetryMilliseconds = 1000
 
     static func isSpare(_ name: String) -> Bool { name.hasPrefix(spareMark) }
 
@@ -127,11 +136,13 @@ final class CommitLog: @unchecked Sendable {
             number: lastNumber, first: next, salt: UInt64.random(in: .min ... .max), owner: owner,
             sizeBytes: sizes.fitting(LogSegment.headerBytes + recordBytes, atLeast: nextSizeBytes))
         do throws(Status) {
-            if let spare = takeSpare(segment.sizeBytes) {
-                segment.sizeBytes = spare.sizeBytes
+            let spare = if let spare = takeSpare(segment.sizeBytes) { spare } else { try makeSpare(segment.sizeBytes) }
+            segment.sizeBytes = spare.sizeBytes
+            do throws(Status) {
                 try disk.rename(spare.name, to: segment.name)
-            } else {
-                try disk.make(segment.name, sizeBytes: segment.sizeBytes)
+            } catch {
+                removeUnused(spare.name)
+                throw error
             }
             let new = try disk.open(segment.name, isReadOnly: false)
             let header = segment.header
@@ -165,25 +176,36 @@ final class CommitLog: @unchecked Sendable {
         }
     }
 
+    /// Only whole files get numbers, so that a file with a number that is short was cut.
+    private func makeSpare(_ sizeBytes: Int) throws(Status) -> (name: String, sizeBytes: Int) {
+        let name = shared.withLock { $0.nextSpareName() }
+        do throws(Status) {
+            try disk.make(name, sizeBytes: sizeBytes)
+        } catch {
+            removeUnused(name)
+            throw error
+        }
+        return (name, sizeBytes)
+    }
+
     private func askForSpare(_ sizeBytes: Int) -> Bool {
-        let isThere = shared.withLock { $0.spares.contains { $0.sizeBytes >= sizeBytes } }
-        return !isThere && !wantsSpare.exchange(true, ordering: .relaxed)
+        let isWanted = shared.withLock { shared in
+            !shared.spares.contains { $0.sizeBytes >= sizeBytes } && MonotonicTime.now >= shared.spareNotBefore
+        }
+        return isWanted && !wantsSpare.exchange(true, ordering: .relaxed)
     }
 
     /// Makes the next file in advance, if there will soon be a need; for the applier's thread.
     func prepareSpare() {
         guard wantsSpare.load(ordering: .relaxed) else { return }
         defer { wantsSpare.store(false, ordering: .relaxed) }
-        let (name, sizeBytes) = shared.withLock { shared in
-            shared.spareCount += 1
-            return (Self.spareMark + String(shared.spareCount), sizes.after(shared.segments.last?.sizeBytes ?? 0))
-        }
+        let sizeBytes = shared.withLock { sizes.after($0.segments.last?.sizeBytes ?? 0) }
         do throws(Status) {
-            try disk.make(name, sizeBytes: sizeBytes)
-            shared.withLock { $0.spares.append((name, sizeBytes)) }
+            let spare = try makeSpare(sizeBytes)
+            shared.withLock { $0.spares.append(spare) }
         } catch {
             // The writer makes its file itself, or fails, and reports that.
-            removeUnused(name)
+            shared.withLock { $0.spareNotBefore = .now.advanced(milliseconds: Self.spareRetryMilliseconds) }
         }
     }
 
@@ -208,8 +230,7 @@ final class CommitLog: @unchecked Sendable {
             guard shared.segments.count > 1, shared.segments[1].first <= sequence + 1 else { return nil }
             let segment = shared.segments.removeFirst()
             guard shared.spares.count < Self.sparesMax, segment.sizeBytes == sizes.max else { return (segment, nil) }
-            shared.spareCount += 1
-            return (segment, Self.spareMark + String(shared.spareCount))
+            return (segment, shared.nextSpareName())
         }
     }
 
@@ -252,7 +273,7 @@ final class CommitLog: @unchecked Sendable {
         if isReadOnly { return mustRoll = true }
         for name in found.unused { try disk.remove(name) }
         guard let last = found.segments.last else { return }
-        nextSizeBytes = max(sizes.min, last.sizeBytes)
+        nextSizeBytes = min(sizes.max, max(sizes.min, last.sizeBytes))
         if found.end == nil { return mustRoll = true }
         let opened = try disk.open(last.name, isReadOnly: false)
         try secure(last, opened, found.lastRecord)

@@ -16,7 +16,7 @@ final class LogApplication: @unchecked Sendable {
     private var version: LoggedVersion?
     private var stage = Stage()
     private var isBegun = false
-    /// Of entries that were put or deleted, also in slices that failed.
+    /// Of the entries of slices that are in the base, as the table counts them.
     private(set) var appliedBytes = 0
     /// In which the trees were filled.
     private let fillNanoseconds: Int64
@@ -53,9 +53,11 @@ final class LogApplication: @unchecked Sendable {
         defer { workNanoseconds += MonotonicTime.now.nanoseconds - begun - (pace.restedNanoseconds - rested) }
         // A transaction that fails is repeated from where it began.
         var next = stage
+        var sliceBytes = 0
         let isLast = try base.write { transaction throws(Status) -> Bool in
-            var budget = (entries: entriesMax, bytes: bytesMax)
+            var budget = Budget(entries: entriesMax, bytes: bytesMax)
             if !isBegun { try notePosition(transaction, isComplete: false) }
+            defer { sliceBytes = budget.appliedBytes }
             while budget.entries > 0, budget.bytes > 0 {
                 if try !step(&next, transaction, &budget, &pace) { continue }
                 try notePosition(transaction, isComplete: true)
@@ -64,10 +66,21 @@ final class LogApplication: @unchecked Sendable {
             return false
         }
         stage = isLast ? Stage() : next
+        appliedBytes += sliceBytes
         isBegun = true
         if isLast { version = nil }
         return isLast
     }
+
+    /// What a slice may still do, and what it has done.
+    private struct Budget {
+        var entries: Int
+        var bytes: Int
+        var appliedBytes = 0
+    }
+
+    /// Keys of a range that are deleted at once: their values may be large.
+    private static let rangeKeysMax = 256
 
     private func notePosition(_ transaction: any StoreTransaction, isComplete: Bool) throws(Status) {
         var position = try LogPosition(transaction)
@@ -79,7 +92,7 @@ final class LogApplication: @unchecked Sendable {
     /// Applies one part of a keyspace, as far as the budget allows.
     /// - Returns: whether nothing is left.
     private func step(
-        _ stage: inout Stage, _ transaction: any StoreTransaction, _ budget: inout (entries: Int, bytes: Int),
+        _ stage: inout Stage, _ transaction: any StoreTransaction, _ budget: inout Budget,
         _ pace: inout ApplicationPace
     ) throws(Status) -> Bool {
         let keyspace = stage.keyspace
@@ -90,7 +103,7 @@ final class LogApplication: @unchecked Sendable {
         case .ranges:
             while let range = stage.walk.entry.map({ TableRange($0) }) {
                 if budget.entries <= 0 { return false }
-                if try !delete(range, keyspace, transaction, &budget.entries) { return false }
+                if try !delete(range, keyspace, transaction, &budget.entries, &pace) { return false }
                 stage.walk.next()
             }
             stage.walk = walk(LogLayers.frozenTree(keyspace))
@@ -99,7 +112,7 @@ final class LogApplication: @unchecked Sendable {
             while let entry = stage.walk.entry {
                 if budget.entries <= 0 || budget.bytes <= 0 { return false }
                 try apply(entry, keyspace, transaction)
-                appliedBytes += entry.sizeBytes
+                budget.appliedBytes += entry.sizeBytes + TableEditor.entryOverheadBytes
                 pace.step()
                 budget.entries -= 1
                 budget.bytes -= entry.sizeBytes
@@ -119,17 +132,22 @@ final class LogApplication: @unchecked Sendable {
 
     /// - Returns: whether all of the range is deleted.
     private func delete(
-        _ range: TableRange, _ keyspace: Keyspace, _ transaction: any StoreTransaction, _ budget: inout Int
+        _ range: TableRange, _ keyspace: Keyspace, _ transaction: any StoreTransaction, _ budget: inout Int,
+        _ pace: inout ApplicationPace
     ) throws(Status) -> Bool {
         let keys = KeyRange(lower: range.lower.bytes, upper: range.upper?.bytes)
         // Much less work than as many single deletions.
         let isEverything = keys.lower.isEmpty && keys.upper == nil
         budget -= 1
         for part in LogPosition.parts(keyspace, keys) {
-            let limit = isEverything ? Int.max : max(1, budget)
-            let count = try transaction.delete(keyspace, part, limit: limit)
-            budget -= min(budget, count)
-            if count == limit { return false }
+            while true {
+                let limit = isEverything ? Int.max : max(1, min(budget, Self.rangeKeysMax))
+                let count = try transaction.delete(keyspace, part, limit: limit)
+                budget -= min(budget, count)
+                pace.look()
+                if count < limit { break }
+                if budget <= 0 { return false }
+            }
         }
         return true
     }

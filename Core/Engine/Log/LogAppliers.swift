@@ -51,7 +51,11 @@ package final class LogAppliers: @unchecked Sendable {
     }
 
     /// Whether a user waits for a thread.
-    var hasWaiting: Bool { monitor.withLock { !ready.isEmpty } }
+    var hasWaiting: Bool {
+        monitor.withLock {
+            !ready.isEmpty || timers.earliestDeadline.map { $0 <= UInt64(MonotonicTime.now.nanoseconds) } ?? false
+        }
+    }
 
     private func wake() {
         if waiting > 0 { monitor.signal() }

@@ -6,7 +6,7 @@ package protocol LogDisk: Sendable {
     func names() throws(Status) -> [String]
     /// Opens a file that exists.
     func open(_ name: String, isReadOnly: Bool) throws(Status) -> any LogFile
-    /// Makes a file of zeros, durably; a file of that name is replaced. The zeros are written and not only reserved:
+    /// Makes a file of zeros, durably. No file may have that name. The zeros are written and not only reserved:
     /// otherwise each `synchronize` would write the file's extents, too.
     func make(_ name: String, sizeBytes: Int) throws(Status)
     /// A file of the new name is replaced.

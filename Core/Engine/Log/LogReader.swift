@@ -81,6 +81,9 @@ struct LogReader {
             }
             let file = try disk.open(name, isReadOnly: true)
             defer { file.close() }
+            if file.sizeBytes < LogSegment.headerBytes {
+                throw damage(name, 0, "it was cut short, to \(file.sizeBytes) bytes")
+            }
             let bytes = try contents(file, name, max: LogSegment.headerBytes)
             defer { bytes.deallocate() }
             let header = UnsafeRawBufferPointer(bytes)

@@ -38,7 +38,8 @@ final class LogRecord: @unchecked Sendable {
     private static let changeBytes = 12
     private static let padding: UInt8 = 0xFF
     private static let capacityMin = 1 << 16
-    private static let keptCapacityMax = 4 << 20
+    /// There may be many stores that are never written again.
+    private static let keptCapacityMax = 256 << 10
 
     private enum Kind: UInt8 {
         case put = 0
@@ -55,6 +56,7 @@ final class LogRecord: @unchecked Sendable {
         return base
     }
 
+    /// Also frees the memory of a large one.
     func clear() {
         count = Self.headerBytes
         if capacity > Self.keptCapacityMax {

@@ -155,7 +155,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
     private func commit<Result>(
         _ body: (any StoreTransaction) throws(Status) -> Result, _ failure: inout Status?
     ) throws(Status) -> Result {
-        record.clear()
+        defer { record.clear() }
         let transaction = beginTransaction()
         let result: Result
         do throws(Status) {
@@ -291,13 +291,21 @@ package final class LoggedStore: Store, @unchecked Sendable {
     /// Whether a write need not wait. Under `gate`.
     /// - Throws: UNAVAILABLE when waiting would be in vain.
     func checkCapacity() throws(Status) -> Bool {
-        let isFull = isFull && present.layers.hasFrozen
-        if !isFull && !options.budget.isFull(ownBytes) { return true }
-        if let failure = isFull ? jobs.withLock({ applicationFailure }) : options.budget.failure {
-            throw .unavailable(failure.message)
+        let hasFrozen = present.layers.hasFrozen
+        if !(isFull && hasFrozen), !options.budget.isFull(ownBytes) { return true }
+        if hasFrozen {
+            if let failure = jobs.withLock({ applicationFailure }) { throw .unavailable(failure.message) }
+            return false
         }
+        if !options.budget.isBlocked { return false }
+        // What this store has can be applied, whatever others have.
+        if activeBytes == 0 { throw Self.othersAreBlocked }
+        freeze()
         return false
     }
+
+    private static let othersAreBlocked = Status.unavailable(
+        "The memory for changes is used up, because another database can't be written to the disk.")
 
     /// Waits while the active trees or the log are too large to grow. Under `gate`, which is released meanwhile.
     private func waitForCapacity() throws(Status) {

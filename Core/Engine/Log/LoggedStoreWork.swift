@@ -224,14 +224,14 @@ extension LoggedStore: LogApplierUser, TableOwner {
             if !life.isOpen { return }
             health.applicationFailed(error)
             jobs.withLock { applicationFailure = error }
-            options.budget.set(self, failure: error)
+            options.budget.set(self, isBlocked: true)
             return requestTimer(milliseconds: options.retryMilliseconds)
         }
         jobs.withLock {
             applicationFailure = nil
             if isLast { self.application = nil }
         }
-        options.budget.set(self, failure: nil)
+        options.budget.set(self, isBlocked: false)
         if isLast {
             health.applicationSucceeded()
             counters.applications.add(1, ordering: .relaxed)
@@ -275,7 +275,11 @@ extension LoggedStore: LogApplierUser, TableOwner {
             requestTimer(milliseconds: options.idleMilliseconds - milliseconds)
         } else if log.hasFiles {
             if milliseconds >= options.emptyMilliseconds {
-                request(chore: Self.emptyChore)
+                if base.settle() {
+                    request(chore: Self.emptyChore)
+                } else {
+                    requestTimer(milliseconds: options.retryMilliseconds)
+                }
                 base.maintain()
             } else {
                 if milliseconds >= options.idleMilliseconds { base.maintain() }

@@ -5,6 +5,8 @@ import Synchronization
 /// The log's files in a folder of their own, which is made with the first of them.
 package final class SystemLogDisk: LogDisk {
     private let folder: String
+    /// Whether the folder's own name is durable.
+    private let isFolderDurable = Atomic(false)
 
     package init(folder: String) { self.folder = folder }
 
@@ -54,12 +56,15 @@ package final class SystemLogDisk: LogDisk {
     package func make(_ name: String, sizeBytes: Int) throws(Status) {
         var descriptor = Glibc.open(path(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor < 0, errno == ENOENT {
-            try makeFolder()
+            if mkdir(folder, 0o700) != 0, errno != EEXIST { throw Self.failure("make the folder of") }
             descriptor = Glibc.open(path(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         }
         if descriptor < 0 { throw Self.failure("lengthen") }
         let file = SystemLogFile(descriptor, sizeBytes: sizeBytes)
         defer { file.close() }
+        // A full disk is found before anything is written.
+        errno = posix_fallocate(descriptor, 0, off_t(sizeBytes))
+        if [ENOSPC, EDQUOT, EFBIG].contains(errno) { throw Self.failure("lengthen") }
         let zeros = [UInt8](repeating: 0, count: Self.zeroBytes)
         var position = 0
         while position < sizeBytes {
@@ -76,11 +81,6 @@ package final class SystemLogDisk: LogDisk {
         try file.synchronize()
     }
 
-    private func makeFolder() throws(Status) {
-        if mkdir(folder, 0o700) != 0, errno != EEXIST { throw Self.failure("make the folder of") }
-        try Self.synchronize(Self.parent(folder))
-    }
-
     private static func parent(_ folder: String) -> String {
         let trimmed = folder.last == "/" ? folder.dropLast() : folder[...]
         return trimmed.lastIndex(of: "/").map { String(trimmed[...$0]) } ?? "."
@@ -94,7 +94,12 @@ package final class SystemLogDisk: LogDisk {
         if unlink(path(name)) != 0, errno != ENOENT { throw Self.failure("remove a file of") }
     }
 
-    package func synchronizeNames() throws(Status) { try Self.synchronize(folder) }
+    package func synchronizeNames() throws(Status) {
+        try Self.synchronize(folder)
+        if isFolderDurable.load(ordering: .relaxed) { return }
+        try Self.synchronize(Self.parent(folder))
+        isFolderDurable.store(true, ordering: .relaxed)
+    }
 
     private static func synchronize(_ folder: String) throws(Status) {
         let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -23,8 +23,8 @@ package final class TableBudget: Sendable {
         var frozenBytes = 0
         /// What snapshots keep of earlier versions of its table.
         var keptBytes = 0
-        /// Why they can't be applied.
-        var failure: Status?
+        /// Whether they can't be applied.
+        var isBlocked = false
     }
 
     private struct State {
@@ -77,12 +77,12 @@ package final class TableBudget: Sendable {
         return bytes >= (own <= smallBytesMax ? bound : bound / 4 * 3)
     }
 
-    /// Why some of the tables don't become smaller.
-    var failure: Status? { state.withLock { state in state.entries.values.lazy.compactMap(\.failure).first } }
+    /// Whether some of the tables don't become smaller.
+    var isBlocked: Bool { state.withLock { $0.entries.values.contains { $0.isBlocked } } }
 
     /// Notes whether the frozen trees of a store can't be applied.
-    func set(_ store: any TableOwner, failure: Status?) {
-        state.withLock { $0.entries[ObjectIdentifier(store)]?.failure = failure }
+    func set(_ store: any TableOwner, isBlocked: Bool) {
+        state.withLock { $0.entries[ObjectIdentifier(store)]?.isBlocked = isBlocked }
     }
 
     /// Notes the present sizes of a store.

@@ -38,6 +38,8 @@ final class Checkpointer: @unchecked Sendable {
 
     /// The greatest length of the WAL since its file was truncated.
     private let largestWALPages = Atomic<Int>(0)
+    /// Whether the WAL's file is to be emptied.
+    private let mustBeEmpty = Atomic(false)
 
     private let writer: WriterConnection
     private let options: SQLiteStoreOptions
@@ -96,6 +98,12 @@ final class Checkpointer: @unchecked Sendable {
             retry = retry ?? MonotonicTime.now.advanced(milliseconds: options.retryMilliseconds)
             wake()
         }
+    }
+
+    /// Requests a checkpoint that empties the WAL's file.
+    func empty() {
+        mustBeEmpty.store(true, ordering: .relaxed)
+        force()
     }
 
     private func ask(_ new: Request) {
@@ -246,7 +254,9 @@ final class Checkpointer: @unchecked Sendable {
     }
 
     /// Whether the WAL's file is larger than necessary, after a long snapshot.
-    private var isShrinkable: Bool { largestWALPages.load(ordering: .relaxed) > bounds.walPages * 2 }
+    private var isShrinkable: Bool {
+        largestWALPages.load(ordering: .relaxed) > bounds.walPages * 2 || mustBeEmpty.load(ordering: .relaxed)
+    }
 
     /// True when the next commit will begin at the start of the WAL.
     private func finish(_ connection: Connection, _ pages: Int) throws(Status) -> Bool {
@@ -278,7 +288,10 @@ final class Checkpointer: @unchecked Sendable {
             let progress = try connection.checkpoint(mode)
             counters.noteCheckpoint(copied: progress.copiedPages)
             if progress.isReset {
-                if mode == SQLITE_CHECKPOINT_TRUNCATE { largestWALPages.store(0, ordering: .relaxed) }
+                if mode == SQLITE_CHECKPOINT_TRUNCATE {
+                    largestWALPages.store(0, ordering: .relaxed)
+                    mustBeEmpty.store(false, ordering: .relaxed)
+                }
                 counters.walPages.store(0, ordering: .relaxed)
                 counters.copiedPages.store(0, ordering: .relaxed)
                 // Requests that arrived meanwhile concerned the old log. Under the writer's lock, so that no later

@@ -53,10 +53,19 @@ enum FileFormat {
     /// tables.
     /// - Throws: NOT_FOUND for a file whose making was interrupted, FAILED_PRECONDITION for one of a newer version, DATA_LOSS
     ///   for one that is no Hearth database.
-    static func check(_ connection: Connection, path: String) throws(Status) {
+    /// - Parameter hasLog: whether a log is beside it, which is begun when the file is made.
+    static func check(_ connection: Connection, path: String, hasLog: Bool) throws(Status) {
         if try version(connection, path: path) == 0 {
+            if hasLog { throw lost(path) }
             throw .notFound("The file is empty: it was never written, or was truncated.")
         }
+    }
+
+    private static func lost(_ path: String) -> Status {
+        Status(
+            .dataLoss,
+            "\(EngineError.fileName(path)) has no contents, but its log is there: it, or SQLite's WAL beside it, is damaged."
+                + " Restore the file and its logs from one backup, or delete the database.")
     }
 
     /// The version of a file's format, 0 for one that isn't made yet.
@@ -76,9 +85,12 @@ enum FileFormat {
     }
 
     /// Checks that a file is a Hearth database, makes it when it is new and migrates it to this version.
-    static func prepare(_ connection: Connection, path: String) throws(Status) {
+    /// - Parameter hasLog: whether a log is beside it, which is begun when the file is made.
+    /// - Throws: DATA_LOSS when it has lost its contents, and no log.
+    static func prepare(_ connection: Connection, path: String, hasLog: Bool) throws(Status) {
         let action = "cannot open \(EngineError.fileName(path))"
         let version = try version(connection, path: path)
+        if version == 0, hasLog { throw lost(path) }
         if try connection.number("SELECT count(*) FROM sqlite_schema", action) == 0 {
             // Neither can be changed in WAL mode or once there is a table.
             try connection.execute("PRAGMA page_size = \(pageSizeBytes); PRAGMA auto_vacuum = NONE", action)

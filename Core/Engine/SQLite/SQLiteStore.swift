@@ -48,7 +48,8 @@ package final class SQLiteStore: Store, Sendable {
             writer: writer, options: options, pool: pool, counters: counters, health: health)
         try Self.checkContents(path, name, options)
         if options.isReadOnly {
-            try FileFormat.check(try Connection(path: path, configuration: [], isReadOnly: true), path: path)
+            let connection = try Connection(path: path, configuration: [], isReadOnly: true)
+            try FileFormat.check(connection, path: path, hasLog: options.hasLog)
         } else {
             let writer = writer
             _ = try writer.gate.withLock { () throws(Status) in try writer.open() }
@@ -159,6 +160,14 @@ package final class SQLiteStore: Store, Sendable {
         if options.isReadOnly || !isOpen { return }
         _ = writer.settleTail()
         checkpointer.quiet()
+    }
+
+    package func settle() -> Bool {
+        if options.isReadOnly || !isOpen { return true }
+        var information = stat()
+        if stat(path + DatabaseFileName.walSuffix, &information) != 0 || information.st_size == 0 { return true }
+        checkpointer.empty()
+        return false
     }
 
     package func close() { close(because: .unavailable("The database is closed.")) }

@@ -21,6 +21,8 @@ package struct SQLiteStoreOptions: Sendable {
     /// Leaves the files unchanged: nothing is made or migrated to this version, `write` fails, and the log isn't
     /// copied. For reading a folder, also a damaged one.
     package var isReadOnly = false
+    /// Whether a `LoggedStore`'s log is there, which is begun when the file has contents.
+    var hasLog = false
 
     /// When the WAL is copied into the database, and the consequences when it can't be.
     package var bounds = WALBounds()

@@ -144,6 +144,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         base.observer = options.observer.map { LoggedBaseObserver($0) }
         // A write that reads the base takes one.
         base.readersMax += 1
+        base.hasLog = try !SystemLogDisk(folder: files.logFolder).names().isEmpty
         var log = logOptions
         log.isReadOnly = options.isReadOnly
         log.observer = options.observer

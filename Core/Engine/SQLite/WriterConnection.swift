@@ -36,7 +36,7 @@ final class WriterConnection: CacheHolder, @unchecked Sendable {
         try DataFolder.makeFile(path)
         // Not even the making of the file may copy the log beside the checkpointer.
         let opened = try Connection(path: path, configuration: ["PRAGMA wal_autocheckpoint = 0"])
-        try FileFormat.prepare(opened, path: path)
+        try FileFormat.prepare(opened, path: path, hasLog: options.hasLog)
         for string in options.writerConfiguration {
             try opened.execute(string, "cannot open \(EngineError.fileName(path))")
         }

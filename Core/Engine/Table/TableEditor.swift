@@ -18,7 +18,7 @@ final class TableEditor {
     /// own; only ever counted on. Whole trees that were removed are not in it.
     private(set) var entryBytes = 0
     /// An entry's pointer and number in a node, and the allocator's own bytes.
-    private static let entryOverheadBytes = 40
+    static let entryOverheadBytes = 40
     /// The other half of the node that was split last, and the separator between the two.
     private var split: (right: TableNode, separator: TableEntry)?
 
