@@ -26,7 +26,9 @@ struct BenchSettings: Sendable {
 
     static let options: [Option] = [
         Option(
-            "address", "HOST:PORT", "A running server to measure. Default: one of its own for each run of the bench."),
+            "address", "HOST:PORT",
+            "A running server to measure, in which the project \"bench\" stays. Default: one of its own for each run of "
+                + "the bench."),
         Option("memory", nil, "The own server keeps everything in memory."),
         Option(
             "peers", "LIST",

@@ -35,7 +35,8 @@ enum BundleCommand {
                  into their caches.
         inspect  lists what a bundle holds and whether a client could load it.
 
-            hearth bundle build --host 127.0.0.1:8080 --name front-page --query latest=stories \\
+            hearth bundle build --host 127.0.0.1:8080 --project demo --name front-page \\
+                --query latest=stories \\
                 --query 'top={"collection": "stories", "conditions": [{"orderBy": ["stars", "desc"]}, {"limit": 10}]}' \\
                 -o front-page.bundle
 

@@ -51,7 +51,7 @@ enum DatabaseCommand {
         import  replaces the data by such a file; a large one in several steps.
 
             hearth database set scores '{"ann": 7, "bob": 9}'
-            hearth database get scores --order-by '$value' --limit-to-last 1
+            hearth database get scores --order-by '$key' --limit-to-last 1
             hearth database export / -o backup.json
 
         \(OptionHelp.string(options))

@@ -36,7 +36,7 @@ enum ServeOptions {
         Option(
             "emulator", nil,
             "Serve as Google's emulator does: believe \"owner\" and unsigned tokens, be open where there are no rules, and let "
-                + "anybody clear a database, replace the rules and shut down over HTTP. Default: on loopback addresses only."
+                + "anybody clear a database, replace the rules and shut down over HTTP. Default: on loopback addresses only; --no-emulator there, too."
         ),
         Option(
             "allow-clock-skew", nil,

@@ -52,7 +52,10 @@ enum StoreMetrics {
                 "hearth_store_commits_failed", .gauge,
                 "Transactions of open databases that failed because of the disk.", sum(\.failedCommits)
             ),
-            ("hearth_databases_failing", .gauge, "Databases whose commits fail at present.", failing),
+            (
+                "hearth_databases_failing", .gauge, "Databases whose commits fail at present, or that cannot be opened.",
+                failing
+            ),
         ]
         for (name, kind, help, value) in figures {
             string.family(name, kind, help)
