@@ -53,8 +53,8 @@ enum StoreMetrics {
                 "Transactions of open databases that failed because of the disk.", sum(\.failedCommits)
             ),
             (
-                "hearth_databases_failing", .gauge, "Databases whose commits fail at present, or that cannot be opened.",
-                failing
+                "hearth_databases_failing", .gauge,
+                "Databases whose commits fail at present, or that cannot be opened.", failing
             ),
         ]
         for (name, kind, help, value) in figures {
