@@ -381,8 +381,10 @@ extension WebSocketChannel: ChannelDriver {
         }
         lastInputAt = max(lastInputAt, channel.lastReceivedAt)
         if isOver(lastInputAt, limits.webSocketSilenceMilliseconds) {
+            // Counted first: who is informed of the end may look at the counter.
+            context.counters.timeouts.add(1)
             reportEnd(.timedOut)
-            return channel.timeOut()
+            return channel.close()
         }
         if isOver(lastInputAt, limits.webSocketPingMilliseconds), isOver(pingedAt, limits.webSocketPingMilliseconds) {
             pingedAt = now
