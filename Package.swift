@@ -114,15 +114,15 @@ let package = Package(
         .target(
             name: "HearthTriggers",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthHTTPClient",
-                "HearthEvents", "HearthHost",
+                "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments",
+                "HearthHTTPClient", "HearthEvents", "HearthNetwork", "HearthHost",
             ],
             path: "Server/Triggers"),
         .target(
             name: "HearthServer",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthDocuments",
-                "HearthNetwork", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer",
+                "HearthNetwork", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthTriggers",
             ],
             path: "Server/Assembly"),
 
@@ -174,7 +174,7 @@ let package = Package(
         .executableTarget(
             name: "hearth",
             dependencies: [
-                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRules",
+                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthTriggers", "HearthRules",
                 "HearthNetwork", "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine",
                 "HearthDocuments", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthLoadClient",
                 "HearthToolSupport",
@@ -373,7 +373,8 @@ let package = Package(
             name: "HearthToolTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthServer", "HearthHost", "HearthFirestoreServer",
-                "HearthRealtimeServer", "HearthToolSupport", "HearthTestSupport", "hearth", "hearth-bench",
+                "HearthRealtimeServer", "HearthTriggers", "HearthToolSupport", "HearthTestSupport", "hearth",
+                "hearth-bench",
             ],
             path: "Tests/HearthToolTests"),
     ].filter { $0.type != .test || wantedTests?.contains($0.name) ?? true } + (isFuzzing ? fuzzing : []),

@@ -43,7 +43,7 @@ package struct ChangeLine {
         writer.raw("\",\"type\":\"")
         writer.raw(kind.rawValue)
         writer.raw("\",\"time\":\"")
-        writer.raw(CloudEventAttributes.time(time, digits: 6))
+        writer.raw(EventTime.string(time, digits: 6))
         writer.raw("\",\"document\":")
         writer.string(name)
         if hasBefore, let before {

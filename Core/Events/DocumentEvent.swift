@@ -105,4 +105,6 @@ package enum EventAuthor: Sendable, Equatable {
     case nobody
     /// The server itself.
     case system
+    /// Nobody has noted it.
+    case unknown
 }

@@ -63,6 +63,21 @@ package struct EventPattern: Sendable, Equatable {
         manyIndex = many
     }
 
+    /// The pattern of one document alone, whose path may have any characters.
+    /// - Throws: INVALID_ARGUMENT when it is no path of a document.
+    package init(exactly path: String) throws(Status) {
+        var parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        if parts.count > 1, parts[0].isEmpty { parts.removeFirst() }
+        if parts.contains(where: \.isEmpty) { throw Self.wrong(path, "has an empty segment") }
+        if parts.count % 2 != 0 {
+            throw Self.wrong(path, "is a collection: a document's path has an even number of segments")
+        }
+        string = path
+        segments = parts.map { .literal(Array($0)) }
+        captures = parts.map { _ in nil }
+        manyIndex = nil
+    }
+
     private static func wrong(_ string: String, _ fault: String) -> Status {
         .invalidArgument("The pattern \"\(string)\" \(fault).")
     }
@@ -142,7 +157,7 @@ package struct EventPattern: Sendable, Equatable {
     }
 
     package static func == (lhs: EventPattern, rhs: EventPattern) -> Bool {
-        UTF8Order.equal(lhs.string, rhs.string)
+        UTF8Order.equal(lhs.string, rhs.string) && lhs.segments == rhs.segments
     }
 }
 

@@ -132,7 +132,7 @@ struct CloudEventAttributes {
             ("specversion", "1.0"), ("id", id.string),
             ("source", "//firestore.googleapis.com/" + event.database.string),
             ("type", type.name), ("subject", "documents/" + event.path),
-            ("time", Self.time(event.commitTime, digits: 6)), ("datacontenttype", contentType),
+            ("time", EventTime.string(event.commitTime, digits: 6)), ("datacontenttype", contentType),
             ("dataschema", Self.documentSchema), ("project", event.database.project),
             ("database", event.database.database), ("namespace", "(default)"), ("location", location),
             ("document", event.path),
@@ -144,6 +144,7 @@ struct CloudEventAttributes {
             case .administrator(let name): ("service_account", name)
             case .nobody: ("unauthenticated", "")
             case .system: ("system", "")
+            case .unknown: ("unknown", "")
             }
         // Python's SDK demands both.
         all += [("authtype", kind), ("authid", id)]
@@ -158,7 +159,7 @@ struct CloudEventAttributes {
                 "source",
                 "//firebasedatabase.googleapis.com/projects/_/locations/\(location)/instances/\(event.namespace)"
             ),
-            ("type", type.name), ("subject", "refs/" + path), ("time", Self.time(event.time, digits: 3)),
+            ("type", type.name), ("subject", "refs/" + path), ("time", EventTime.string(event.time, digits: 3)),
             ("datacontenttype", contentType), ("ref", path), ("instance", event.namespace),
             ("firebasedatabasehost", "firebaseio.com"), ("location", location),
         ]
@@ -166,16 +167,8 @@ struct CloudEventAttributes {
         case .user(let id, _, _): all += [("authtype", "app_user"), ("authid", id)]
         case .administrator: all.append(("authtype", "admin"))
         case .nobody: all.append(("authtype", "unauthenticated"))
-        case .system: all.append(("authtype", "unknown"))
+        case .system, .unknown: all.append(("authtype", "unknown"))
         }
-    }
-
-    /// RFC 3339 with a fixed number of digits of a second.
-    static func time(_ time: Timestamp, digits: Int) -> String {
-        let microseconds = time.microseconds
-        let seconds = microseconds >= 0 ? microseconds / 1_000_000 : (microseconds - 999_999) / 1_000_000
-        let fraction = String(microseconds - seconds * 1_000_000 + 1_000_000).dropFirst().prefix(digits)
-        return RFC3339.format(seconds: seconds, nanoseconds: 0).dropLast() + "." + fraction + "Z"
     }
 
     /// The event as one JSON object.

@@ -10,7 +10,7 @@ enum LegacyEvent {
         json += try event.json(hasMask: true)
         json += Array(",\"context\":{".utf8)
         append("eventId", id.string, to: &json, isFirst: true)
-        append("timestamp", CloudEventAttributes.time(event.commitTime, digits: 6), to: &json)
+        append("timestamp", EventTime.string(event.commitTime, digits: 6), to: &json)
         append("eventType", type.name, to: &json)
         json += Array(",\"resource\":{".utf8)
         append("name", event.database.string + "/documents/" + event.path, to: &json, isFirst: true)
@@ -25,7 +25,7 @@ enum LegacyEvent {
         var json = Array("{".utf8)
         append("eventType", type.name, to: &json, isFirst: true)
         append("eventId", id.string, to: &json)
-        append("timestamp", CloudEventAttributes.time(event.time, digits: 3), to: &json)
+        append("timestamp", EventTime.string(event.time, digits: 3), to: &json)
         append("resource", "projects/_/instances/\(event.namespace)/refs/\(event.path.string)", to: &json)
         append("domain", "firebaseio.com", to: &json)
         json += Array(",\"params\":{".utf8)
@@ -42,7 +42,7 @@ enum LegacyEvent {
 
     private static func append(_ author: EventAuthor, to json: inout [UInt8]) {
         switch author {
-        case .administrator, .system: json += Array("{\"admin\":true}".utf8)
+        case .administrator, .system, .unknown: json += Array("{\"admin\":true}".utf8)
         case .nobody: json += Array("{\"admin\":false}".utf8)
         case .user(let id, let provider, let claims):
             json += Array("{\"admin\":false,\"variable\":{".utf8)

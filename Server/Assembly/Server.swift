@@ -6,6 +6,7 @@ import Glibc
 import HearthModel
 import HearthNetwork
 import HearthEngine
+import HearthTriggers
 import Synchronization
 
 /// A Hearth server: data, services and front ends.
@@ -48,6 +49,7 @@ package final class Server: Sendable {
         /// Files with rules of the Realtime Database: for all namespaces that have none of their own, and by namespace.
         package var realtimeRules: String?
         package var realtimeRulesByName: [String: String] = [:]
+        package var triggers = Triggers.Configuration()
 
         package init() {}
     }
@@ -72,6 +74,7 @@ package final class Server: Sendable {
     private let openStores: OpenStores
     private let upkeep = LifecycleThreads(threadsMax: 1, name: "hearth-upkeep")
     private let ticks = Slot<Periodic>()
+    private let triggers: Triggers
     /// The types that serve routes, by name, for the tests that check each of them.
     let routeFamilies: [String]
     /// The network that `/metrics` reads; emptied at the end, because the network holds what reads it.
@@ -93,10 +96,11 @@ package final class Server: Sendable {
         openStores = OpenStores(OpenStores.Bounds(shares), threads: lifecycle)
         self.log = log
         tls = configuration.network.tls
+        triggers = try Triggers(configuration)
         registry = DatabaseRegistry(
             provider: stores.firestore, threads: lifecycle, openStores: openStores, clock: clock,
             allowsClockSkew: configuration.allowsClockSkew, memory: memory.databases,
-            prepare: Self.preparation(configuration.indexes, log))
+            prepare: Self.preparation(configuration.indexes, triggers, log))
         pool = Self.workers(configuration)
         longReads = LongReads()
         stopRequest = SharedRequest(onShutdownRequest)
@@ -127,8 +131,10 @@ package final class Server: Sendable {
         let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
         let metrics = Self.metrics(
             requests, watchedNetwork, registry, realtime, health,
-            WorkloadMetrics(pool: pool, reads: longReads, memory: memory))
-        let extensions = Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer)
+            WorkloadMetrics(pool: pool, reads: longReads, memory: memory), triggers)
+        let extensions =
+            triggers.routes(service, observer, isEmulator: configuration.isEmulator)
+            + Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer)
         routeFamilies = extensions.map { "\(type(of: $0))" }.sorted()
         network = NetworkServer(
             configuration: Self.network(configuration, memory, shares),
@@ -146,22 +152,24 @@ package final class Server: Sendable {
 
     private static func metrics(
         _ requests: RequestMetrics, _ network: Slot<NetworkServer>, _ registry: DatabaseRegistry,
-        _ realtime: RealtimeService, _ health: StorageHealth, _ workload: WorkloadMetrics
+        _ realtime: RealtimeService, _ health: StorageHealth, _ workload: WorkloadMetrics, _ triggers: Triggers
     ) -> ServerMetrics {
         var metrics = ServerMetrics(
             requests: requests, network: { network.value?.statistics ?? NetworkStatistics() },
             databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) },
             health: health)
         metrics.workload = workload
+        metrics.further.append { triggers.service.write(to: &$0) }
         return metrics
     }
 
-    /// Brings a database that is opened to the configured indexes.
+    /// Brings a database that is opened to the configured indexes, and has its commits recorded for triggers.
     private static func preparation(
-        _ indexes: [String: IndexConfiguration], _ log: Log
+        _ indexes: [String: IndexConfiguration], _ triggers: Triggers, _ log: Log
     ) -> DatabaseRegistry.Preparation {
-        { database, done in
+        { database, done throws(Status) in
             ClockReport.opened(database, log)
+            try triggers.opened(database)
             guard let wanted = indexes[database.name.database] else { return done() }
             wanted.apply(to: database) { result in
                 done()
@@ -276,7 +284,7 @@ package final class Server: Sendable {
         logFewerConnections()
         let upkeep = Upkeep(
             registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
-            threads: self.upkeep)
+            triggers: triggers, threads: self.upkeep)
         let (clock, log, registry) = (clock, log, registry)
         let pressure = CachePressure(memory.pool)
         ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { count in
@@ -285,6 +293,7 @@ package final class Server: Sendable {
             upkeep.tick(count)
         }
         if ticks.value == nil { throw Status.unavailable("The system cannot start another thread.") }
+        triggers.start(registry)
     }
 
     package var port: Int { network.port }
@@ -301,6 +310,7 @@ package final class Server: Sendable {
         longReads.close()
         ticks.value?.stop()
         upkeep.stop()
+        triggers.service.stop(graceSeconds: graceSeconds)
         readiness.stop()
         bundles.stop()
         pool.stop()

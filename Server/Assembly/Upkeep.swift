@@ -22,6 +22,7 @@ final class Upkeep: Sendable {
     private let rules: RulesFiles
     private let certificate: CertificateFiles?
     private let openStores: OpenStores
+    private let triggers: Triggers
     private let threads: LifecycleThreads
     private let clock: any Clock
     private let isRunning = Atomic(false)
@@ -29,13 +30,14 @@ final class Upkeep: Sendable {
 
     init(
         registry: DatabaseRegistry, realtime: RealtimeService, rules: RulesFiles, certificate: CertificateFiles?,
-        openStores: OpenStores, threads: LifecycleThreads, clock: any Clock = SystemClock()
+        openStores: OpenStores, triggers: Triggers, threads: LifecycleThreads, clock: any Clock = SystemClock()
     ) {
         self.registry = registry
         self.realtime = realtime
         self.rules = rules
         self.certificate = certificate
         self.openStores = openStores
+        self.triggers = triggers
         self.threads = threads
         self.clock = clock
     }
@@ -59,11 +61,13 @@ final class Upkeep: Sendable {
         rules.poll()
         realtime.pollRules()
         certificate?.poll()
+        triggers.poll()
         realtime.runUnfinished()
         let now = clock.monotonicNanoseconds()
         closeUnused(existing: false, at: now, idleNanoseconds: Self.deferredIdleNanoseconds)
         closeUnused(existing: true, at: now, idleNanoseconds: UInt64(Limits.databaseIdleSeconds) * 1_000_000_000)
         if isCollectionDue.exchange(false, ordering: .relaxed) {
+            triggers.expire()
             for database in registry.openDatabases {
                 Self.collectGarbage(database)
                 deleteOldStreams(database)

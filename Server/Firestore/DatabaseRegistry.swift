@@ -10,7 +10,7 @@ import Synchronization
 /// A database that was never written is empty for callers that may create it: the first write creates its store.
 package final class DatabaseRegistry: Sendable {
     /// Applies the configuration to a database that is being opened, then calls the closure.
-    package typealias Preparation = @Sendable (Database, @escaping @Sendable () -> Void) -> Void
+    package typealias Preparation = @Sendable (Database, @escaping @Sendable () -> Void) throws(Status) -> Void
 
     private let provider: any StoreProvider
     private let registry: Registry<DatabaseName, Database>
@@ -61,7 +61,7 @@ package final class DatabaseRegistry: Sendable {
             let database = try Database(
                 name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, memory: memory)
             // Indexes are built while the database is in use.
-            prepare?(database) {}
+            try prepare?(database) {}
             return database
         } catch {
             store.close()
@@ -80,7 +80,7 @@ package final class DatabaseRegistry: Sendable {
         let database = try Database(name: name, store: store, clock: clock, memory: memory)
         if let prepare {
             let answer = Awaited<Void>()
-            prepare(database) { answer.set(.success(())) }
+            try prepare(database) { answer.set(.success(())) }
             try answer.wait()
         }
         isPrepared.set()
@@ -112,6 +112,11 @@ package final class DatabaseRegistry: Sendable {
 
     /// The database with a name; a missing one is empty. Waits until it is open: not on an event loop.
     package func database(_ name: DatabaseName) throws(Status) -> Database { try registry.wait(name) }
+
+    /// Opens the database with a name; see `Registry.use`.
+    package func open(_ name: DatabaseName, _ completion: @escaping @Sendable (Result<Database, Status>) -> Void) {
+        registry.use(name, completion)
+    }
 
     /// The databases that are open now.
     package var openDatabases: [Database] { registry.values }

@@ -12,6 +12,8 @@ import Synchronization
 ///
 ///     keyspace meta, "Q"          the next number (4 bytes)
 ///     keyspace meta, "Q" · name   the trigger's number (4 bytes)
+///
+/// Dead letters are in queues of their own (`DeadLetters`), which no number is given to twice either.
 package final class DatabaseEvents: EventRecorder {
     /// The triggers of a database at a time.
     package struct Triggers: Sendable {
@@ -31,12 +33,16 @@ package final class DatabaseEvents: EventRecorder {
         var numbers: [String: UInt32]
         /// How many events of a trigger are not settled.
         var pending: [String: Int]
+        /// The version of the first of them.
+        var oldest: [String: Int64]
+        var deadLetters: [String: Int]
     }
 
     /// What the present transaction has put; of the writer's thread.
     private struct Staged {
         var numbers: [String: UInt32] = [:]
         var counts: [String: Int] = [:]
+        var first: [String: Int64] = [:]
         var isCleared = false
     }
 
@@ -44,7 +50,7 @@ package final class DatabaseEvents: EventRecorder {
     private let staged = Mutex(Staged())
     private let notify: @Sendable (_ events: DatabaseEvents, _ trigger: String) -> Void
 
-    private static let numberMark = UInt8(ascii: "Q")
+    private static let numberMark = EventKeys.number
 
     /// - Parameter notify: called when a trigger has new events, which are durable. On the writer's thread.
     package init(
@@ -59,8 +65,16 @@ package final class DatabaseEvents: EventRecorder {
             if !name.isEmpty { numbers[String(decoding: name, as: UTF8.self)] = Self.number(cursor.value) }
         }
         var pending: [String: Int] = [:]
-        for (name, number) in numbers { pending[name] = try EventQueue(trigger: number).count(in: snapshot) }
-        state = Mutex(State(triggers: triggers, numbers: numbers, pending: pending))
+        var oldest: [String: Int64] = [:]
+        var dead: [String: Int] = [:]
+        for (name, number) in numbers {
+            let queue = EventQueue(trigger: number)
+            pending[name] = try queue.count(in: snapshot)
+            oldest[name] = try queue.first(in: snapshot)
+            dead[name] = try DeadLetters(trigger: number).count(in: snapshot)
+        }
+        state = Mutex(
+            State(triggers: triggers, numbers: numbers, pending: pending, oldest: oldest, deadLetters: dead))
         self.notify = notify
     }
 
@@ -81,9 +95,32 @@ package final class DatabaseEvents: EventRecorder {
 
     package func pending(_ trigger: String) -> Int { state.withLock { $0.pending[trigger] ?? 0 } }
 
+    /// The dead letters of a trigger; nil before it had an event.
+    package func deadLetters(of trigger: String) -> DeadLetters? {
+        state.withLock { $0.numbers[trigger] }.map { DeadLetters(trigger: $0) }
+    }
+
+    /// Whether there are events or dead letters of any trigger.
+    var hasAny: Bool {
+        state.withLock { $0.pending.values.contains { $0 > 0 } || $0.deadLetters.values.contains { $0 > 0 } }
+    }
+
+    package func deadLetterCount(_ trigger: String) -> Int { state.withLock { $0.deadLetters[trigger] ?? 0 } }
+
+    func changeDeadLetters(_ trigger: String, by count: Int) {
+        state.withLock { $0.deadLetters[trigger, default: 0] += count }
+    }
+
+    /// The version of the oldest event that waits; nil when none does.
+    package func oldestPending(_ trigger: String) -> Int64? { state.withLock { $0.oldest[trigger] } }
+
     /// Events were removed from a queue, which is durable, or put into it again.
-    func changePending(_ trigger: String, by count: Int) {
-        state.withLock { $0.pending[trigger, default: 0] += count }
+    /// - Parameter oldest: the version of the first event in the queue now.
+    func changePending(_ trigger: String, by count: Int, oldest: Int64?) {
+        state.withLock { state in
+            state.pending[trigger, default: 0] += count
+            state.oldest[trigger] = oldest
+        }
     }
 
     /// Forgets a trigger that is gone: deletes a part of its queue, and in the end its number.
@@ -94,8 +131,36 @@ package final class DatabaseEvents: EventRecorder {
         guard let queue = queue(of: trigger) else { return (0, true) }
         let count = try queue.deleteAll(in: transaction, limit: limit)
         if count == limit { return (count, false) }
+        if let letters = deadLetters(of: trigger), try letters.deleteAll(in: transaction, limit: limit) == limit {
+            return (count, false)
+        }
         try transaction.delete(.meta, [Self.numberMark] + Array(trigger.utf8))
         return (count, true)
+    }
+
+    /// Puts an event into a trigger's queue in a transaction that makes no commit.
+    /// - Returns: false when it is there already.
+    func put(
+        _ event: Delivery.Event, _ record: [UInt8], for trigger: String, in transaction: any StoreTransaction
+    ) throws(Status) -> Bool {
+        let queue = EventQueue(trigger: try number(of: trigger, in: transaction))
+        if try queue.record(of: event, in: transaction) != nil { return false }
+        try queue.put(event, record, in: transaction)
+        return true
+    }
+
+    private func number(of trigger: String, in transaction: any StoreTransaction) throws(Status) -> UInt32 {
+        if let number = state.withLock({ $0.numbers[trigger] }) { return number }
+        if let bytes = try transaction.get(.meta, [Self.numberMark] + Array(trigger.utf8)) { return Self.number(bytes) }
+        return try newNumber(of: trigger, in: transaction)
+    }
+
+    /// Such a transaction is durable.
+    func havePut(_ count: Int, for trigger: String, in snapshot: any Snapshot) throws(Status) {
+        if let bytes = try snapshot.get(.meta, [Self.numberMark] + Array(trigger.utf8)) {
+            state.withLock { $0.numbers[trigger] = Self.number(bytes) }
+        }
+        changePending(trigger, by: count, oldest: try queue(of: trigger)?.first(in: snapshot))
     }
 
     /// A trigger was forgotten, which is durable.
@@ -103,6 +168,8 @@ package final class DatabaseEvents: EventRecorder {
         state.withLock { state in
             state.numbers[trigger] = nil
             state.pending[trigger] = nil
+            state.oldest[trigger] = nil
+            state.deadLetters[trigger] = nil
         }
     }
 
@@ -125,12 +192,18 @@ package final class DatabaseEvents: EventRecorder {
                 let number: UInt32
                 if let known = numbers[name] {
                     number = known
+                } else if let known = staged.withLock({ $0.numbers[name] }) {
+                    number = known
                 } else {
-                    number = try newNumber(of: name, in: transaction)
+                    number = try self.number(of: name, in: transaction)
+                    staged.withLock { $0.numbers[name] = number }
                 }
                 try EventQueue(trigger: number).put(
                     Delivery.Event(version: set.version, key: change.key), value, in: transaction)
-                staged.withLock { $0.counts[name, default: 0] += 1 }
+                staged.withLock { staged in
+                    staged.counts[name, default: 0] += 1
+                    if staged.first[name] == nil { staged.first[name] = set.version }
+                }
             }
         }
     }
@@ -141,12 +214,10 @@ package final class DatabaseEvents: EventRecorder {
     }
 
     private func newNumber(of name: String, in transaction: any StoreTransaction) throws(Status) -> UInt32 {
-        if let number = staged.withLock({ $0.numbers[name] }) { return number }
         let counter = [Self.numberMark]
         let number = try transaction.get(.meta, counter).map(Self.number) ?? 1
         try transaction.put(.meta, counter, Self.bytes(number + 1))
         try transaction.put(.meta, counter + Array(name.utf8), Self.bytes(number))
-        staged.withLock { $0.numbers[name] = number }
         return number
     }
 
@@ -160,9 +231,16 @@ package final class DatabaseEvents: EventRecorder {
         guard isDurable else { return }
         if ended.isCleared || !ended.counts.isEmpty {
             state.withLock { state in
-                if ended.isCleared { state.pending = [:] }
+                if ended.isCleared {
+                    state.pending = [:]
+                    state.oldest = [:]
+                    state.deadLetters = [:]
+                }
                 for (name, number) in ended.numbers { state.numbers[name] = number }
-                for (name, count) in ended.counts { state.pending[name, default: 0] += count }
+                for (name, count) in ended.counts {
+                    if state.pending[name, default: 0] == 0 { state.oldest[name] = ended.first[name] }
+                    state.pending[name, default: 0] += count
+                }
             }
         }
         for name in ended.counts.keys { notify(self, name) }
@@ -170,16 +248,15 @@ package final class DatabaseEvents: EventRecorder {
 
     package func clear(in transaction: any StoreTransaction) throws(Status) {
         try transaction.delete(.meta, EventQueue.all, limit: .max)
+        try transaction.delete(.meta, DeadLetters.all, limit: .max)
         staged.withLock { $0.isCleared = true }
     }
 
     package func neededVersion(in snapshot: any Snapshot) throws(Status) -> Int64? {
         var needed: Int64?
         for number in state.withLock({ $0.numbers.values.map { $0 } }) {
-            guard let first = try EventQueue(trigger: number).events(after: nil, countMax: 1, in: snapshot).first else {
-                continue
-            }
-            needed = min(needed ?? .max, first.version)
+            guard let first = try EventQueue(trigger: number).first(in: snapshot) else { continue }
+            needed = min(needed ?? .max, first)
         }
         return needed
     }

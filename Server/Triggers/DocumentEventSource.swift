@@ -16,8 +16,8 @@ package final class DocumentEventSource: EventSource {
     private let horizon: Mutex<HistoryHorizon>
     private let states = Mutex(DocumentStates())
 
-    /// An event beyond this is a dead letter.
-    private static let sizeBytesMax = 16 << 20
+    /// Of the dead letters that one transaction stores, about.
+    private static let settledBytesMax = 4 << 20
 
     /// - Parameter location: the region that events name.
     package init(
@@ -41,6 +41,8 @@ package final class DocumentEventSource: EventSource {
         if former.maxAgeSeconds == new.maxAgeSeconds { return }
         horizon.withLock { $0 = HistoryHorizon(clock: clock, keptSeconds: new.maxAgeSeconds) }
     }
+
+    package var isClosed: Bool { database.closedStatus != nil }
 
     private var queue: EventQueue? { events.queue(of: definition.withLock { $0.name }) }
 
@@ -79,32 +81,17 @@ package final class DocumentEventSource: EventSource {
     private func request(
         for event: Delivery.Event, _ record: QueuedEvent, _ snapshot: any Snapshot
     ) throws(Status) -> EventRequest {
+        let states = if let kept = record.states { kept } else { try self.states(of: event, in: snapshot) }
         let definition = definition.withLock { $0 }
-        let (before, after) =
-            if let states = record.states { (states.before, states.after) } else {
-                try states.withLock { states throws(Status) in try states.states(of: event, in: snapshot) }
-            }
-        guard let path = DocumentKey.decode(event.key) else {
-            throw Status(.dataLoss, "A record of a trigger's queue has no document.")
-        }
-        let name = ResourceName(database: database.name, path: path).string
-        let change = DocumentEvent(
-            database: database.name, path: path.string, commitTime: Timestamp(microseconds: event.version),
-            before: before?.encoded(name: name), after: after?.encoded(name: name),
-            author: EventAuthor(stored: record.author))
-        guard let change else { throw Status(.dataLoss, "A trigger waits for a commit that changed nothing.") }
-        let request = try EventRequest(
-            change, id: id(of: event, name), type: definition.type, location: location, form: definition.form)
-        if request.body.count > Self.sizeBytesMax {
-            throw .resourceExhausted("The event has \(request.body.count) bytes, of at most \(Self.sizeBytesMax).")
-        }
-        return request
+        return try DocumentEventRequest.make(
+            event, states, author: record.author, of: database, for: definition, location: location)
     }
 
-    private func id(of event: Delivery.Event, _ name: String) -> EventID {
-        EventID(
-            version: event.version, incarnation: database.incarnation, subject: Array(name.utf8),
-            trigger: definition.withLock { $0.name })
+    private func states(of event: Delivery.Event, in snapshot: any Snapshot) throws(Status) -> QueuedEvent.States {
+        try states.withLock { states throws(Status) -> QueuedEvent.States in
+            let (before, after) = try states.states(of: event, in: snapshot)
+            return QueuedEvent.States(before: before, after: after)
+        }
     }
 
     package func expiredVersion() -> Int64 {
@@ -113,17 +100,76 @@ package final class DocumentEventSource: EventSource {
 
     package func settle(
         _ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void
-    ) {
-        let name = definition.withLock { $0.name }
-        guard let queue else { return completion(.success(())) }
-        let count = settled.filter { $0.result != .gone }.count
+    ) -> Int {
+        let definition = definition.withLock { $0 }
+        let name = definition.name
+        guard let queue = events.queue(of: name), let letters = events.deadLetters(of: name) else {
+            completion(.success(()))
+            return settled.count
+        }
+        let end = clock.now().microseconds
+        var records: [(entry: DeadLetters.Entry, letter: DeadLetter)] = []
+        var sizeBytes = 0
+        var taken = 0
+        while taken < settled.count, taken == 0 || sizeBytes < Self.settledBytesMax {
+            let event = settled[taken].event
+            taken += 1
+            guard case .dead(let attempts, let failure) = settled[taken - 1].result, definition.keepsDeadLetters else {
+                continue
+            }
+            do throws(Status) {
+                guard let record = try record(ofDead: event) else { continue }
+                let letter = DeadLetter(attempts: attempts, failure: failure, record: record)
+                records.append((DeadLetters.Entry(time: end, event: event), letter))
+                sizeBytes += record.count
+            } catch {
+                // Tried again: no event is lost in silence.
+                completion(.failure(error))
+                return taken
+            }
+        }
+        let settling = settled.prefix(taken).map(\.event)
+        let change = SharedValue(Mutex((removed: 0, letters: 0, oldest: Int64?.none)))
         database.perform(
-            { transaction throws(Status) in
-                for event in settled { try queue.delete(event.event, in: transaction) }
+            { [records, events] transaction throws(Status) in
+                var removed = 0
+                for event in settling {
+                    if try queue.record(of: event, in: transaction) == nil { continue }
+                    try queue.delete(event, in: transaction)
+                    removed += 1
+                }
+                for (entry, letter) in records { try letters.put(letter, entry, in: transaction) }
+                var kept = records.count
+                let excess = events.deadLetterCount(name) + records.count - DeadLetters.countMax
+                if excess > 0 { kept -= try letters.deleteAll(in: transaction, limit: excess) }
+                let oldest = try queue.first(in: transaction)
+                change.value.withLock { [removed, kept] in $0 = (removed, kept, oldest) }
             },
             completion: { [events] result in
-                if case .success = result { events.changePending(name, by: -count) }
+                if case .success = result {
+                    let (removed, letters, oldest) = change.value.withLock { $0 }
+                    events.changePending(name, by: -removed, oldest: oldest)
+                    events.changeDeadLetters(name, by: letters)
+                }
                 completion(result)
             })
+        return taken
+    }
+
+    /// What is kept of an event that is given up: with its states, if they can be read.
+    /// - Returns: nil when the queue doesn't have it any more.
+    private func record(ofDead event: Delivery.Event) throws(Status) -> [UInt8]? {
+        try reading { snapshot throws(Status) -> [UInt8]? in
+            guard let queue, let bytes = try queue.record(of: event, in: snapshot) else { return nil }
+            do throws(Status) {
+                var record = try QueuedEvent(bytes)
+                if record.states == nil { record.states = try states(of: event, in: snapshot) }
+                return record.bytes
+            } catch {
+                if error.code == .unavailable { throw error }
+                // Without them it shows at least what was lost.
+                return bytes
+            }
+        }
     }
 }

@@ -35,9 +35,10 @@ package final class EventDispatcher: @unchecked Sendable {
         case set(String, Trigger)
         case close(RouteID)
         case remove(String)
-        case events(RouteID, @Sendable () -> (any EventSource)?)
+        case events(RouteID, isEarlier: Bool, @Sendable () -> (any EventSource)?)
         case answer(EventRoute, Delivery.Event, Delivery.Answer)
         case settled(EventRoute, Result<Void, Status>)
+        case drain
     }
 
     private let sender: any EventSending
@@ -46,6 +47,7 @@ package final class EventDispatcher: @unchecked Sendable {
     private let monitor = Monitor()
     private var notes: [Note] = []
     private var isStopping = false
+    private var isDrained = false
     private var thread: NamedThread?
 
     // Of the thread.
@@ -53,6 +55,8 @@ package final class EventDispatcher: @unchecked Sendable {
     private var routes: [RouteID: EventRoute] = [:]
     private var timers = TimerHeap<EventRoute>()
     private var due: [EventRoute] = []
+    /// Nothing new is sent any more.
+    private var isDraining = false
 
     /// Routes look for events that are too old so often.
     private static let expiryNanoseconds: UInt64 = 5_000_000_000
@@ -69,6 +73,18 @@ package final class EventDispatcher: @unchecked Sendable {
     package func start() throws(Status) {
         thread = NamedThread.start("hearth-triggers") { [self] in run() }
         if thread == nil { throw .resourceExhausted("No thread can be started.") }
+    }
+
+    /// Sends nothing new, and waits until what was sent is answered, and that is stored.
+    /// - Parameter seconds: at most so long.
+    package func drain(seconds: Double) {
+        leave(.drain)
+        let end = clock.monotonicNanoseconds() + UInt64(max(0, seconds) * 1e9)
+        monitor.lock()
+        defer { monitor.unlock() }
+        while !isDrained, clock.monotonicNanoseconds() < end {
+            monitor.wait(until: MonotonicTime(nanoseconds: Int64(end)))
+        }
     }
 
     /// Begins nothing any more, and waits for the thread. What was sent and not answered is sent again after the next start.
@@ -94,9 +110,13 @@ package final class EventDispatcher: @unchecked Sendable {
 
     /// There are events in the queue of a route, of a trigger that was `set`. The route is made when there is none, and ends when
     /// all its events are settled: nobody keeps a database open that has none.
-    /// - Parameter source: makes the route's source; nil when the database is closed.
-    package func notify(_ id: RouteID, _ source: @escaping @Sendable () -> (any EventSource)?) {
-        leave(.events(id, source))
+    /// - Parameters:
+    ///   - isEarlier: whether they may lie before events that were read already.
+    ///   - source: makes the route's source; nil when the database is closed.
+    package func notify(
+        _ id: RouteID, isEarlier: Bool = false, _ source: @escaping @Sendable () -> (any EventSource)?
+    ) {
+        leave(.events(id, isEarlier: isEarlier, source))
     }
 
     private func leave(_ note: Note) {
@@ -117,6 +137,16 @@ package final class EventDispatcher: @unchecked Sendable {
                 route.isDue = false
                 work(route)
             }
+            noteDrained()
+        }
+    }
+
+    /// Nothing is under way any more, and everything that was answered is stored.
+    private func noteDrained() {
+        if !isDraining || routes.values.contains(where: { $0.isUnderWay }) { return }
+        monitor.withLock {
+            isDrained = true
+            monitor.signal()
         }
     }
 
@@ -157,15 +187,18 @@ package final class EventDispatcher: @unchecked Sendable {
         case .set(let name, let trigger): apply(trigger, to: name)
         case .remove(let name): for route in endpoints.removeValue(forKey: name)?.routes ?? [] { end(route) }
         case .close(let id): if let route = routes[id] { end(route) }
-        case .events(let id, let source):
+        case .events(let id, let isEarlier, let source):
             guard let route = routes[id] ?? newRoute(id, source) else { return }
             route.delivery.notify()
+            if isEarlier { route.readAnew() }
             route.markDue(&due)
         case .answer(let route, let event, let answer):
+            route.sending -= 1
             ended(route, event, answer)
             // Others of the trigger may have waited for the end of a request.
             for route in route.endpoint.routes where route.isHeldBack { route.markDue(&due) }
             route.markDue(&due)
+        case .drain: isDraining = true
         case .settled(let route, let result):
             if case .failure = result {
                 route.settled = route.settling + route.settled
@@ -207,6 +240,8 @@ package final class EventDispatcher: @unchecked Sendable {
 
     private func work(_ route: EventRoute) {
         if route.isEnded { return }
+        // It is opened again when somebody uses the database, or wants its events.
+        if route.source.isClosed { return closed(route) }
         let now = clock.monotonicNanoseconds()
         timers.remove(route)
         if now >= route.storePausedUntil {
@@ -223,7 +258,13 @@ package final class EventDispatcher: @unchecked Sendable {
         setTimer(route, now)
     }
 
+    private func closed(_ route: EventRoute) {
+        end(route)
+        observer.closed(route.id)
+    }
+
     private func send(_ route: EventRoute, _ now: UInt64) throws(Status) {
+        guard !isDraining, route.beginAnew() else { return }
         while true {
             try read(route)
             guard let (event, attempt) = route.delivery.next(now) else { break }
@@ -233,6 +274,7 @@ package final class EventDispatcher: @unchecked Sendable {
                     ended(route, event, .gone)
                     continue
                 }
+                route.sending += 1
                 sender.send(request, to: route.endpoint.trigger.target, attempt: attempt) { [weak self] answer in
                     self?.leave(.answer(route, event, answer))
                 }
@@ -280,13 +322,14 @@ package final class EventDispatcher: @unchecked Sendable {
     /// One batch at a time, so that those that come meanwhile make the next one.
     private func settle(_ route: EventRoute) {
         if route.settled.isEmpty || !route.settling.isEmpty { return }
-        route.settling = route.settled
-        route.settled = []
-        route.source.settle(route.settling) { [weak self] result in self?.leave(.settled(route, result)) }
+        let count = route.source.settle(route.settled) { [weak self] result in self?.leave(.settled(route, result)) }
+        route.settling = Array(route.settled.prefix(count))
+        route.settled.removeFirst(count)
     }
 
     private func setTimer(_ route: EventRoute, _ now: UInt64) {
-        var time = route.delivery.nextTime
+        // While the route waits for what is under way, its ends are what goes on.
+        var time = route.termsAfterwards == nil && !isDraining ? route.delivery.nextTime : nil
         if route.delivery.isWaiting { time = min(time ?? .max, route.expiryAt) }
         if !route.settled.isEmpty, route.settling.isEmpty { time = min(time ?? .max, now) }
         // After a failure of the store, whatever there is to do is done then.

@@ -13,7 +13,7 @@ import HearthModel
 /// Numbers are big-endian.
 package struct EventQueue: Sendable {
     private let prefix: [UInt8]
-    private static let mark = UInt8(ascii: "q")
+    private static let mark = EventKeys.event
 
     /// - Parameter number: the trigger's, which no other one has had in this database.
     package init(trigger number: UInt32) {
@@ -93,6 +93,11 @@ package struct EventQueue: Sendable {
     /// What is stored with an event; nil when it is not there.
     package func record(of event: Delivery.Event, in snapshot: any Snapshot) throws(Status) -> [UInt8]? {
         try snapshot.get(.meta, key(event.version, event.key))
+    }
+
+    /// The version of the first event; nil when there is none.
+    package func first(in snapshot: any Snapshot) throws(Status) -> Int64? {
+        try events(after: nil, countMax: 1, in: snapshot).first?.version
     }
 
     package func count(in snapshot: any Snapshot) throws(Status) -> Int {

@@ -15,6 +15,10 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
     var isDue = false
     /// Whether the trigger had all the requests under way that it may have.
     var isHeldBack = false
+    /// Nothing new is sent until all that was sent is answered and settled; then the queue is read anew, with these terms.
+    private(set) var termsAfterwards: DeliveryTerms?
+    /// Requests of this route under way.
+    var sending = 0
     /// When it next looks for events that are too old.
     var expiryAt: UInt64 = 0
     /// The store failed.
@@ -29,20 +33,37 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
         delivery = Delivery(endpoint.trigger.terms, to: endpoint.delivery)
     }
 
-    /// With another order the queue is read anew; what is being sent may be sent twice then.
     func change(_ terms: DeliveryTerms) {
-        if terms.isOrdered == delivery.terms.isOrdered {
+        if termsAfterwards != nil {
+            termsAfterwards = terms
+        } else if terms.isOrdered == delivery.terms.isOrdered {
             delivery.change(terms)
         } else {
-            delivery = Delivery(terms, to: endpoint.delivery)
+            termsAfterwards = terms
         }
+    }
+
+    /// The queue has events behind which it was read already.
+    func readAnew() { termsAfterwards = termsAfterwards ?? delivery.terms }
+
+    /// Begins anew when that was asked for, and nothing is under way.
+    /// - Returns: false while something is, and nothing may be sent.
+    func beginAnew() -> Bool {
+        guard let terms = termsAfterwards else { return true }
+        guard sending == 0, settled.isEmpty, settling.isEmpty else { return false }
+        delivery = Delivery(terms, to: endpoint.delivery)
+        termsAfterwards = nil
+        return true
     }
 
     /// Whether all events are settled, and removed from the queue.
     var isIdle: Bool {
         !delivery.isWaiting && delivery.wantsEvents == nil && !delivery.terms.isPaused && settled.isEmpty
-            && settling.isEmpty
+            && settling.isEmpty && termsAfterwards == nil
     }
+
+    /// Whether something was sent that is not answered, or answered and not stored.
+    var isUnderWay: Bool { sending > 0 || !settled.isEmpty || !settling.isEmpty }
 
     func markDue(_ due: inout [EventRoute]) {
         if isDue || isEnded { return }
@@ -66,4 +87,6 @@ package protocol EventObserver: Sendable {
     func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer)
     /// An event is not sent any more.
     func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled)
+    /// The database of a route was closed, and the route with it: its queue may have events.
+    func closed(_ id: EventDispatcher.RouteID)
 }

@@ -3,6 +3,9 @@ import HearthModel
 
 /// The events of one trigger in one database: the queue, and what an event is made of. Called on the dispatcher's thread.
 package protocol EventSource: AnyObject, Sendable {
+    /// Whether the database was closed: nothing of it can be read any more.
+    var isClosed: Bool { get }
+
     /// The next events of the queue, at most `countMax`.
     /// - Throws: UNAVAILABLE when the store can't be read now.
     func events(after event: Delivery.Event?, countMax: Int) throws(Status) -> [Delivery.Event]
@@ -20,9 +23,10 @@ package protocol EventSource: AnyObject, Sendable {
     /// Events of commits before this version have the age at which they are not repeated any more.
     func expiredVersion() -> Int64
 
-    /// Removes events from the queue, and keeps those that are dead letters.
+    /// Removes events from the queue, and keeps those that are dead letters: the first ones, at least one.
     /// - Parameter completion: called once when that is durable, or has failed, on any thread.
-    func settle(_ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void)
+    /// - Returns: how many it takes.
+    func settle(_ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void) -> Int
 }
 
 /// Sends one event; see `EventSender`.

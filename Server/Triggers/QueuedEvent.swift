@@ -75,6 +75,7 @@ extension EventAuthor {
     package var stored: [UInt8] {
         switch self {
         case .system: []
+        case .unknown: [4]
         case .nobody: [1]
         case .administrator(let name): [2] + Array(name.utf8)
         case .user(let id, let provider, let claims):
@@ -91,7 +92,9 @@ extension EventAuthor {
         case 3:
             let parts = rest.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
                 .map { String(decoding: $0, as: UTF8.self) }
-            self = parts.count == 3 ? .user(id: parts[0], provider: parts[1], claims: parts[2]) : .system
+            self = .user(
+                id: parts[0], provider: parts.count == 3 ? parts[1] : "", claims: parts.count == 3 ? parts[2] : "")
+        case 4: self = .unknown
         default: self = .system
         }
     }

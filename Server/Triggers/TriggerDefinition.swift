@@ -23,11 +23,11 @@ package struct TriggerDefinition: Sendable, Equatable {
     /// Of namespaces of the Realtime Database.
     package let instance: InstancePattern
     package let target: EventSender.Target
-    package let form: EventRequest.Form
+    package private(set) var form: EventRequest.Form
     package let terms: DeliveryTerms
     /// Events of commits that are older are not repeated.
     package let maxAgeSeconds: Int
-    /// As it was written, for administrators.
+    /// As it was written, for administrators: a JSON object.
     package let members: [UInt8]
 
     private static let known = [
@@ -58,7 +58,7 @@ package struct TriggerDefinition: Sendable, Equatable {
     ///   - secret: reads a file.
     /// - Throws: INVALID_ARGUMENT that names the member.
     package init(
-        name: String, _ value: ConfigurationValue, source: Source, defaultProject: String, members: [UInt8],
+        name: String, _ value: ConfigurationValue, source: Source, defaultProject: String,
         secret: (String) throws(Status) -> [UInt8]
     ) throws(Status) {
         guard Self.isName(name) else {
@@ -70,6 +70,8 @@ package struct TriggerDefinition: Sendable, Equatable {
         }
         self.name = name
         self.source = source
+        var members: [UInt8] = []
+        value.appendJSON(to: &members)
         self.members = members
         let event = try Self.required(value, "event")
         type = try Self.located(event) { () throws(Status) in try EventType(try event.string()) }
@@ -84,6 +86,44 @@ package struct TriggerDefinition: Sendable, Equatable {
         form = try Self.form(value, type)
         (terms, maxAgeSeconds) = try Self.terms(value)
     }
+
+    /// A trigger that Firebase's tools have registered, whose events go to their functions emulator.
+    ///
+    /// An attempt that was answered is repeated five times, soon: whoever develops a function wants to see what it throws, and
+    /// not to be called until tomorrow. While nothing answers, events wait for an hour.
+    /// - Parameters:
+    ///   - name: one that no file can have, since tools choose the key.
+    ///   - members: the registration.
+    init(
+        emulated name: String, _ type: EventType, _ pattern: EventPattern, project: String?, database: String?,
+        instance: InstancePattern = .all, url: String, members: [UInt8]
+    ) {
+        self.name = name
+        source = .emulator
+        self.type = type
+        self.pattern = pattern
+        self.project = project
+        self.database = database
+        self.instance = instance
+        target = EventSender.Target(url: url)
+        form = EventRequest.Form(isBase64: true)
+        var terms = DeliveryTerms()
+        terms.minBackoffNanoseconds = 200_000_000
+        terms.attemptsMax = 6
+        self.terms = terms
+        maxAgeSeconds = 3600
+        self.members = members
+    }
+
+    /// The same with events as one JSON object each.
+    var structured: TriggerDefinition {
+        var copy = self
+        copy.form = EventRequest.Form(isStructured: true, isJSON: true)
+        return copy
+    }
+
+    /// Whether an event that was given up is kept: those of Firebase's tools live as long as the process.
+    var keepsDeadLetters: Bool { source != .emulator }
 
     private static func required(_ value: ConfigurationValue, _ name: String) throws(Status) -> ConfigurationValue {
         guard let member = try value.member(name) else { throw value.failure("\"\(name)\" is missing.") }
@@ -275,11 +315,11 @@ enum TriggerDuration {
 }
 
 /// The URL of an endpoint.
-enum TriggerURL {
+package enum TriggerURL {
     static let sizeBytesMax = 4096
 
     /// Why a string can't be one; nil when it can.
-    static func fault(of string: String) -> String? {
+    package static func fault(of string: String) -> String? {
         let bytes = Array(string.utf8)
         guard let scheme = ["http://", "https://"].first(where: { string.lowercased().hasPrefix($0) }) else {
             return "Expected a URL of http or https."

@@ -6,9 +6,11 @@ import HearthModel
 import Synchronization
 
 /// The triggers of a server: which there are, which of their events wait in which database, and what became of the others.
+///
+/// A database that has events of a trigger is opened when the server starts, and stays open until they are settled.
 package final class TriggerService: Sendable {
     package struct Configuration: Sendable {
-        /// Of `hearth.json`.
+        /// Of `hearth.json` and of administrators.
         package var definitions: [TriggerDefinition] = []
         /// The region that events name.
         package var location = "us-central1"
@@ -17,32 +19,52 @@ package final class TriggerService: Sendable {
         package init() {}
     }
 
-    private struct OpenDatabase {
+    struct OpenDatabase {
         weak var database: Database?
         let events: DatabaseEvents
         /// What reads its events, by trigger, while there is a route.
         var sources: [String: WeakSource] = [:]
     }
 
-    private struct WeakSource {
+    struct WeakSource {
         weak var source: DocumentEventSource?
     }
 
-    private struct State {
+    struct State {
         var definitions: [String: TriggerDefinition] = [:]
+        /// Those that are open, and those that were and have events or dead letters.
         var databases: [DatabaseName: OpenDatabase] = [:]
+        var directory: TriggerDirectory?
+        var isStopped = false
+        private var forgetsAt = 64
+
+        /// Forgets databases that are closed and have nothing: now and then, so that opening many costs each the same.
+        mutating func forgetClosed() {
+            if databases.count < forgetsAt { return }
+            databases = databases.filter { $0.value.database != nil || $0.value.events.hasAny }
+            forgetsAt = max(64, databases.count * 2)
+        }
+
+        /// The present definitions for later commits of a database.
+        func refresh(_ name: DatabaseName) {
+            databases[name]?.events.change(DatabaseEvents.Triggers(definitions.values.filter { $0.isFor(name) }))
+        }
     }
 
-    private let state: Mutex<State>
+    let state: Mutex<State>
     private let sender: EventSender
-    private let dispatcher: EventDispatcher
+    let dispatcher: EventDispatcher
     let journal: TriggerJournal
-    private let location: String
-    private let log: Log
-    private let clock: any Clock
+    let location: String
+    let log: Log
+    let clock: any Clock
+    private let threads = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-open")
+    private let work = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-work")
 
     /// How many events of a trigger that is gone are deleted by one transaction.
     private static let forgottenMax = 2000
+    /// Triggers of a server.
+    package static let countMax = 500
 
     /// - Throws: RESOURCE_EXHAUSTED or UNAVAILABLE when the system provides no threads.
     package init(_ configuration: Configuration, clock: any Clock = SystemClock()) throws(Status) {
@@ -56,6 +78,9 @@ package final class TriggerService: Sendable {
         sender = try EventSender(clock: clock)
         dispatcher = EventDispatcher(sender: sender, observer: journal, clock: clock)
         for definition in configuration.definitions { dispatcher.set(definition.name, Self.trigger(definition)) }
+        journal.notify(
+            closed: { [weak self] id in self?.closed(id) },
+            missing: { [weak self] trigger in self?.missing(trigger) })
         try dispatcher.start()
     }
 
@@ -63,8 +88,55 @@ package final class TriggerService: Sendable {
         EventDispatcher.Trigger(target: definition.target, terms: definition.terms)
     }
 
-    /// What is sent and not answered is sent again after the next start.
-    package func stop() {
+    /// Opens, one after the other and in the background, the databases in which an earlier run of the process may have left
+    /// events. To be called once, when databases can be opened.
+    package func start(_ directory: TriggerDirectory) {
+        let isNeeded = state.withLock { state in
+            state.directory = directory
+            return !state.definitions.isEmpty
+        }
+        if isNeeded { threads.run { [weak self] in self?.openAll() } }
+    }
+
+    private func openAll() {
+        guard let directory = state.withLock({ $0.directory }) else { return }
+        let names: [DatabaseName]
+        do throws(Status) {
+            names = try directory.names()
+        } catch {
+            return log.error("the databases of triggers can't be listed", ("reason", .string(error.message)))
+        }
+        for name in names {
+            let isWanted = state.withLock { state in
+                !state.isStopped && state.databases[name] == nil
+                    && state.definitions.values.contains { $0.isFor(name) }
+            }
+            if isWanted { open(name, directory) }
+        }
+    }
+
+    private func open(_ name: DatabaseName, _ directory: TriggerDirectory) {
+        let answer = Awaited<Void>()
+        directory.open(name) { result in answer.set(result.map { _ in }) }
+        do throws(Status) {
+            try answer.wait()
+        } catch {
+            log.error(
+                "a database that may have events of triggers can't be opened", ("database", .string(name.string)),
+                ("reason", .string(error.message)))
+        }
+    }
+
+    /// Runs work for administrators, which may wait for disks: one after the other, on a thread of their own.
+    func background(_ job: @escaping @Sendable () -> Void) { work.run(job) }
+
+    /// Sends nothing new. What is sent and not answered in time is sent again after the next start.
+    /// - Parameter graceSeconds: how long requests under way may take.
+    package func stop(graceSeconds: Double = 0) {
+        state.withLock { $0.isStopped = true }
+        if graceSeconds > 0 { dispatcher.drain(seconds: graceSeconds) }
+        threads.stop()
+        work.stop()
         dispatcher.stop()
         sender.close()
     }
@@ -83,11 +155,13 @@ package final class TriggerService: Sendable {
         }
         database.setRecorder(events)
         state.withLock { state in
-            state.databases = state.databases.filter { $0.value.database != nil }
+            state.forgetClosed()
             state.databases[name] = OpenDatabase(database: database, events: events)
+            // Triggers may have changed meanwhile.
+            state.refresh(name)
         }
         for trigger in events.names {
-            if !definitions.contains(where: { $0.name == trigger }) {
+            if definition(trigger)?.isFor(name) != true {
                 forget(trigger, database, events)
             } else if events.pending(trigger) > 0 {
                 notify(trigger, name)
@@ -95,8 +169,10 @@ package final class TriggerService: Sendable {
         }
     }
 
-    private func notify(_ trigger: String, _ name: DatabaseName) {
-        dispatcher.notify(Self.route(trigger, name)) { [weak self] in self?.source(trigger, name) }
+    func notify(_ trigger: String, _ name: DatabaseName, isEarlier: Bool = false) {
+        dispatcher.notify(Self.route(trigger, name), isEarlier: isEarlier) { [weak self] in
+            self?.source(trigger, name)
+        }
     }
 
     private static func route(_ trigger: String, _ name: DatabaseName) -> EventDispatcher.RouteID {
@@ -105,7 +181,7 @@ package final class TriggerService: Sendable {
 
     /// Reads the events of a trigger in a database that is open.
     private func source(_ trigger: String, _ name: DatabaseName) -> DocumentEventSource? {
-        state.withLock { state in
+        let source = state.withLock { state -> DocumentEventSource? in
             guard let definition = state.definitions[trigger], let open = state.databases[name],
                 let database = open.database
             else { return nil }
@@ -114,20 +190,51 @@ package final class TriggerService: Sendable {
             state.databases[name]?.sources[trigger] = WeakSource(source: source)
             return source
         }
+        if source == nil { closed(Self.route(trigger, name)) }
+        return source
+    }
+
+    /// A database was closed as unused at the moment in which its events were to be read: it is opened again, and that goes
+    /// on with them. One that was deleted has none.
+    private func closed(_ id: EventDispatcher.RouteID) {
+        let found = state.withLock { state -> (name: DatabaseName, directory: TriggerDirectory)? in
+            guard !state.isStopped, state.definitions[id.trigger] != nil, let directory = state.directory,
+                let (name, open) = state.databases.first(where: { $0.key.string == id.database }),
+                open.events.pending(id.trigger) > 0
+            else { return nil }
+            return (name, directory)
+        }
+        guard let (name, directory) = found else { return }
+        threads.run { [weak self] in
+            guard let self else { return }
+            do throws(Status) {
+                // Opening a database that is gone would be the first use of another one.
+                if try directory.names().contains(name) { return open(name, directory) }
+                state.withLock { state in
+                    if state.databases[name]?.database == nil { state.databases[name] = nil }
+                }
+            } catch {
+                log.error("the databases can't be listed", ("reason", .string(error.message)))
+            }
+        }
+    }
+
+    /// The functions emulator of Firebase's tools knows a function only until it is loaded anew.
+    private func missing(_ trigger: String) {
+        if definition(trigger)?.source == .emulator { _ = remove(trigger) }
     }
 
     /// Deletes the events of a trigger that is gone, a part at a time.
     private func forget(_ trigger: String, _ database: Database, _ events: DatabaseEvents, _ deleted: Int = 0) {
-        let progress = Mutex((events: 0, isDone: false))
-        let box = SharedValue(progress)
+        let progress = SharedValue(Mutex((events: 0, isDone: false)))
         database.perform(
             { transaction throws(Status) in
                 let step = try events.forget(trigger, in: transaction, limit: Self.forgottenMax)
-                box.value.withLock { $0 = step }
+                progress.value.withLock { $0 = step }
             },
             completion: { [weak self, weak database] result in
                 guard case .success = result, let self, let database else { return }
-                let step = box.value.withLock { $0 }
+                let step = progress.value.withLock { $0 }
                 if !step.isDone { return forget(trigger, database, events, deleted + step.events) }
                 events.forgot(trigger)
                 let count = deleted + step.events
@@ -147,26 +254,33 @@ package final class TriggerService: Sendable {
 
     package func definition(_ name: String) -> TriggerDefinition? { state.withLock { $0.definitions[name] } }
 
-    /// How many events of a trigger are not settled, in the databases that are open.
+    /// How many events of a trigger are not settled, in all databases.
     package func pending(_ trigger: String) -> Int {
         state.withLock { state in state.databases.values.reduce(0) { $0 + $1.events.pending(trigger) } }
     }
 
+    package func deadLetterCount(_ trigger: String) -> Int {
+        state.withLock { state in state.databases.values.reduce(0) { $0 + $1.events.deadLetterCount(trigger) } }
+    }
+
     /// Takes a trigger, or another definition of one. Its pattern holds for later commits.
-    package func set(_ definition: TriggerDefinition) {
-        let (former, sources) = state.withLock { state in
-            (
-                state.definitions.updateValue(definition, forKey: definition.name),
-                state.databases.values.compactMap { $0.sources[definition.name]?.source }
-            )
-        }
+    /// - Throws: RESOURCE_EXHAUSTED beyond `countMax`.
+    package func set(_ definition: TriggerDefinition) throws(Status) {
+        let (isNew, sources) = try state.withLock { state -> Result<(Bool, [DocumentEventSource]), Status> in
+            let isNew = state.definitions[definition.name] == nil
+            if isNew, state.definitions.count >= Self.countMax {
+                return .failure(.resourceExhausted("A server has at most \(Self.countMax) triggers."))
+            }
+            state.definitions[definition.name] = definition
+            return .success((isNew, state.databases.values.compactMap { $0.sources[definition.name]?.source }))
+        }.get()
         for source in sources { source.change(definition) }
         dispatcher.set(definition.name, Self.trigger(definition))
-        if former == nil { journal.begin(definition.name) }
+        if isNew { journal.begin(definition.name) }
         refresh()
     }
 
-    /// Ends a trigger, and drops its events.
+    /// Ends a trigger, and drops its events and dead letters.
     /// - Returns: false when there was none.
     package func remove(_ name: String) -> Bool {
         guard state.withLock({ $0.definitions.removeValue(forKey: name) }) != nil else { return false }
@@ -174,7 +288,18 @@ package final class TriggerService: Sendable {
         journal.end(name)
         refresh()
         for (database, events) in openDatabases { forget(name, database, events) }
+        openThose { $0.pending(name) > 0 || $0.deadLetterCount(name) > 0 }
         return true
+    }
+
+    /// Opens databases that are closed, which drops what they have of triggers that are gone.
+    private func openThose(_ isWanted: @escaping @Sendable (DatabaseEvents) -> Bool) {
+        let (directory, names) = state.withLock { state in
+            let closed = state.databases.filter { $0.value.database == nil && isWanted($0.value.events) }
+            return (state.directory, closed.map(\.key))
+        }
+        guard let directory else { return }
+        for name in names { threads.run { [weak self] in self?.open(name, directory) } }
     }
 
     private var openDatabases: [(Database, DatabaseEvents)] {
@@ -183,17 +308,12 @@ package final class TriggerService: Sendable {
         }
     }
 
-    /// The present definitions for later commits of all open databases.
-    private func refresh() {
-        let definitions = definitions
-        for (database, events) in openDatabases {
-            events.change(DatabaseEvents.Triggers(definitions.filter { $0.isFor(database.name) }))
-        }
-    }
+    /// The present definitions for later commits of all databases.
+    private func refresh() { state.withLock { state in for name in state.databases.keys { state.refresh(name) } } }
 }
 
 /// Lets closures share a value that can't be copied.
-private final class SharedValue<Value: ~Copyable & Sendable>: Sendable {
+final class SharedValue<Value: ~Copyable & Sendable>: Sendable {
     let value: Value
 
     init(_ value: consuming Value) { self.value = value }

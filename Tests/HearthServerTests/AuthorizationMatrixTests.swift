@@ -24,6 +24,7 @@ enum Demand {
     case administers(AdministratorEffect)
     /// For administrators of the whole server: no credential of one project is enough.
     case administersServer
+    case changesServer
     /// For everybody, whatever their credentials.
     case nothing
 
@@ -35,11 +36,13 @@ enum Demand {
         case .nobody, .user, .otherProject: return .denied
         case .administrator: return .passes
         case .ownProject:
-            if case .administersServer = self { return .denied }
-            return .passes
+            switch self {
+            case .administersServer, .changesServer: return .denied
+            default: return .passes
+            }
         case .readOnly:
             switch self {
-            case .writesData, .administers(.writes): return .denied
+            case .writesData, .administers(.writes), .changesServer: return .denied
             default: return .passes
             }
         }
@@ -318,6 +321,13 @@ enum Outcome: Equatable {
             Route(method: "PATCH", path: "\(root)/c/x", demand: .writesData, body: "{}"),
             Route(method: "DELETE", path: "\(root)/c/x", demand: .writesData),
             Route(method: "GET", path: "/metrics", demand: .administersServer),
+            Route(method: "GET", path: "/hearth/v1/triggers", demand: .administersServer),
+            Route(method: "GET", path: "/hearth/v1/triggers/t", demand: .administersServer),
+            Route(method: "PUT", path: "/hearth/v1/triggers/t", demand: .changesServer, body: "{}"),
+            Route(method: "DELETE", path: "/hearth/v1/triggers/t", demand: .changesServer),
+            Route(method: "GET", path: "/hearth/v1/triggers/t/dead-letters", demand: .administersServer),
+            Route(method: "DELETE", path: "/hearth/v1/triggers/t/dead-letters", demand: .changesServer),
+            Route(method: "POST", path: "/hearth/v1/triggers/t/replay", demand: .changesServer, body: "{}"),
             Route(method: "GET", path: "/v1/\(Self.database)/bundles", demand: .administers(.reads)),
             Route(method: "GET", path: "/v1/\(Self.database)/bundles/b", demand: .administers(.reads)),
             Route(
@@ -413,6 +423,8 @@ enum Outcome: Equatable {
             for (method, path) in [
                 ("DELETE", "/emulator/v1/\(Self.documents)"), ("PUT", "/emulator/v1/projects/p:securityRules"),
                 ("GET", "/emulator/v1/projects/p:ruleCoverage"), ("POST", "/shutdown"),
+                ("PUT", "/emulator/v1/projects/p/triggers/k"),
+                ("POST", "/emulator/v1/projects/p/eventarcTrigger?eventarcTriggerId=k"),
             ] {
                 #expect(try await server.http(method, path, "{}", token: token).status == 404, "\(method) \(path)")
             }
@@ -487,8 +499,8 @@ enum Outcome: Equatable {
         defer { server.stop() }
         #expect(
             server.server.routeFamilies == [
-                "AdminHTTP", "BundleHTTP", "LongPollHTTP", "MetricsHTTP", "RealtimeHTTP", "RealtimeSocketHTTP",
-                "RulesHTTP",
+                "AdminHTTP", "BundleHTTP", "EmulatorTriggersHTTP", "LongPollHTTP", "MetricsHTTP", "RealtimeHTTP",
+                "RealtimeSocketHTTP", "RulesHTTP", "TriggersHTTP",
                 "WebChannelHTTP",
             ])
     }

@@ -1,6 +1,7 @@
 @testable import HearthToolSupport
 import HearthTestSupport
 import HearthServer
+import HearthTriggers
 import Testing
 
 @testable import hearth
@@ -15,7 +16,37 @@ import Testing
     }
 
     @Test func defaults() throws {
-        #expect(try settings() == ServeSettings())
+        var expected = ServeSettings()
+        expected.triggerFile = TriggerFile(path: "\(folder.path)/hearth.json", project: "demo-hearth")
+        #expect(try settings() == expected)
+    }
+
+    @Test func triggersAreReadAndRefusedByName() throws {
+        let good = #""event": "google.cloud.firestore.document.v1.written", "document": "a/{b}""#
+        folder.write(
+            "hearth.json",
+            "{\"project\": \"p\", \"location\": \"europe-west1\", \"triggers\": {\"one\": {\(good), \"url\": \"http://h/\"}}}"
+        )
+        let found = try settings()
+        #expect(found.triggers.map(\.name) == ["one"] && found.triggers.first?.project == "p")
+        #expect(found.location == "europe-west1")
+        for (members, name) in [
+            (good, "triggers.one: \"url\""), ("\(good), \"url\": \"ftp://h/\"", "triggers.one.url"),
+            ("\(good), \"url\": \"http://h/\", \"retries\": 3", "triggers.one.retries"),
+        ] {
+            folder.write("hearth.json", "{\"triggers\": {\"one\": {\(members)}}}")
+            let failure = #expect(throws: ToolFailure.self) { try settings() }
+            #expect(failure?.code == .configuration && failure?.message.contains(name) == true, "\(failure as Any)")
+        }
+    }
+
+    @Test func theFunctionsEmulatorHasThreeSources() throws {
+        folder.write("firebase.json", #"{"emulators": {"functions": {"port": 5001}}}"#)
+        #expect(try settings().functionsEmulator == "127.0.0.1:5001")
+        #expect(try settings(["--functions_emulator", "localhost:1"]).functionsEmulator == "localhost:1")
+        #expect(try settings([], ["HEARTH_FUNCTIONS_EMULATOR": "h:2"]).functionsEmulator == "h:2")
+        #expect(try settings(["--no-emulator"]).functionsEmulator == nil)
+        #expect(throws: ToolFailure.self) { try settings(["--functions-emulator", "http://h:1/"]) }
     }
 
     @Test func optionsOverrideTheEnvironmentThenTheFileThenFirebase() throws {
@@ -56,6 +87,7 @@ import Testing
         expected.tlsCertificate = "c.pem"
         expected.tlsKey = "k.pem"
         expected.rules = ["(default)": "r"]
+        expected.triggerFile = TriggerFile(path: "\(folder.path)/hearth.json", project: "p")
         expected.warnings = [
             "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are anonymous."
         ]

@@ -16,6 +16,7 @@ struct DocumentEventDeliveryTests {
     private final class Observer: EventObserver {
         let settled = Mutex<[Delivery.Settled]>([])
         func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer) {}
+        func closed(_ id: EventDispatcher.RouteID) {}
         func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
             self.settled.withLock { $0.append(settled) }
         }
@@ -31,8 +32,7 @@ struct DocumentEventDeliveryTests {
              "retry": {"minBackoff": "1ms", "maxBackoff": "5ms"}, "content": "json"\(more)}
             """.utf8)
         return try TriggerDefinition(
-            name: "t", try ConfigurationValue(parsing: json, file: "f"), source: .file, defaultProject: "p",
-            members: json
+            name: "t", try ConfigurationValue(parsing: json, file: "f"), source: .file, defaultProject: "p"
         ) { (_) throws(Status) in [] }
     }
 
@@ -239,7 +239,7 @@ struct DocumentEventDeliveryTests {
 
     private func settle(_ source: DocumentEventSource, _ settled: [Delivery.Event]) throws {
         let done = Promise<Result<Void, Status>>()
-        source.settle(settled.map { Delivery.Settled(event: $0, result: .delivered) }) { done.give($0) }
+        _ = source.settle(settled.map { Delivery.Settled(event: $0, result: .delivered) }) { done.give($0) }
         try done.wait().get()
     }
 

@@ -20,6 +20,8 @@ struct EventDispatcherTests {
         }
 
         let state = Mutex(State())
+        let isOver = Mutex(false)
+        var isClosed: Bool { isOver.withLock { $0 } }
 
         func add(_ events: (Int64, String)...) {
             state.withLock { $0.queue += events.map { Delivery.Event(version: $0.0, key: Array($0.1.utf8)) } }
@@ -59,7 +61,9 @@ struct EventDispatcherTests {
 
         func expiredVersion() -> Int64 { state.withLock { $0.expired } }
 
-        func settle(_ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+        func settle(
+            _ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void
+        ) -> Int {
             let isFailing = state.withLock { state in
                 if state.fails { return true }
                 state.settled += settled
@@ -67,6 +71,7 @@ struct EventDispatcherTests {
                 return false
             }
             completion(isFailing ? .failure(.unavailable("The disk is full.")) : .success(()))
+            return settled.count
         }
     }
 
@@ -105,6 +110,7 @@ struct EventDispatcherTests {
     private final class Observer: EventObserver {
         let settled = Mutex<[Delivery.Settled]>([])
         func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer) {}
+        func closed(_ id: EventDispatcher.RouteID) {}
         func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
             self.settled.withLock { $0.append(settled) }
         }
@@ -283,6 +289,7 @@ struct EventDispatcherTests {
             let done: Latch
             init(_ done: Latch) { self.done = done }
             func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer) {}
+            func closed(_ id: EventDispatcher.RouteID) {}
             func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
                 if count.add(1, ordering: .relaxed).newValue == 1000 { done.open() }
             }

@@ -10,7 +10,7 @@ struct TriggerDefinitionTests {
         let bytes = Array(json.utf8)
         return try TriggerDefinition(
             name: name, try ConfigurationValue(parsing: bytes, file: "hearth.json"), source: .file,
-            defaultProject: "app", members: bytes
+            defaultProject: "app"
         ) { (path) throws(Status) in
             if path == "missing" { throw .failedPrecondition("missing is not there.") }
             return Array(path.utf8)

@@ -50,6 +50,10 @@ enum ServeCommand {
         configuration.realtimeRulesByName = settings.databaseRulesByName
         configuration.identity = settings.identity
         configuration.bundles = settings.bundles
+        configuration.triggers.file = settings.triggerFile
+        configuration.triggers.definitions = settings.triggers
+        configuration.triggers.functionsEmulator = settings.functionsEmulator
+        configuration.triggers.location = settings.location
         configuration.firestore.requireIndexes = settings.requiresIndexes
         configuration.allowsClockSkew = settings.allowsClockSkew
         configuration.network = ServerConfiguration(

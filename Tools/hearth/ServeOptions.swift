@@ -57,6 +57,12 @@ enum ServeOptions {
                 + "emulator does: rules that test for absence then allow lists of what get refuses. Default: in local development "
                 + "only."
         ),
+        Option(
+            "functions-emulator", "HOST:PORT",
+            "The functions emulator of Firebase's tools, which gets the events of functions that the tools register, in local "
+                + "development only. Default: emulators.functions of firebase.json."
+        ),
+        Option("location", "REGION", "The region that events of triggers name. Default us-central1."),
         Option("loops", "N", "Event loops, each with a thread. Default: one a core."),
         Option("workers", "N", "Threads for long scans. Default 4."),
         Option(
@@ -69,7 +75,6 @@ enum ServeOptions {
     /// Options of Google's emulator without effect, which are accepted so that its command lines work.
     static let ignored: [Option] = [
         Option("websocket-port", "PORT", ""), Option("webchannel-port", "PORT", ""),
-        Option("functions-emulator", "ADDRESS", ""),
         Option("single-project-mode", "true|false", ""), Option("single-project-mode-error", "true|false", ""),
         Option("database-mode", "MODE", ""), Option("database-edition", "EDITION", ""),
     ]

@@ -2,6 +2,7 @@ import HearthToolSupport
 import HearthModel
 import HearthHost
 import HearthFirestoreServer
+import HearthTriggers
 
 /// Combines a server's settings from the command line, the environment and the files of the folder.
 struct ServeResolution {
@@ -10,6 +11,8 @@ struct ServeResolution {
     private var file: [String: Origin] = [:]
     private var identity = IdentityConfiguration()
     private var bundles: ConfigurationValue?
+    private var triggers: ConfigurationValue?
+    private var path = ""
     private var warnings: [String] = []
 
     /// - Parameters:
@@ -50,6 +53,7 @@ struct ServeResolution {
         let named = command.string("config") ?? environment["HEARTH_CONFIG"]
         let path = named ?? (folder.isEmpty ? "hearth.json" : "\(folder)/hearth.json")
         let ownFolder = Self.folder(of: path)
+        self.path = path
         do throws(Status) {
             guard let string = try TextFile.read(path) else {
                 if named != nil { throw Status.failedPrecondition("The configuration \(path) is not there.") }
@@ -64,6 +68,10 @@ struct ServeResolution {
                 }
                 if member.name == "bundles" {
                     bundles = member.value
+                    continue
+                }
+                if member.name == "triggers" {
+                    triggers = member.value
                     continue
                 }
                 guard let option = options.first(where: { $0.memberName == member.name || $0.name == member.name })
@@ -152,6 +160,7 @@ struct ServeResolution {
                 throw .configuration(error.message)
             }
         }
+        try resolveTriggers(files, &settings)
         settings.loops = try origin("loops")?.integer(0...256) ?? 0
         settings.workers = try origin("workers")?.integer(1...256) ?? 4
         settings.checkpointKiB = try origin("checkpoint-kib")?.integer(64...4_194_304) ?? settings.checkpointKiB
@@ -224,6 +233,30 @@ struct ServeResolution {
             settings.logLevel = known
         }
         settings.logsRequests = try origin("log-requests")?.boolean() ?? false
+    }
+
+    private func resolveTriggers(_ files: ProjectFiles, _ settings: inout ServeSettings) throws(ToolFailure) {
+        let file = TriggerFile(path: path, project: settings.project)
+        settings.triggerFile = file
+        do throws(Status) {
+            settings.triggers = try file.definitions(triggers, source: .file)
+        } catch {
+            throw .configuration(error.message)
+        }
+        if let region = origin("location") {
+            guard !region.string.isEmpty, region.string.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
+                throw region.failure("the name of a region")
+            }
+            settings.location = region.string
+        }
+        settings.functionsEmulator = files.functionsAddress
+        if let address = origin("functions-emulator") {
+            if TriggerURL.fault(of: "http://\(address.string)") != nil || address.string.contains("/") {
+                throw address.failure("HOST:PORT")
+            }
+            settings.functionsEmulator = address.string
+        }
+        if !settings.isEmulator { settings.functionsEmulator = nil }
     }
 
     private func resolveIndexes(_ files: ProjectFiles, _ settings: inout ServeSettings) throws(Status) {

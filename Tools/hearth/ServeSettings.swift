@@ -1,5 +1,6 @@
 import HearthFirestoreServer
 import HearthHost
+import HearthTriggers
 
 /// A server's settings from all sources.
 struct ServeSettings: Sendable, Equatable {
@@ -38,6 +39,13 @@ struct ServeSettings: Sendable, Equatable {
     var identity = IdentityConfiguration()
     /// Definitions of bundles by name.
     var bundles: [String: BundleDefinition] = [:]
+    /// The configuration, which need not exist, and the triggers that it defines.
+    var triggerFile: TriggerFile?
+    var triggers: [TriggerDefinition] = []
+    /// Of the functions emulator, `HOST:PORT`.
+    var functionsEmulator: String?
+    /// The region that events name.
+    var location = "us-central1"
     var loops = 0
     var workers = 4
     var checkpointKiB = 81_920

@@ -250,10 +250,26 @@ package struct IntegrityCheck {
                 }
             } else if key.starts(with: StreamAnswers.prefix) {
                 checkStream(key, cursor.value)
+            } else if [EventKeys.number, EventKeys.event, EventKeys.deadLetter].contains(key.first) {
+                checkEvent(key, cursor.value)
             } else if ![Database.versionKey, Database.earliestKey, Incarnation.key, CatalogStore.key].contains(key) {
                 note("meta: a key of \(key.count) bytes is unknown")
             }
         }
+    }
+
+    /// A record of triggers: their numbers, events that wait, dead letters.
+    private mutating func checkEvent(_ key: [UInt8], _ value: [UInt8]) {
+        if key.first == EventKeys.number {
+            if value.count != 4 { note("meta: the number of a trigger can't be read") }
+            return
+        }
+        let headBytes = key.first == EventKeys.event ? 13 : 21
+        guard key.count > headBytes, DocumentKey.decode(Array(key[headBytes...]))?.isDocument == true else {
+            return note("meta: an event of a trigger has no document")
+        }
+        let changed = Database.decode(Array(key[(headBytes - 8)..<headBytes]))
+        if changed > version { note("meta: a trigger has an event of \(changed), after the last commit at \(version)") }
     }
 
     private mutating func checkStream(_ key: [UInt8], _ value: [UInt8]) {

@@ -17,3 +17,13 @@ package protocol EventRecorder: Sendable {
     /// The commit from which on the history is still needed; nil when none is.
     func neededVersion(in snapshot: any Snapshot) throws(Status) -> Int64?
 }
+
+/// The keys in the keyspace `meta` that belong to an `EventRecorder`, for the check of a database.
+package enum EventKeys {
+    /// The number of a trigger, and the next number.
+    package static let number = UInt8(ascii: "Q")
+    /// An event that waits: the trigger's number (4 bytes), the version (8), the document's key.
+    package static let event = UInt8(ascii: "q")
+    /// A dead letter: the trigger's number (4 bytes), a time (8), the version (8), the document's key.
+    package static let deadLetter = UInt8(ascii: "z")
+}

@@ -59,6 +59,25 @@ package enum Feed {
         KeyRange(lower: [], upper: key(version, []))
     }
 
+    /// The keys of changes from a version on, in the order of commits and of documents' keys.
+    /// - Parameter key: a document's; changes of the version up to it are left out.
+    package static func changes(
+        from version: Int64, behind key: [UInt8], in snapshot: any Snapshot
+    ) throws(Status) -> any KeyCursor {
+        let lower = Feed.key(version, key) + (key.isEmpty ? [] : [0])
+        return try snapshot.scan(.feed, KeyRange(lower: lower, upper: nil), reverse: false, values: false)
+    }
+
+    /// What a key of the feed says.
+    package static func change(_ key: [UInt8]) -> (version: Int64, key: [UInt8]) {
+        (Int64(bitPattern: IndexValue.readBigEndian(key[...])), Array(key.dropFirst(8)))
+    }
+
+    /// Changes up to this version are not known any more; 0 when all are.
+    package static func forgottenVersion(in snapshot: any Snapshot) throws(Status) -> Int64 {
+        try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0
+    }
+
     static func tombstoneKey(_ documentKey: [UInt8]) -> [UInt8] { [UInt8(ascii: "t")] + documentKey }
 
     static func tombstone(_ documentKey: [UInt8], in snapshot: any Snapshot) throws(Status) -> Int64? {

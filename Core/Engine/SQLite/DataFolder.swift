@@ -154,12 +154,23 @@ package final class DataFolder: Sendable {
     }
 
     /// Writes a small file, durably and all or nothing.
-    static func write(_ string: String, _ path: String) throws(Status) {
+    static func write(_ string: String, _ path: String) throws(Status) { try write(Array(string.utf8), path) }
+
+    /// The same with bytes, for its owner only.
+    /// - Throws: UNAVAILABLE with the system's reason.
+    package static func write(_ bytes: [UInt8], _ path: String) throws(Status) {
         let draft = path + ".new"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, fileMode)
         if descriptor < 0 { throw failure("write \(draft)") }
-        let bytes = Array(string.utf8)
-        let isWritten = pwrite(descriptor, bytes, bytes.count, 0) == bytes.count && fsync(descriptor) == 0
+        var rest = bytes[...]
+        var isWritten = true
+        while !rest.isEmpty, isWritten {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            isWritten = count > 0
+            if isWritten { rest = rest.dropFirst(count) }
+        }
+        isWritten = isWritten && fsync(descriptor) == 0
         let status = failure("write \(draft)")
         closeDescriptor(descriptor)
         if !isWritten { throw status }

@@ -58,7 +58,7 @@ extension FirestoreService {
             }
             database.commit(
                 writes, transaction: transaction, sizeBytes: sizeBytes, guard: commitGuard,
-                requester: call.requester, isWanted: call.cancellation.isWanted
+                requester: call.requester, author: call.identity.asAuthor, isWanted: call.cancellation.isWanted
             ) { result in
                 call.onLoop { Self.respond(call, result) }
             }
@@ -122,7 +122,7 @@ extension FirestoreService {
             for (index, write) in writes.enumerated() {
                 database.commit(
                     [write], sizeBytes: sizeBytes / max(1, writes.count), requester: call.requester,
-                    isWanted: call.cancellation.isWanted
+                    author: call.identity.asAuthor, isWanted: call.cancellation.isWanted
                 ) { gathering.set($0, at: index) }
             }
         }

@@ -75,7 +75,7 @@ extension FirestoreService {
             else { return }
             opened.commit(
                 [write], sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester, returning: 0,
-                isWanted: call.cancellation.isWanted
+                author: call.identity.asAuthor, isWanted: call.cancellation.isWanted
             ) { result in
                 call.onLoop {
                     if case .failure(let status) = result, status.code == .alreadyExists, id.isEmpty, attempt < 5 {
@@ -105,7 +105,7 @@ extension FirestoreService {
             else { return }
             database.commit(
                 [write], sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester, returning: 0,
-                isWanted: call.cancellation.isWanted
+                author: call.identity.asAuthor, isWanted: call.cancellation.isWanted
             ) { result in
                 call.onLoop { self.respondToWrite(call, name, projection, result) }
             }
@@ -140,7 +140,7 @@ extension FirestoreService {
             else { return }
             database.commit(
                 [write], sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester,
-                isWanted: call.cancellation.isWanted
+                author: call.identity.asAuthor, isWanted: call.cancellation.isWanted
             ) { result in
                 call.onLoop {
                     switch result {

@@ -39,6 +39,22 @@ package enum URLCoding {
         return bytes
     }
 
+    /// A segment of a path, percent-encoded but for unreserved characters (RFC 3986, 2.3).
+    package static func encode(_ segment: String) -> String {
+        var bytes: [UInt8] = []
+        let digits = Array("0123456789ABCDEF".utf8)
+        for byte in segment.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                bytes.append(byte)
+            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     /// The segments between the slashes of a path, still percent-encoded: an empty one, `a` and `b` for `/a/b`.
     package static func segments(_ path: String) -> [String] {
         path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { String(Substring($0)) }

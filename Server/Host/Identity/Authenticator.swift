@@ -60,7 +60,7 @@ package final class Authenticator: Sendable {
         var credentials: [[UInt8]: AdministratorScope] = [:]
         for credential in configuration.credentials {
             credentials[Self.digest(credential.secret)] = AdministratorScope(
-                project: credential.project, isReadOnly: credential.isReadOnly)
+                project: credential.project, isReadOnly: credential.isReadOnly, name: credential.name)
         }
         self.credentials = credentials
     }

@@ -25,6 +25,16 @@ package enum Identity: Sendable {
         }
     }
 
+    /// Who makes a commit, as it is stored with the events of triggers: the kind, and the name in UTF-8. Empty is the server
+    /// itself.
+    package var asAuthor: [UInt8] {
+        switch self {
+        case .client(nil): [1]
+        case .administrator(let scope): [2] + Array(scope.name.utf8)
+        case .client(let client?): [3] + Array(client.uid.utf8)
+        }
+    }
+
     /// The account that a connection's requests are counted for.
     /// - Parameter address: of the peer, `address:port`.
     package func requester(at address: String, connection: UInt64) -> Requester {

@@ -2,30 +2,30 @@ import HearthWire
 
 /// Writes metrics in the text format that Prometheus reads. Source: "Exposition formats", text format 0.0.4.
 package struct MetricsWriter {
-    enum Kind: String {
+    package enum Kind: String {
         case counter
         case gauge
         case histogram
     }
 
-    typealias Labels = [(name: String, value: String)]
+    package typealias Labels = [(name: String, value: String)]
 
     private(set) var writer = JSONWriter()
 
     package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     /// Opens a family; its samples follow.
-    mutating func family(_ name: String, _ kind: Kind, _ help: String) {
+    package mutating func family(_ name: String, _ kind: Kind, _ help: String) {
         writer.raw("# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n")
     }
 
-    mutating func sample(_ name: String, _ labels: Labels, _ value: Int) {
+    package mutating func sample(_ name: String, _ labels: Labels, _ value: Int) {
         begin(name, labels)
         writer.integer(Int64(value))
         writer.byte(UInt8(ascii: "\n"))
     }
 
-    mutating func sample(_ name: String, _ labels: Labels, _ value: Double) {
+    package mutating func sample(_ name: String, _ labels: Labels, _ value: Double) {
         begin(name, labels)
         writer.raw(Self.number(value))
         writer.byte(UInt8(ascii: "\n"))
@@ -34,7 +34,7 @@ package struct MetricsWriter {
     /// - Parameters:
     ///   - bounds: the upper bounds of all buckets except the last, which has none.
     ///   - counts: the count of each bucket alone; the format's cumulative counts are computed here.
-    mutating func histogram(_ name: String, _ labels: Labels, bounds: [Double], _ counts: [Int], sum: Double) {
+    package mutating func histogram(_ name: String, _ labels: Labels, bounds: [Double], _ counts: [Int], sum: Double) {
         var total = 0
         for (index, count) in counts.enumerated() {
             total += count

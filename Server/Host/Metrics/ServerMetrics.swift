@@ -10,6 +10,8 @@ package struct ServerMetrics: Sendable {
     let databases: @Sendable () -> [Database]
     let trees: @Sendable () -> [TreeDatabase]
     package var workload: WorkloadMetrics?
+    /// What other parts of the server add.
+    package var further: [@Sendable (inout MetricsWriter) -> Void] = []
     let health: StorageHealth?
 
     package init(
@@ -35,6 +37,7 @@ package struct ServerMetrics: Sendable {
         DatabaseMetrics.write(databases(), to: &string)
         RealtimeMetrics.write(trees(), to: &string)
         StoreMetrics.write(databases(), trees(), failing: health?.failingCount ?? 0, to: &string)
+        for write in further { write(&string) }
         return string.writer.bytes
     }
 

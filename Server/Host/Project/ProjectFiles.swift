@@ -24,6 +24,8 @@ package struct ProjectFiles: Sendable, Equatable {
     /// `emulators.firestore.host` and `.port` of `firebase.json`.
     package var host: String?
     package var port: Int?
+    /// `emulators.functions.host` and `.port`, with an IPv6 address in brackets; nil without a port.
+    package var functionsAddress: String?
     package var databases: [DatabaseFiles] = []
     /// The files of the Realtime Database.
     package var realtime = RealtimeFiles()
@@ -64,6 +66,12 @@ package struct ProjectFiles: Sendable, Equatable {
             if let emulator = try emulators?.member("firestore") {
                 host = try emulator.member("host")?.string()
                 port = try emulator.member("port")?.integer(0...65_535)
+            }
+            if let emulator = try emulators?.member("functions"),
+                let port = try emulator.member("port")?.integer(1...65_535)
+            {
+                let host = try emulator.member("host")?.string() ?? "127.0.0.1"
+                functionsAddress = (host.contains(":") ? "[\(host)]" : host) + ":\(port)"
             }
             if let emulator = try emulators?.member("database") {
                 realtime.host = try emulator.member("host")?.string()

@@ -80,33 +80,13 @@ struct RealtimeRulesStore: Sendable {
     /// Durable and atomic.
     /// - Throws: UNAVAILABLE when the file cannot be written.
     func save(_ string: [UInt8], base: String, _ name: String) throws(Status) {
-        guard let folder, let path = path(name) else {
+        guard folder != nil, let path = path(name) else {
             return memory.rules.withLock { $0[name] = Stored(base: base, string: string) }
         }
         try logging(name, .unavailable, "The rules of \(name) can't be stored.") { () throws(Status) in
-            try Self.write(Array("\(Self.mark)\(base)\n".utf8) + string, path, in: folder)
+            try DataFolder.write(Array("\(Self.mark)\(base)\n".utf8) + string, path)
         }
         memory.failing.withLock { _ = $0.remove(name) }
-    }
-
-    private static func write(_ string: [UInt8], _ path: String, in folder: String) throws(Status) {
-        let draft = path + ".new"
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        if descriptor < 0 { throw DataFolder.failure("write \(draft)") }
-        var rest = string[...]
-        var isWritten = true
-        while !rest.isEmpty, isWritten {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            isWritten = count > 0
-            if isWritten { rest = rest.dropFirst(count) }
-        }
-        isWritten = isWritten && fsync(descriptor) == 0
-        let failure = DataFolder.failure("write \(draft)")
-        close(descriptor)
-        if !isWritten { throw failure }
-        if rename(draft, path) != 0 { throw DataFolder.failure("write \(path)") }
-        try DataFolder.synchronize(folder)
     }
 
     /// Of a rules file; `-` without one.

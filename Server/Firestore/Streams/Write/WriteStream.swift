@@ -276,7 +276,8 @@ package final class WriteStream: @unchecked Sendable {
         }
         let position = try resumable?.position(of: request)
         database.commit(
-            writes, sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester, streamPosition: position
+            writes, sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester, streamPosition: position,
+            author: call.identity.asAuthor
         ) { [self] result in
             share?.end()
             goOn { [self] () throws(Status) in

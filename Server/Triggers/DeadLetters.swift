@@ -1,0 +1,166 @@
+import HearthDocuments
+import HearthEngine
+import HearthModel
+
+/// The events of one trigger in one database that were given up, stored with the data: with the states of the document,
+/// because the change feed doesn't wait for them.
+///
+///     keyspace meta
+///     key:   "z" · number of the trigger (4 bytes) · time of the end (8) · version of the commit (8) · key of the document
+///     value: `DeadLetter`
+///
+/// Numbers are big-endian.
+package struct DeadLetters: Sendable {
+    package struct Entry: Sendable, Equatable {
+        /// When the event was given up, in microseconds since 1970.
+        package let time: Int64
+        package let event: Delivery.Event
+    }
+
+    private let prefix: [UInt8]
+    private static let mark = EventKeys.deadLetter
+
+    /// So many a trigger are kept, and so long.
+    package static let countMax = 10_000
+    package static let keptMicroseconds: Int64 = 7 * 86_400 * 1_000_000
+
+    /// - Parameter number: the trigger's, as in its queue.
+    package init(trigger number: UInt32) {
+        prefix = [Self.mark] + withUnsafeBytes(of: number.bigEndian) { Array($0) }
+    }
+
+    /// Those of all triggers.
+    package static let all = KeyRange(prefix: [mark])
+
+    private func key(_ entry: Entry) -> [UInt8] {
+        var key = prefix
+        key.reserveCapacity(prefix.count + 16 + entry.event.key.count)
+        for number in [entry.time, entry.event.version] {
+            withUnsafeBytes(of: number.bigEndian) { key.append(contentsOf: $0) }
+        }
+        return key + entry.event.key
+    }
+
+    private func entry(_ key: [UInt8]) throws(Status) -> Entry {
+        let headBytes = prefix.count + 16
+        guard key.count > headBytes else { throw Status(.dataLoss, "A record of a dead letter is too short.") }
+        func number(_ offset: Int) -> Int64 {
+            key.withUnsafeBytes { Int64(bigEndian: $0.loadUnaligned(fromByteOffset: offset, as: Int64.self)) }
+        }
+        return Entry(
+            time: number(prefix.count),
+            event: Delivery.Event(version: number(prefix.count + 8), key: Array(key[headBytes...])))
+    }
+
+    // MARK: Writing
+
+    package func put(_ letter: DeadLetter, _ entry: Entry, in transaction: any StoreTransaction) throws(Status) {
+        try transaction.put(.meta, key(entry), letter.bytes)
+    }
+
+    package func delete(_ entry: Entry, in transaction: any StoreTransaction) throws(Status) {
+        try transaction.delete(.meta, key(entry))
+    }
+
+    /// Deletes a part of what there is, the oldest first.
+    /// - Returns: how many there were, up to `limit`.
+    package func deleteAll(in transaction: any StoreTransaction, limit: Int) throws(Status) -> Int {
+        try transaction.delete(.meta, KeyRange(prefix: prefix), limit: limit)
+    }
+
+    /// Deletes those that were given up before a time, at most `limit`.
+    /// - Returns: how many.
+    package func delete(before time: Int64, in transaction: any StoreTransaction, limit: Int) throws(Status) -> Int {
+        var range = KeyRange(prefix: prefix)
+        range.upper = prefix + withUnsafeBytes(of: time.bigEndian) { Array($0) }
+        return try transaction.delete(.meta, range, limit: limit)
+    }
+
+    // MARK: Reading
+
+    /// The next ones, in the order of their ends.
+    package func entries(
+        after entry: Entry?, countMax: Int, in snapshot: any Snapshot
+    ) throws(Status) -> [Entry] {
+        var range = KeyRange(prefix: prefix)
+        if let entry { range.lower = key(entry) + [0] }
+        let cursor = try snapshot.scan(.meta, range, reverse: false, values: false)
+        defer { cursor.close() }
+        var entries: [Entry] = []
+        while entries.count < countMax, try cursor.next() { entries.append(try self.entry(cursor.key)) }
+        return entries
+    }
+
+    /// Nil when it is not there.
+    package func letter(_ entry: Entry, in snapshot: any Snapshot) throws(Status) -> DeadLetter? {
+        guard let bytes = try snapshot.get(.meta, key(entry)) else { return nil }
+        return try DeadLetter(bytes)
+    }
+
+    package func count(in snapshot: any Snapshot) throws(Status) -> Int {
+        try snapshot.count(.meta, KeyRange(prefix: prefix), limit: .max)
+    }
+}
+
+/// An event that was given up.
+///
+///     format 1 byte (1) · attempts (4) · kind of the failure (1) · status (2) · size of the message (2) · message
+///     · the record of the queue
+///
+/// Numbers are big-endian.
+package struct DeadLetter: Sendable, Equatable {
+    /// Those that were answered.
+    package let attempts: Int
+    package let failure: DeliveryFailure
+    /// That of the queue, with everything that the event is made of.
+    let record: [UInt8]
+
+    private static let format: UInt8 = 1
+    private static let headBytes = 10
+    private static let messageBytesMax = 1000
+
+    init(attempts: Int, failure: DeliveryFailure, record: [UInt8]) {
+        self.attempts = attempts
+        self.failure = failure
+        self.record = record
+    }
+
+    package var bytes: [UInt8] {
+        var bytes = [Self.format]
+        withUnsafeBytes(of: UInt32(clamping: attempts).bigEndian) { bytes += $0 }
+        let (kind, status): (UInt8, Int) =
+            switch failure.kind {
+            case .status(let status): (0, status)
+            case .timeout: (1, 0)
+            case .cut: (2, 0)
+            case .unreachable: (3, 0)
+            }
+        bytes.append(kind)
+        withUnsafeBytes(of: UInt16(clamping: status).bigEndian) { bytes += $0 }
+        // A character that is cut is replaced when it is read.
+        let message = Array(failure.message.utf8.prefix(Self.messageBytesMax))
+        withUnsafeBytes(of: UInt16(message.count).bigEndian) { bytes += $0 }
+        return bytes + message + record
+    }
+
+    /// - Throws: DATA_LOSS for bytes that are no dead letter.
+    init(_ bytes: [UInt8]) throws(Status) {
+        func number(_ range: Range<Int>) -> Int { bytes[range].reduce(0) { $0 << 8 | Int($1) } }
+        guard bytes.count >= Self.headBytes, bytes[0] == Self.format,
+            case let end = Self.headBytes + number(8..<10), end <= bytes.count
+        else { throw Self.damaged }
+        let kind: DeliveryFailure.Kind
+        switch bytes[5] {
+        case 0: kind = .status(number(6..<8))
+        case 1: kind = .timeout
+        case 2: kind = .cut
+        case 3: kind = .unreachable
+        default: throw Self.damaged
+        }
+        attempts = number(1..<5)
+        failure = DeliveryFailure(kind, String(decoding: bytes[Self.headBytes..<end], as: UTF8.self))
+        record = Array(bytes[end...])
+    }
+
+    private static let damaged = Status(.dataLoss, "A record of a dead letter is damaged.")
+}

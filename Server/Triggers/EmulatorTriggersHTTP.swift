@@ -1,0 +1,300 @@
+import HearthConcurrency
+import HearthEvents
+import HearthHost
+import HearthModel
+import HearthNetwork
+import HearthWire
+import Synchronization
+
+/// The registration of functions by Firebase's tools, whose functions emulator gets their events. Only on servers for local
+/// development. Source: observed on Google's emulators; firebase-tools, src/emulator/functionsEmulator.ts.
+///
+///     PUT  /emulator/v1/projects/P/triggers/KEY                        Cloud Firestore, first generation
+///     POST /emulator/v1/projects/P/eventarcTrigger?eventarcTriggerId=KEY   second generation
+///     POST, PUT, GET /.settings/functionTriggers.json                  Realtime Database
+///
+/// KEY again replaces the trigger. Nothing is ever unregistered by the tools: a key that the functions emulator doesn't know
+/// any more is removed at its first event.
+package struct EmulatorTriggersHTTP: HTTPExtension {
+    private let triggers: EmulatorTriggers
+
+    private static let bodyBytesMax = 1 << 20
+
+    package init(_ triggers: EmulatorTriggers) { self.triggers = triggers }
+
+    private enum Method: Sendable {
+        case legacy(project: String, key: String)
+        case event(project: String, key: String)
+        case location(namespace: String?)
+        case locations(namespace: String?)
+        case list(namespace: String?)
+    }
+
+    package func begin(_ exchange: HTTPExchange) -> Bool {
+        guard let method = Self.method(exchange.head) else { return false }
+        let call = RESTCall(exchange, isStreaming: false, options: JSONOptions())
+        if case .list(let namespace) = method {
+            call.respond(triggers.list(namespace))
+            return true
+        }
+        exchange.collectBody(limitBytes: Self.bodyBytesMax) { [triggers] result in
+            do throws(Status) {
+                call.respond(try Self.answer(method, try result.get(), triggers))
+            } catch {
+                call.finish(error)
+            }
+        }
+        return true
+    }
+
+    private static func method(_ head: HTTPRequestHead) -> Method? {
+        if head.path == "/.settings/functionTriggers.json" {
+            let namespace = parameter("ns", head)
+            switch head.method {
+            case "POST": return .location(namespace: namespace)
+            case "PUT": return .locations(namespace: namespace)
+            case "GET": return .list(namespace: namespace)
+            default: return nil
+            }
+        }
+        guard head.path.hasPrefix("/emulator/v1/projects/") else { return nil }
+        let segments = URLCoding.segments(head.path)
+        guard segments.count >= 6, let project = URLCoding.decode(segments[4]), !project.isEmpty else { return nil }
+        if head.method == "PUT", segments.count == 7, segments[5] == "triggers",
+            let key = URLCoding.decode(segments[6])
+        {
+            return .legacy(project: project, key: key)
+        }
+        if head.method == "POST", segments.count == 6, segments[5] == "eventarcTrigger" {
+            return .event(project: project, key: parameter("eventarcTriggerId", head) ?? "")
+        }
+        return nil
+    }
+
+    private static func parameter(_ name: String, _ head: HTTPRequestHead) -> String? {
+        URLCoding.parameters(head.query)?.first { $0.name == name }?.value
+    }
+
+    private static func answer(
+        _ method: Method, _ body: [UInt8], _ triggers: EmulatorTriggers
+    ) throws(Status) -> [UInt8] {
+        let value = try ConfigurationValue(parsing: body, file: "body")
+        switch method {
+        case .legacy(let project, let key):
+            try triggers.setLegacy(project, key, value)
+            return Array("{}".utf8)
+        case .event(let project, let key):
+            try triggers.setEvent(project, key, value)
+            var same: [UInt8] = []
+            value.appendJSON(to: &same)
+            return same
+        case .location(let namespace): try triggers.setLocation(namespace, value)
+        case .locations(let namespace): try triggers.setLocations(namespace, value)
+        case .list: break
+        }
+        return Array("{\"status\":\"ok\"}".utf8)
+    }
+}
+
+/// The triggers that Firebase's tools have registered: they live as long as the process.
+package final class EmulatorTriggers: Sendable {
+    private struct Location {
+        let key: String
+        let name: String
+        let members: [UInt8]
+    }
+
+    private struct State {
+        /// By namespace; those for all have an empty one.
+        var locations: [String: [Location]] = [:]
+        var hasWarned = false
+    }
+
+    private let service: TriggerService
+    /// Of the functions emulator, `HOST:PORT`; nil when it isn't known.
+    private let address: String?
+    private let log: Log
+    private let state = Mutex(State())
+
+    private static let keyBytesMax = 500
+
+    package init(_ service: TriggerService, address: String?, log: Log) {
+        self.service = service
+        self.address = address
+        self.log = log
+    }
+
+    // MARK: Cloud Firestore
+
+    func setLegacy(_ project: String, _ key: String, _ value: ConfigurationValue) throws(Status) {
+        let trigger = try Self.required(value, "eventTrigger")
+        let type = try Self.type(try Self.required(trigger, "eventType"), .firestore)
+        let resource = try Self.required(trigger, "resource")
+        let string = try resource.string()
+        // projects/P/databases/D/documents/PATTERN
+        let parts = string.split(separator: "/", maxSplits: 5, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 6, parts[0] == "projects", parts[2] == "databases", parts[4] == "documents" else {
+            throw resource.failure("Expected projects/{project}/databases/{database}/documents/{pattern}.")
+        }
+        let pattern = try Self.located(resource) { () throws(Status) in try EventPattern(parts[5], of: .documents) }
+        try set(project, key, type, pattern, database: parts[3], value)
+    }
+
+    func setEvent(_ project: String, _ key: String, _ value: ConfigurationValue) throws(Status) {
+        let type = try Self.type(try Self.required(value, "eventType"), .firestore)
+        let database = try value.member("database")?.string() ?? DatabaseName.defaultDatabase
+        let document = try Self.required(value, "document")
+        let path = try Self.required(document, "value")
+        let matchType = try document.member("matchType")
+        let isExact: Bool
+        switch try matchType?.string() ?? "PATH_PATTERN" {
+        case "PATH_PATTERN": isExact = false
+        case "EXACT": isExact = true
+        default: throw (matchType ?? document).failure("Expected PATH_PATTERN or EXACT.")
+        }
+        let pattern = try Self.located(path) { () throws(Status) in
+            isExact
+                ? try EventPattern(exactly: try path.string()) : try EventPattern(try path.string(), of: .documents)
+        }
+        try set(project, key, type, pattern, database: database, value)
+    }
+
+    private func set(
+        _ project: String, _ key: String, _ type: EventType, _ pattern: EventPattern, database: String,
+        _ value: ConfigurationValue
+    ) throws(Status) {
+        try Self.check(key)
+        guard let url = url(project, key) else { return }
+        var members: [UInt8] = []
+        value.appendJSON(to: &members)
+        try service.set(
+            TriggerDefinition(
+                emulated: Self.name(project, key), type, pattern, project: project, database: database, url: url,
+                members: members))
+    }
+
+    private static func check(_ key: String) throws(Status) {
+        if key.isEmpty { throw .invalidArgument("eventarcTriggerId: the trigger has no key.") }
+        if key.utf8.count > keyBytesMax {
+            throw .invalidArgument("The key of a trigger has at most \(keyBytesMax) bytes.")
+        }
+    }
+
+    /// No other trigger has such a name.
+    private static func name(_ project: String, _ key: String) -> String { "emulator:\(project)/\(key)" }
+
+    private func url(_ project: String, _ key: String) -> String? {
+        if let address {
+            return "http://\(address)/functions/projects/\(URLCoding.encode(project))/triggers/\(URLCoding.encode(key))"
+        }
+        let isFirst = state.withLock { state in
+            defer { state.hasWarned = true }
+            return !state.hasWarned
+        }
+        if isFirst {
+            log.warning(
+                "functions were registered, but not the address of their emulator: name it with --functions-emulator")
+        }
+        return nil
+    }
+
+    // MARK: Realtime Database
+
+    func setLocation(_ namespace: String?, _ value: ConfigurationValue) throws(Status) {
+        let (location, definition, ofNamespace) = try location(namespace, value)
+        state.withLock { state in
+            var all = state.locations[ofNamespace] ?? []
+            all.removeAll { $0.key == location.key }
+            state.locations[ofNamespace] = all + [location]
+        }
+        if let definition { try service.set(definition) }
+    }
+
+    func setLocations(_ namespace: String?, _ value: ConfigurationValue) throws(Status) {
+        var all: [Location] = []
+        var definitions: [TriggerDefinition] = []
+        for element in try value.elements() {
+            let (location, definition, _) = try location(namespace, element)
+            all.removeAll { $0.key == location.key }
+            all.append(location)
+            if let definition { definitions.append(definition) }
+        }
+        let former = state.withLock { [all] state in state.locations.updateValue(all, forKey: namespace ?? "") ?? [] }
+        for location in former where !all.contains(where: { $0.name == location.name }) {
+            _ = service.remove(location.name)
+        }
+        for definition in definitions { try service.set(definition) }
+    }
+
+    func list(_ namespace: String?) -> [UInt8] {
+        var json = Array("[".utf8)
+        for (index, location) in state.withLock({ $0.locations[namespace ?? ""] ?? [] }).enumerated() {
+            if index > 0 { json.append(UInt8(ascii: ",")) }
+            json += location.members
+        }
+        return json + Array("]".utf8)
+    }
+
+    /// - Returns: the definition is nil when nobody would get its events.
+    private func location(
+        _ namespace: String?, _ value: ConfigurationValue
+    ) throws(Status) -> (Location, TriggerDefinition?, namespace: String) {
+        let type = try Self.type(try Self.required(value, "event"), .database)
+        let path = try Self.required(value, "path")
+        let pattern = try Self.located(path) { () throws(Status) in
+            try EventPattern(try path.string(), of: .locations)
+        }
+        // projects/P/locations/L/functions/KEY, or triggers/KEY
+        let nameValue = try Self.required(value, "name")
+        let parts = try nameValue.string().split(separator: "/", maxSplits: 5, omittingEmptySubsequences: false)
+            .map(String.init)
+        guard parts.count == 6, parts[0] == "projects", parts[2] == "locations" else {
+            throw nameValue.failure("Expected projects/{project}/locations/{location}/functions/{key}.")
+        }
+        let (project, key) = (parts[1], parts[5])
+        try Self.check(key)
+        var instance = InstancePattern.all
+        if let namespace {
+            instance = try InstancePattern(namespace)
+        } else if let member = try value.member("namespacePattern") {
+            instance = try Self.located(member) { () throws(Status) in try InstancePattern(try member.string()) }
+        }
+        var members: [UInt8] = []
+        value.appendJSON(to: &members)
+        let name = Self.name(project, key)
+        let definition = url(project, key).map { url in
+            TriggerDefinition(
+                emulated: name, type, pattern, project: nil, database: nil, instance: instance, url: url,
+                members: members)
+        }
+        return (Location(key: key, name: name, members: members), definition, namespace ?? "")
+    }
+
+    // MARK: Members
+
+    private static func required(_ value: ConfigurationValue, _ name: String) throws(Status) -> ConfigurationValue {
+        guard let member = try value.member(name) else { throw value.failure("\"\(name)\" is missing.") }
+        return member
+    }
+
+    private static func located<Result>(
+        _ value: ConfigurationValue, _ body: () throws(Status) -> Result
+    ) throws(Status) -> Result {
+        do throws(Status) {
+            return try body()
+        } catch {
+            throw value.failure(error.message)
+        }
+    }
+
+    private static func type(
+        _ value: ConfigurationValue, _ product: EventType.Product
+    ) throws(Status) -> EventType {
+        let type = try located(value) { () throws(Status) in try EventType(try value.string()) }
+        if type.product != product {
+            throw value.failure(
+                "Expected a type of events of \(product == .firestore ? "Cloud Firestore" : "the Realtime Database").")
+        }
+        return type
+    }
+}

@@ -1,0 +1,235 @@
+import HearthConcurrency
+import HearthHost
+import HearthModel
+import Synchronization
+
+/// Which triggers there are, from all sources: `hearth.json`, administrators, and Firebase's tools. Where a file and
+/// administrators define the same name, the file's is in force.
+///
+/// Its methods wait for files: by one thread at a time.
+package final class TriggerConfiguration: Sendable {
+    private struct State {
+        var file: [String: TriggerDefinition] = [:]
+        var api: [String: TriggerDefinition] = [:]
+        var stamp: FileStamp?
+    }
+
+    private let state: Mutex<State>
+    private let service: TriggerService
+    private let source: TriggerFile
+    private let store: TriggerStore
+    private let polls: Bool
+    private let log: Log
+
+    /// - Parameters:
+    ///   - source: `hearth.json`, which need not exist.
+    ///   - file: what it defines at the start.
+    ///   - stored: what administrators have defined; `inForce` is what the service was made with.
+    ///   - polls: whether the file is read again when it changes.
+    package init(
+        service: TriggerService, source: TriggerFile, file: [TriggerDefinition], store: TriggerStore,
+        stored: [TriggerDefinition], polls: Bool, log: Log
+    ) {
+        self.polls = polls
+        self.service = service
+        self.source = source
+        self.store = store
+        self.log = log
+        state = Mutex(State(file: Self.byName(file), api: Self.byName(stored), stamp: source.stamp))
+        warnOfDouble()
+    }
+
+    private static func byName(_ definitions: [TriggerDefinition]) -> [String: TriggerDefinition] {
+        Dictionary(definitions.map { ($0.name, $0) }) { first, _ in first }
+    }
+
+    /// What is in force of the definitions of a file and of administrators.
+    package static func inForce(file: [TriggerDefinition], stored: [TriggerDefinition]) -> [TriggerDefinition] {
+        Array(byName(stored).merging(byName(file)) { _, file in file }.values)
+    }
+
+    private func warnOfDouble() {
+        for name in state.withLock({ state in state.api.keys.filter { state.file[$0] != nil } }).sorted() {
+            log.warning("a trigger of hearth.json is in force instead of the stored one", ("trigger", .string(name)))
+        }
+    }
+
+    // MARK: The file
+
+    /// Reads the file when it has changed. After an error in it the triggers before it stay in force. To be called about once
+    /// a second.
+    package func poll() {
+        if !polls { return }
+        let stamp = source.stamp
+        let isNew = state.withLock { state in
+            defer { state.stamp = stamp }
+            return state.stamp != stamp
+        }
+        if !isNew { return }
+        do throws(Status) {
+            try take(try source.definitions())
+        } catch {
+            log.error(
+                "the triggers of the configuration are wrong; those before stay in force",
+                ("file", .string(source.path)), ("reason", .string(error.message)))
+        }
+    }
+
+    private func take(_ definitions: [TriggerDefinition]) throws(Status) {
+        let new = Self.byName(definitions)
+        let (former, api) = state.withLock { ($0.file, $0.api) }
+        if new == former { return }
+        if new.merging(api, uniquingKeysWith: { first, _ in first }).count > TriggerService.countMax {
+            throw .resourceExhausted("A server has at most \(TriggerService.countMax) triggers.")
+        }
+        state.withLock { $0.file = new }
+        for name in former.keys where new[name] == nil {
+            // What administrators have stored under the name is in force again.
+            if let stored = api[name] { try service.set(stored) } else { _ = service.remove(name) }
+        }
+        for (name, definition) in new where former[name] != definition { try service.set(definition) }
+        log.info("triggers reloaded", ("file", .string(source.path)), ("triggers", .integer(new.count)))
+        warnOfDouble()
+    }
+
+    // MARK: Administrators
+
+    /// Stores a trigger, and has it in force.
+    /// - Throws: INVALID_ARGUMENT that names the member; ALREADY_EXISTS for one of the file, RESOURCE_EXHAUSTED beyond the
+    ///   number that a server may have, UNAVAILABLE when it can't be stored.
+    package func put(_ name: String, _ body: [UInt8]) throws(Status) {
+        let value = try ConfigurationValue(parsing: body, file: "body")
+        let definition = try source.definition(name, value, source: .api)
+        try refuseFile(name)
+        if service.definition(name) == nil, service.definitions.count >= TriggerService.countMax {
+            throw .resourceExhausted("A server has at most \(TriggerService.countMax) triggers.")
+        }
+        var api = state.withLock { $0.api }
+        api[name] = definition
+        try store.write(Array(api.values))
+        state.withLock { [api] in $0.api = api }
+        try service.set(definition)
+    }
+
+    /// Ends a trigger that administrators have made, and drops its events.
+    /// - Throws: NOT_FOUND for an unknown one, ALREADY_EXISTS for one of the file, UNAVAILABLE when that can't be stored.
+    package func delete(_ name: String) throws(Status) {
+        try refuseFile(name)
+        var api = state.withLock { $0.api }
+        guard api.removeValue(forKey: name) != nil else {
+            // Those of Firebase's tools are nowhere but in the service.
+            if service.definition(name)?.source == .emulator, service.remove(name) { return }
+            throw .notFound("There is no trigger \"\(name)\".")
+        }
+        try store.write(Array(api.values))
+        state.withLock { [api] in $0.api = api }
+        _ = service.remove(name)
+    }
+
+    private func refuseFile(_ name: String) throws(Status) {
+        if state.withLock({ $0.file[name] == nil }) { return }
+        throw Status(.alreadyExists, "The trigger \"\(name)\" is one of \(source.path): change it there.")
+    }
+}
+
+/// `hearth.json`, as far as triggers are concerned.
+package struct TriggerFile: Sendable, Equatable {
+    package let path: String
+    /// Of triggers that name no project.
+    private let project: String
+
+    package init(path: String, project: String) {
+        self.path = path
+        self.project = project
+    }
+
+    var stamp: FileStamp? { FileStamp(path) }
+
+    /// The folder that the names of secrets' files are relative to.
+    private var folder: String {
+        guard let slash = path.lastIndex(of: "/") else { return "" }
+        return String(path[...slash])
+    }
+
+    /// - Throws: INVALID_ARGUMENT with file, line and member, FAILED_PRECONDITION for a file that can't be read.
+    func definitions() throws(Status) -> [TriggerDefinition] {
+        guard let bytes = try TextFile.read(path) else { return [] }
+        return try definitions(try ConfigurationValue(parsing: bytes, file: path).member("triggers"), source: .file)
+    }
+
+    /// - Parameter value: the member `triggers`.
+    /// - Throws: INVALID_ARGUMENT with file, line and member.
+    package func definitions(
+        _ value: ConfigurationValue?, source: TriggerDefinition.Source
+    ) throws(Status) -> [TriggerDefinition] {
+        guard let value else { return [] }
+        var names: Set<String> = []
+        var definitions: [TriggerDefinition] = []
+        for member in try value.members() {
+            if !names.insert(member.name).inserted {
+                throw member.value.failure("There are two triggers of this name.")
+            }
+            definitions.append(try definition(member.name, member.value, source: source))
+        }
+        if definitions.count > TriggerService.countMax {
+            throw value.failure("A server has at most \(TriggerService.countMax) triggers.")
+        }
+        return definitions
+    }
+
+    func definition(
+        _ name: String, _ value: ConfigurationValue, source: TriggerDefinition.Source
+    ) throws(Status) -> TriggerDefinition {
+        try TriggerDefinition(name: name, value, source: source, defaultProject: project) { file throws(Status) in
+            // An administrator over the network gets no other files than those beside the configuration.
+            if source == .api, file.hasPrefix("/") || file.split(separator: "/").contains("..") {
+                throw .invalidArgument("Expected the name of a file below the folder of the configuration.")
+            }
+            guard let bytes = try TextFile.read(file.hasPrefix("/") ? file : folder + file) else {
+                throw .failedPrecondition("The file \(file) is not there.")
+            }
+            return bytes
+        }
+    }
+}
+
+/// The triggers that administrators have made, kept with the data.
+package struct TriggerStore: Sendable {
+    /// Nil keeps nothing.
+    private let path: String?
+    private let file: TriggerFile
+    private let replace: @Sendable (_ path: String, _ bytes: [UInt8]) throws(Status) -> Void
+
+    /// - Parameters:
+    ///   - path: nil when the data is in memory.
+    ///   - file: the configuration, beside which secrets are.
+    ///   - replace: writes a file, durably and all or nothing.
+    package init(
+        path: String?, file: TriggerFile,
+        replace: @escaping @Sendable (_ path: String, _ bytes: [UInt8]) throws(Status) -> Void
+    ) {
+        self.path = path
+        self.file = file
+        self.replace = replace
+    }
+
+    /// - Throws: INVALID_ARGUMENT or FAILED_PRECONDITION for a file that can't be read: without its triggers their events would
+    ///   be dropped.
+    package func read() throws(Status) -> [TriggerDefinition] {
+        guard let path, let bytes = try TextFile.read(path) else { return [] }
+        return try file.definitions(
+            try ConfigurationValue(parsing: bytes, file: path).member("triggers"), source: .api)
+    }
+
+    func write(_ definitions: [TriggerDefinition]) throws(Status) {
+        guard let path else { return }
+        var json = Array("{\"triggers\":{".utf8)
+        let sorted = definitions.sorted { UTF8Order.compare($0.name, $1.name) < 0 }
+        for (index, definition) in sorted.enumerated() {
+            json += Array("\(index > 0 ? "," : "")\n\"\(definition.name)\":".utf8)
+            json += definition.members
+        }
+        json += Array("}}\n".utf8)
+        try replace(path, json)
+    }
+}

@@ -1,0 +1,42 @@
+import HearthHost
+
+/// The triggers' part of `/metrics`.
+extension TriggerService {
+    package func write(to string: inout MetricsWriter) {
+        let all = definitions.map { (labels: [("trigger", $0.name)], name: $0.name, figures: journal.figures($0.name)) }
+        if all.isEmpty { return }
+        string.family("hearth_trigger_events_total", .counter, "Events that are not sent any more.")
+        for (labels, _, figures) in all {
+            for (result, count) in [
+                ("delivered", figures.delivered), ("dropped", figures.dropped), ("dead", figures.dead),
+            ] {
+                string.sample("hearth_trigger_events_total", labels + [("result", result)], count)
+            }
+        }
+        string.family("hearth_trigger_attempts_total", .counter, "Requests to the endpoints of triggers.")
+        for (labels, _, figures) in all {
+            for (result, count) in [
+                ("ok", figures.attemptsOK), ("status", figures.attemptsStatus),
+                ("timeout", figures.attemptsTimeout), ("unreachable", figures.attemptsUnreachable),
+            ] {
+                string.sample("hearth_trigger_attempts_total", labels + [("result", result)], count)
+            }
+        }
+        string.family("hearth_trigger_pending", .gauge, "Events that are still to be delivered.")
+        for (labels, name, _) in all { string.sample("hearth_trigger_pending", labels, pending(name)) }
+        string.family(
+            "hearth_trigger_oldest_pending_seconds", .gauge, "The age of the oldest of them.")
+        let now = clock.now().microseconds
+        for (labels, name, _) in all {
+            let age = oldestPending(name).map { Double(max(0, now - $0.microseconds)) / 1e6 } ?? 0
+            string.sample("hearth_trigger_oldest_pending_seconds", labels, age)
+        }
+        string.family(
+            "hearth_trigger_delivery_seconds", .histogram, "From the commit to the acknowledgement of its event.")
+        for (labels, _, figures) in all {
+            string.histogram(
+                "hearth_trigger_delivery_seconds", labels, bounds: TriggerJournal.boundsSeconds, figures.delivery,
+                sum: figures.deliverySeconds)
+        }
+    }
+}

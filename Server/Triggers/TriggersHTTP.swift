@@ -1,0 +1,256 @@
+import HearthConcurrency
+import HearthEvents
+import HearthHost
+import HearthModel
+import HearthNetwork
+import HearthWire
+
+/// The administrators' interface of triggers: `/hearth/v1/triggers`.
+package struct TriggersHTTP: HTTPExtension {
+    /// Calls back on the exchange's loop, with an error unless its sender administers the server.
+    package typealias Permit =
+        @Sendable (
+            _ exchange: HTTPExchange, _ changes: Bool, _ done: @escaping @Sendable (Result<Void, Status>) -> Void
+        ) -> Void
+
+    private let service: TriggerService
+    private let configuration: TriggerConfiguration
+    private let permit: Permit
+    private let observer: RequestObserver
+
+    private static let bodyBytesMax = 64 << 10
+    private static let pageMax = 1000
+
+    package init(
+        service: TriggerService, configuration: TriggerConfiguration, observer: RequestObserver,
+        permit: @escaping Permit
+    ) {
+        self.service = service
+        self.configuration = configuration
+        self.permit = permit
+        self.observer = observer
+    }
+
+    private enum Method: Sendable {
+        case list
+        case get(String)
+        case put(String)
+        case delete(String)
+        case deadLetters(String, after: String?, limit: Int)
+        case deleteDeadLetters(String)
+        case replay(String)
+
+        var changes: Bool {
+            switch self {
+            case .list, .get, .deadLetters: false
+            case .put, .delete, .deleteDeadLetters, .replay: true
+            }
+        }
+
+        var hasBody: Bool {
+            switch self {
+            case .put, .replay: true
+            default: false
+            }
+        }
+    }
+
+    package func begin(_ exchange: HTTPExchange) -> Bool {
+        let path = exchange.head.path
+        guard path == "/hearth/v1/triggers" || path.hasPrefix("/hearth/v1/triggers/") else { return false }
+        let call = RESTCall(
+            exchange, isStreaming: false, options: JSONOptions(),
+            observation: observer.begin(.admin, .rest, remote: exchange.head.remoteAddress))
+        let method: Method
+        do throws(Status) {
+            method = try Self.method(exchange.head)
+        } catch {
+            call.finish(error)
+            return true
+        }
+        permit(exchange, method.changes) { result in
+            do throws(Status) {
+                try result.get()
+            } catch {
+                return call.finish(error)
+            }
+            guard method.hasBody else { return run(method, [], call) }
+            exchange.collectBody(limitBytes: Self.bodyBytesMax) { body in
+                switch body {
+                case .success(let body): run(method, body, call)
+                case .failure(let status): call.finish(status)
+                }
+            }
+        }
+        return true
+    }
+
+    private static func method(_ head: HTTPRequestHead) throws(Status) -> Method {
+        var segments: [String] = []
+        for segment in URLCoding.segments(head.path).dropFirst(4) {
+            guard let decoded = URLCoding.decode(segment) else {
+                throw .invalidArgument("The path segment \"\(segment)\" can't be decoded.")
+            }
+            segments.append(decoded)
+        }
+        guard let parameters = URLCoding.parameters(head.query) else {
+            throw .invalidArgument("The query of the URL can't be decoded.")
+        }
+        let found: Method
+        switch (head.method, segments.count, segments.last) {
+        case ("GET", 0, _): found = .list
+        case ("GET", 1, _): found = .get(segments[0])
+        case ("PUT", 1, _): found = .put(segments[0])
+        case ("DELETE", 1, _): found = .delete(segments[0])
+        case ("GET", 2, "dead-letters"): return try deadLetters(segments[0], parameters)
+        case ("DELETE", 2, "dead-letters"): found = .deleteDeadLetters(segments[0])
+        case ("POST", 2, "replay"): found = .replay(segments[0])
+        default: throw .notFound("There is no method \(head.method) \(head.path).")
+        }
+        if let first = parameters.first { throw .invalidArgument("There is no parameter \"\(first.name)\".") }
+        return found
+    }
+
+    private static func deadLetters(
+        _ name: String, _ parameters: [(name: String, value: String)]
+    ) throws(Status) -> Method {
+        var after: String?
+        var limit = 100
+        for (parameter, value) in parameters {
+            switch parameter {
+            case "after": after = value
+            case "limit":
+                guard let number = Int(value), (1...pageMax).contains(number) else {
+                    throw .invalidArgument("limit: expected a number from 1 to \(pageMax).")
+                }
+                limit = number
+            default: throw .invalidArgument("There is no parameter \"\(parameter)\".")
+            }
+        }
+        return .deadLetters(name, after: after, limit: limit)
+    }
+
+    /// Waits for disks, so not on the loop.
+    private func run(_ method: Method, _ body: [UInt8], _ call: RESTCall) {
+        service.background { [self] in
+            let result = Result { () throws(Status) in try answer(method, body) }
+            call.onLoop {
+                switch result {
+                case .success(let json): call.respond(json)
+                case .failure(let status): call.finish(status)
+                }
+            }
+        }
+    }
+
+    private func answer(_ method: Method, _ body: [UInt8]) throws(Status) -> [UInt8] {
+        switch method {
+        case .list:
+            var writer = JSONWriter()
+            writer.raw("{\"triggers\":[")
+            for (index, definition) in service.definitions.enumerated() {
+                if index > 0 { writer.raw(",") }
+                try TriggerReport.append(definition, service, to: &writer)
+            }
+            writer.raw("]}")
+            return writer.bytes
+        case .get(let name): return try report(name)
+        case .put(let name):
+            try configuration.put(name, body)
+            return try report(name)
+        case .delete(let name):
+            try configuration.delete(name)
+            return Array("{}".utf8)
+        case .deadLetters(let name, let after, let limit):
+            return TriggerReport.deadLetters(try service.deadLetters(name, after: after, limit: limit))
+        case .deleteDeadLetters(let name): return Self.count(try service.deleteDeadLetters(name), "deadLetters")
+        case .replay(let name): return Self.count(try replay(name, body), "events")
+        }
+    }
+
+    private func report(_ name: String) throws(Status) -> [UInt8] {
+        guard let definition = service.definition(name) else { throw .notFound("There is no trigger \"\(name)\".") }
+        var writer = JSONWriter()
+        try TriggerReport.append(definition, service, to: &writer)
+        return writer.bytes
+    }
+
+    private func replay(_ name: String, _ body: [UInt8]) throws(Status) -> Int {
+        let value = try ConfigurationValue(parsing: body, file: "body")
+        let known = ["deadLetters", "since"]
+        for member in try value.members() where !known.contains(member.name) {
+            throw member.value.failure("Unknown member\(Spelling.hint(for: member.name, among: known))")
+        }
+        let wantsLetters = try value.member("deadLetters")?.boolean() ?? false
+        let since = try value.member("since")
+        if wantsLetters, let since { throw since.failure("A replay is of dead letters or of a time, not of both.") }
+        if wantsLetters { return try service.replayDeadLetters(name) }
+        guard let since else { throw value.failure("Expected {\"deadLetters\": true} or {\"since\": TIME}.") }
+        guard let instant = RFC3339.parse(try since.string()),
+            let time = Timestamp(seconds: instant.seconds, nanoseconds: Int64(instant.nanoseconds))
+        else {
+            throw since.failure("Expected a time such as \"2026-11-22T19:17:22Z\".")
+        }
+        return try service.replay(name, since: time)
+    }
+
+    private static func count(_ count: Int, _ name: String) -> [UInt8] { Array("{\"\(name)\":\(count)}".utf8) }
+}
+
+/// Triggers and dead letters as JSON.
+enum TriggerReport {
+    static func append(
+        _ definition: TriggerDefinition, _ service: TriggerService, to writer: inout JSONWriter
+    ) throws(Status) {
+        let figures = service.journal.figures(definition.name)
+        writer.raw("{\"name\":")
+        writer.string(definition.name)
+        // The members of the definition, without its braces.
+        let members = definition.members.dropFirst().dropLast()
+        if !members.isEmpty { writer.raw("," + String(decoding: members, as: UTF8.self)) }
+        writer.raw(",\"source\":\"\(definition.source.rawValue)\",\"state\":\"")
+        writer.raw(definition.terms.isPaused ? "paused" : figures.failure != nil ? "failing" : "active")
+        writer.raw("\",\"pending\":\(service.pending(definition.name))")
+        if let oldest = service.oldestPending(definition.name) {
+            writer.raw(",\"oldestPending\":\"\(EventTime.string(oldest, digits: 6))\"")
+        }
+        writer.raw(",\"delivered\":\(figures.delivered),\"failedAttempts\":\(figures.failedAttempts)")
+        writer.raw(",\"deadLetters\":\(service.deadLetterCount(definition.name))")
+        if let error = figures.lastError {
+            writer.raw(",\"lastError\":")
+            append(error.failure, at: error.time, to: &writer)
+        }
+        writer.raw("}")
+    }
+
+    private static func append(_ failure: DeliveryFailure, at time: Timestamp?, to writer: inout JSONWriter) {
+        writer.raw("{")
+        if let time { writer.raw("\"time\":\"\(EventTime.string(time, digits: 6))\",") }
+        if case .status(let number) = failure.kind {
+            writer.raw("\"status\":\(number),\"message\":")
+        } else {
+            writer.raw("\"status\":\"\(failure.status)\",\"message\":")
+        }
+        writer.string(failure.message)
+        writer.raw("}")
+    }
+
+    static func deadLetters(_ items: [TriggerService.DeadLetterItem]) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.raw("{\"deadLetters\":[")
+        for (index, item) in items.enumerated() {
+            if index > 0 { writer.raw(",") }
+            writer.raw("{\"id\":\"\(item.id)\",\"time\":\"\(EventTime.string(item.time, digits: 6))\",\"document\":")
+            writer.string(item.document)
+            writer.raw(",\"attempts\":\(item.attempts),\"lastError\":")
+            append(item.failure, at: nil, to: &writer)
+            if let event = item.event {
+                writer.raw(",\"event\":")
+                writer.raw(String(decoding: event, as: UTF8.self))
+            }
+            writer.raw("}")
+        }
+        writer.raw("]}")
+        return writer.bytes
+    }
+}
