@@ -40,6 +40,10 @@ package struct NamedThread: @unchecked Sendable {
 
     private init(_ handle: pthread_t) { self.handle = handle }
 
+    /// Lets the threads of the process that answer clients go before the calling one when all cores are busy. It can't be
+    /// taken back.
+    package static func giveWay() { _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 10) }
+
     package var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
 
     /// Waits for the end of the thread. May be called once, and not after `detach`.

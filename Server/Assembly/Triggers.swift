@@ -51,6 +51,7 @@ package struct Triggers: Sendable {
         service.start(
             TriggerDirectory(
                 names: { () throws(Status) in try registry.databases() },
+                exists: { name throws(Status) in try registry.exists(name) },
                 open: { name, completion in registry.open(name, completion) }))
     }
 

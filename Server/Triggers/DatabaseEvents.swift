@@ -182,9 +182,9 @@ package final class DatabaseEvents: EventRecorder {
         if triggers.all.isEmpty { return }
         let value = QueuedEvent(author: author).bytes
         for change in set.changes {
-            guard let kind = Self.kind(change), let path = DocumentKey.decode(change.key) else { continue }
+            guard let kind = Self.kind(change), let path = DocumentKey.pathBytes(change.key) else { continue }
             var found: [Int] = []
-            triggers.index.forEach(EventPath(path.string)) { index in
+            triggers.index.forEach(EventPath(path)) { index in
                 if triggers.all[index].type.wants(kind) { found.append(index) }
             }
             for index in found {

@@ -8,28 +8,59 @@ import Synchronization
 
 /// The events of one trigger in one database of Cloud Firestore.
 package final class DocumentEventSource: EventSource {
-    private let database: Database
-    private let events: DatabaseEvents
+    /// A database that is open, and its events.
+    package struct Open: Sendable {
+        let database: Database
+        let events: DatabaseEvents
+
+        package init(database: Database, events: DatabaseEvents) {
+            self.database = database
+            self.events = events
+        }
+    }
+
+    package enum Opening: Sendable {
+        case open(Open)
+        case opening
+        case gone
+    }
+
+    private let open: @Sendable () -> Opening
     private let location: String
     private let clock: any Clock
     private let definition: Mutex<TriggerDefinition>
     private let horizon: Mutex<HistoryHorizon>
     private let states = Mutex(DocumentStates())
+    /// While something is read.
+    private let current = Mutex<Open?>(nil)
+    /// The newest commit that is known, and its monotonic time.
+    private let newest: Mutex<(version: Int64, nanoseconds: UInt64)>
 
     /// Of the dead letters that one transaction stores, about.
     private static let settledBytesMax = 4 << 20
 
-    /// - Parameter location: the region that events name.
+    /// - Parameters:
+    ///   - open: the database if it is open; otherwise has it opened.
+    ///   - location: the region that events name.
     package init(
-        _ definition: TriggerDefinition, database: Database, events: DatabaseEvents, location: String,
-        clock: any Clock = SystemClock()
+        _ definition: TriggerDefinition, location: String, clock: any Clock = SystemClock(),
+        open: @escaping @Sendable () -> Opening
     ) {
         self.clock = clock
         horizon = Mutex(HistoryHorizon(clock: clock, keptSeconds: definition.maxAgeSeconds))
-        self.database = database
-        self.events = events
+        newest = Mutex((0, clock.monotonicNanoseconds()))
+        self.open = open
         self.location = location
         self.definition = Mutex(definition)
+    }
+
+    /// Of a database that stays open.
+    package convenience init(
+        _ definition: TriggerDefinition, database: Database, events: DatabaseEvents, location: String,
+        clock: any Clock = SystemClock()
+    ) {
+        let open = Open(database: database, events: events)
+        self.init(definition, location: location, clock: clock) { .open(open) }
     }
 
     /// What is sent from now on has another form.
@@ -42,11 +73,28 @@ package final class DocumentEventSource: EventSource {
         horizon.withLock { $0 = HistoryHorizon(clock: clock, keptSeconds: new.maxAgeSeconds) }
     }
 
-    package var isClosed: Bool { database.closedStatus != nil }
+    package func access() -> EventAccess {
+        switch open() {
+        case .gone: return .gone
+        case .opening: return .opening
+        case .open(let open):
+            newest.withLock { $0 = open.database.newestCommit }
+            current.withLock { $0 = open }
+            return .open
+        }
+    }
 
-    private var queue: EventQueue? { events.queue(of: definition.withLock { $0.name }) }
+    package func release() { current.withLock { $0 = nil } }
 
-    private func reading<Result>(_ body: (any Snapshot) throws(Status) -> Result) throws(Status) -> Result {
+    private func opened() throws(Status) -> (database: Database, events: DatabaseEvents, queue: EventQueue)? {
+        guard let open = current.withLock({ $0 }) else { throw .unavailable("The database is closed.") }
+        guard let queue = open.events.queue(of: definition.withLock { $0.name }) else { return nil }
+        return (open.database, open.events, queue)
+    }
+
+    private func reading<Result>(
+        _ database: Database, _ body: (any Snapshot) throws(Status) -> Result
+    ) throws(Status) -> Result {
         let snapshot = try database.store.snapshot()
         defer { snapshot.close() }
         return try body(snapshot)
@@ -55,8 +103,8 @@ package final class DocumentEventSource: EventSource {
     // MARK: EventSource
 
     package func events(after event: Delivery.Event?, countMax: Int) throws(Status) -> [Delivery.Event] {
-        guard let queue else { return [] }
-        return try reading { snapshot throws(Status) in
+        guard let (database, _, queue) = try opened() else { return [] }
+        return try reading(database) { snapshot throws(Status) in
             try queue.events(after: event, countMax: countMax, in: snapshot)
         }
     }
@@ -64,22 +112,22 @@ package final class DocumentEventSource: EventSource {
     package func versions(
         of key: [UInt8], from version: Int64, through event: Delivery.Event, countMax: Int
     ) throws(Status) -> [Int64] {
-        guard let queue else { return [] }
-        return try reading { snapshot throws(Status) in
+        guard let (database, _, queue) = try opened() else { return [] }
+        return try reading(database) { snapshot throws(Status) in
             try queue.versions(of: key, from: version, through: event, countMax: countMax, in: snapshot)
         }
     }
 
     package func request(for event: Delivery.Event) throws(Status) -> EventRequest? {
-        guard let queue else { return nil }
-        return try reading { snapshot throws(Status) -> EventRequest? in
+        guard let (database, _, queue) = try opened() else { return nil }
+        return try reading(database) { snapshot throws(Status) -> EventRequest? in
             guard let record = try queue.record(of: event, in: snapshot) else { return nil }
-            return try request(for: event, try QueuedEvent(record), snapshot)
+            return try request(for: event, try QueuedEvent(record), database, snapshot)
         }
     }
 
     private func request(
-        for event: Delivery.Event, _ record: QueuedEvent, _ snapshot: any Snapshot
+        for event: Delivery.Event, _ record: QueuedEvent, _ database: Database, _ snapshot: any Snapshot
     ) throws(Status) -> EventRequest {
         let states = if let kept = record.states { kept } else { try self.states(of: event, in: snapshot) }
         let definition = definition.withLock { $0 }
@@ -95,7 +143,7 @@ package final class DocumentEventSource: EventSource {
     }
 
     package func expiredVersion() -> Int64 {
-        horizon.withLock { $0 }.version(newest: database.newestCommit)
+        horizon.withLock { $0 }.version(newest: newest.withLock { $0 })
     }
 
     package func settle(
@@ -103,8 +151,10 @@ package final class DocumentEventSource: EventSource {
     ) -> Int {
         let definition = definition.withLock { $0 }
         let name = definition.name
-        guard let queue = events.queue(of: name), let letters = events.deadLetters(of: name) else {
-            completion(.success(()))
+        guard let (database, events, queue) = (try? opened()) ?? nil, let letters = events.deadLetters(of: name) else {
+            // A closed database fails, and is tried again; a trigger without a queue has nothing to remove.
+            completion(
+                current.withLock { $0 == nil } ? .failure(.unavailable("The database is closed.")) : .success(()))
             return settled.count
         }
         let end = clock.now().microseconds
@@ -118,7 +168,7 @@ package final class DocumentEventSource: EventSource {
                 continue
             }
             do throws(Status) {
-                guard let record = try record(ofDead: event) else { continue }
+                guard let record = try record(ofDead: event, database, queue) else { continue }
                 let letter = DeadLetter(attempts: attempts, failure: failure, record: record)
                 records.append((DeadLetters.Entry(time: end, event: event), letter))
                 sizeBytes += record.count
@@ -158,9 +208,11 @@ package final class DocumentEventSource: EventSource {
 
     /// What is kept of an event that is given up: with its states, if they can be read.
     /// - Returns: nil when the queue doesn't have it any more.
-    private func record(ofDead event: Delivery.Event) throws(Status) -> [UInt8]? {
-        try reading { snapshot throws(Status) -> [UInt8]? in
-            guard let queue, let bytes = try queue.record(of: event, in: snapshot) else { return nil }
+    private func record(
+        ofDead event: Delivery.Event, _ database: Database, _ queue: EventQueue
+    ) throws(Status) -> [UInt8]? {
+        try reading(database) { snapshot throws(Status) -> [UInt8]? in
+            guard let bytes = try queue.record(of: event, in: snapshot) else { return nil }
             do throws(Status) {
                 var record = try QueuedEvent(bytes)
                 if record.states == nil { record.states = try states(of: event, in: snapshot) }

@@ -69,9 +69,14 @@ package final class EventDispatcher: @unchecked Sendable {
         self.clock = clock
     }
 
+    /// Starts the thread if it doesn't run. By one thread at a time.
     /// - Throws: RESOURCE_EXHAUSTED when the system provides no thread.
     package func start() throws(Status) {
-        thread = NamedThread.start("hearth-triggers") { [self] in run() }
+        if thread != nil { return }
+        thread = NamedThread.start("hearth-triggers") { [self] in
+            NamedThread.giveWay()
+            run()
+        }
         if thread == nil { throw .resourceExhausted("No thread can be started.") }
     }
 
@@ -108,8 +113,8 @@ package final class EventDispatcher: @unchecked Sendable {
     /// The database is closed: its events wait until it is open again.
     package func close(_ id: RouteID) { leave(.close(id)) }
 
-    /// There are events in the queue of a route, of a trigger that was `set`. The route is made when there is none, and ends when
-    /// all its events are settled: nobody keeps a database open that has none.
+    /// There are events in the queue of a route, of a trigger that was `set` and is not paused. The route is made when there is
+    /// none, and ends when all its events are settled.
     /// - Parameters:
     ///   - isEarlier: whether they may lie before events that were read already.
     ///   - source: makes the route's source; nil when the database is closed.
@@ -190,6 +195,7 @@ package final class EventDispatcher: @unchecked Sendable {
         case .events(let id, let isEarlier, let source):
             guard let route = routes[id] ?? newRoute(id, source) else { return }
             route.delivery.notify()
+            route.storePausedUntil = 0
             if isEarlier { route.readAnew() }
             route.markDue(&due)
         case .answer(let route, let event, let answer):
@@ -222,7 +228,9 @@ package final class EventDispatcher: @unchecked Sendable {
     }
 
     private func newRoute(_ id: RouteID, _ source: () -> (any EventSource)?) -> EventRoute? {
-        guard let endpoint = endpoints[id.trigger], let source = source() else { return nil }
+        // Of a trigger that is paused nothing is known but its queues.
+        guard let endpoint = endpoints[id.trigger], !endpoint.trigger.terms.isPaused, let source = source()
+        else { return nil }
         let route = EventRoute(id, source, endpoint)
         routes[id] = route
         endpoint.routes.append(route)
@@ -240,27 +248,32 @@ package final class EventDispatcher: @unchecked Sendable {
 
     private func work(_ route: EventRoute) {
         if route.isEnded { return }
-        // It is opened again when somebody uses the database, or wants its events.
-        if route.source.isClosed { return closed(route) }
         let now = clock.monotonicNanoseconds()
         timers.remove(route)
         if now >= route.storePausedUntil {
-            do throws(Status) {
-                expire(route, now)
-                try send(route, now)
-                settle(route)
-                if route.isIdle { return end(route) }
-            } catch {
-                // The store reports its failure itself.
-                route.storePausedUntil = now + Self.storePauseNanoseconds
+            expire(route, now)
+            // The database is open only while something of it is needed.
+            if route.needsSource(now, isDraining) {
+                switch route.source.access() {
+                case .open: use(route, now)
+                case .opening: route.storePausedUntil = now + Self.storePauseNanoseconds
+                case .gone: return end(route)
+                }
             }
+            if route.isIdle { return end(route) }
         }
         setTimer(route, now)
     }
 
-    private func closed(_ route: EventRoute) {
-        end(route)
-        observer.closed(route.id)
+    private func use(_ route: EventRoute, _ now: UInt64) {
+        defer { route.source.release() }
+        do throws(Status) {
+            try send(route, now)
+            settle(route, now)
+        } catch {
+            // The store reports its failure itself.
+            route.storePausedUntil = now + Self.storePauseNanoseconds
+        }
     }
 
     private func send(_ route: EventRoute, _ now: UInt64) throws(Status) {
@@ -319,9 +332,11 @@ package final class EventDispatcher: @unchecked Sendable {
         for settled in route.delivery.expire(before: route.source.expiredVersion()) { note(settled, route) }
     }
 
-    /// One batch at a time, so that those that come meanwhile make the next one.
-    private func settle(_ route: EventRoute) {
-        if route.settled.isEmpty || !route.settling.isEmpty { return }
+    /// One batch at a time, and not too many a second: what comes meanwhile makes the next one. An event that was delivered
+    /// and is not stored as such is sent again after a crash, as one whose answer was lost.
+    private func settle(_ route: EventRoute, _ now: UInt64) {
+        if route.settled.isEmpty || !route.settling.isEmpty || !route.isSettlingDue(now, isDraining) { return }
+        route.settleAt = now + EventRoute.settlePauseNanoseconds
         let count = route.source.settle(route.settled) { [weak self] result in self?.leave(.settled(route, result)) }
         route.settling = Array(route.settled.prefix(count))
         route.settled.removeFirst(count)
@@ -331,7 +346,7 @@ package final class EventDispatcher: @unchecked Sendable {
         // While the route waits for what is under way, its ends are what goes on.
         var time = route.termsAfterwards == nil && !isDraining ? route.delivery.nextTime : nil
         if route.delivery.isWaiting { time = min(time ?? .max, route.expiryAt) }
-        if !route.settled.isEmpty, route.settling.isEmpty { time = min(time ?? .max, now) }
+        if !route.settled.isEmpty, route.settling.isEmpty { time = min(time ?? .max, max(now, route.settleAt)) }
         // After a failure of the store, whatever there is to do is done then.
         if route.storePausedUntil > now { time = route.storePausedUntil }
         guard let time else { return }

@@ -11,6 +11,8 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
     /// Settled events that the queue still has: those that wait, and those that are being removed.
     var settled: [Delivery.Settled] = []
     var settling: [Delivery.Settled] = []
+    /// When the next of them are removed, unless there are `settledMax`.
+    var settleAt: UInt64 = 0
     var isEnded = false
     var isDue = false
     /// Whether the trigger had all the requests under way that it may have.
@@ -25,6 +27,9 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
     var storePausedUntil: UInt64 = 0
     var deadline: UInt64 = 0
     var heapIndex = -1
+
+    static let settlePauseNanoseconds: UInt64 = 20_000_000
+    private static let settledMax = 1000
 
     init(_ id: EventDispatcher.RouteID, _ source: any EventSource, _ endpoint: EventEndpoint) {
         self.id = id
@@ -56,10 +61,24 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
         return true
     }
 
-    /// Whether all events are settled, and removed from the queue.
+    func isSettlingDue(_ now: UInt64, _ isDraining: Bool) -> Bool {
+        isDraining || now >= settleAt || settled.count >= Self.settledMax
+    }
+
+    /// Whether there is something to read or to store now.
+    func needsSource(_ now: UInt64, _ isDraining: Bool) -> Bool {
+        if !settled.isEmpty, settling.isEmpty, isSettlingDue(now, isDraining) { return true }
+        if isDraining { return false }
+        if termsAfterwards != nil { return sending == 0 && settled.isEmpty && settling.isEmpty }
+        return delivery.wantsFollowers != nil || delivery.wantsEvents != nil
+            || delivery.nextTime.map { $0 <= now } ?? false
+    }
+
+    /// Whether all events are settled, and removed from the queue; or those of a trigger that is paused, which wait there.
     var isIdle: Bool {
-        !delivery.isWaiting && delivery.wantsEvents == nil && !delivery.terms.isPaused && settled.isEmpty
-            && settling.isEmpty && termsAfterwards == nil
+        if !settled.isEmpty || !settling.isEmpty || sending > 0 { return false }
+        if delivery.terms.isPaused { return true }
+        return !delivery.isWaiting && delivery.wantsEvents == nil && termsAfterwards == nil
     }
 
     /// Whether something was sent that is not answered, or answered and not stored.
@@ -87,6 +106,4 @@ package protocol EventObserver: Sendable {
     func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer)
     /// An event is not sent any more.
     func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled)
-    /// The database of a route was closed, and the route with it: its queue may have events.
-    func closed(_ id: EventDispatcher.RouteID)
 }

@@ -31,20 +31,30 @@ package final class EventSender: Sendable {
     private static let bodyBytesMax = 64 << 10
     private static let connectMillisecondsMax = 10_000
 
-    private let transport: Transport
-    private let client: HTTPClient
+    private struct Connection: Sendable {
+        let transport: Transport
+        let client: HTTPClient
+    }
 
+    /// Made by the first event: most servers have no triggers.
+    private let connection = Mutex<Connection?>(nil)
     private let clock: any Clock
 
-    /// - Throws: UNAVAILABLE or RESOURCE_EXHAUSTED when the system provides no thread.
-    package init(clock: any Clock = SystemClock()) throws(Status) {
-        self.clock = clock
-        transport = try Transport(name: "hearth-events", idleConnectionsMax: 512)
-        client = HTTPClient(transport: transport)
+    package init(clock: any Clock = SystemClock()) { self.clock = clock }
+
+    private func connect() throws(Status) -> Connection {
+        try connection.withLock { connection throws(Status) -> Connection in
+            if let connection { return connection }
+            let transport = try Transport(name: "hearth-events", idleConnectionsMax: 512)
+            transport.loop.execute { NamedThread.giveWay() }
+            let new = Connection(transport: transport, client: HTTPClient(transport: transport))
+            connection = new
+            return new
+        }
     }
 
     /// Ends all requests without answers.
-    package func close() { transport.shutDown() }
+    package func close() { connection.withLock { $0 }?.transport.shutDown() }
 
     /// - Parameter done: called once, on the sender's thread; it must not block.
     package func send(
@@ -60,8 +70,14 @@ package final class EventSender: Sendable {
         request.connectTimeoutMilliseconds = min(Self.connectMillisecondsMax, target.timeoutMilliseconds)
         request.proxy = .none
         request.isHTTP1Only = true
+        let connection: Connection
+        do throws(Status) {
+            connection = try connect()
+        } catch {
+            return done(.unreachable(DeliveryFailure(.unreachable, error.message)))
+        }
         let exchange = Exchange(bodyBytesMax: Self.bodyBytesMax, clock: clock, done)
-        exchange.started(client.start(request) { exchange.take($0) })
+        exchange.started(connection.client.start(request) { exchange.take($0) })
     }
 }
 

@@ -3,8 +3,11 @@ import HearthModel
 
 /// The events of one trigger in one database: the queue, and what an event is made of. Called on the dispatcher's thread.
 package protocol EventSource: AnyObject, Sendable {
-    /// Whether the database was closed: nothing of it can be read any more.
-    var isClosed: Bool { get }
+    /// To be called before anything is read or settled; `release` follows.
+    func access() -> EventAccess
+
+    /// Nothing is read for now: the database may be closed.
+    func release()
 
     /// The next events of the queue, at most `countMax`.
     /// - Throws: UNAVAILABLE when the store can't be read now.
@@ -20,13 +23,22 @@ package protocol EventSource: AnyObject, Sendable {
     /// - Throws: UNAVAILABLE when the store can't be read now; anything else when the event can never be sent.
     func request(for event: Delivery.Event) throws(Status) -> EventRequest?
 
-    /// Events of commits before this version have the age at which they are not repeated any more.
+    /// Events of commits before this version have the age at which they are not repeated any more. Also without access.
     func expiredVersion() -> Int64
 
     /// Removes events from the queue, and keeps those that are dead letters: the first ones, at least one.
     /// - Parameter completion: called once when that is durable, or has failed, on any thread.
     /// - Returns: how many it takes.
     func settle(_ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void) -> Int
+}
+
+/// Whether the events of a database can be read.
+package enum EventAccess: Sendable {
+    case open
+    /// It is being opened: the dispatcher is notified then.
+    case opening
+    /// It was deleted.
+    case gone
 }
 
 /// Sends one event; see `EventSender`.

@@ -42,19 +42,10 @@ package final class TriggerJournal: EventObserver {
     func begin(_ trigger: String) { figures.withLock { $0[trigger] = Figures() } }
     func end(_ trigger: String) { figures.withLock { $0[trigger] = nil } }
 
-    private let noteClosed = Mutex<(@Sendable (EventDispatcher.RouteID) -> Void)?>(nil)
     private let noteMissing = Mutex<(@Sendable (_ trigger: String) -> Void)?>(nil)
 
-    /// - Parameters:
-    ///   - closed: called when a database was closed that may have events.
-    ///   - missing: called when an endpoint says that it does not exist (404).
-    func notify(
-        closed: @escaping @Sendable (EventDispatcher.RouteID) -> Void,
-        missing: @escaping @Sendable (_ trigger: String) -> Void
-    ) {
-        noteClosed.withLock { $0 = closed }
-        noteMissing.withLock { $0 = missing }
-    }
+    /// - Parameter missing: called when an endpoint says that it does not exist (404).
+    func notify(missing: @escaping @Sendable (_ trigger: String) -> Void) { noteMissing.withLock { $0 = missing } }
 
     // MARK: EventObserver
 
@@ -101,8 +92,6 @@ package final class TriggerJournal: EventObserver {
         defer { figures.failure = failure }
         return figures.failure == nil ? .failing(failure) : .none
     }
-
-    package func closed(_ id: EventDispatcher.RouteID) { noteClosed.withLock { $0 }?(id) }
 
     package func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
         let now = clock.now()

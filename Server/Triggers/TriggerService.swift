@@ -7,7 +7,8 @@ import Synchronization
 
 /// The triggers of a server: which there are, which of their events wait in which database, and what became of the others.
 ///
-/// A database that has events of a trigger is opened when the server starts, and stays open until they are settled.
+/// A database that has events is opened when the server starts, and again whenever something of it is sent or stored; in
+/// between it may be closed.
 package final class TriggerService: Sendable {
     package struct Configuration: Sendable {
         /// Of `hearth.json` and of administrators.
@@ -35,6 +36,8 @@ package final class TriggerService: Sendable {
         /// Those that are open, and those that were and have events or dead letters.
         var databases: [DatabaseName: OpenDatabase] = [:]
         var directory: TriggerDirectory?
+        /// Those that are being opened for their events.
+        var opening: Set<DatabaseName> = []
         var isStopped = false
         private var forgetsAt = 64
 
@@ -58,6 +61,8 @@ package final class TriggerService: Sendable {
     let location: String
     let log: Log
     let clock: any Clock
+    /// Guards the start of the dispatcher's thread.
+    private let starting = Mutex(())
     private let threads = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-open")
     private let work = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-work")
 
@@ -75,13 +80,11 @@ package final class TriggerService: Sendable {
         location = configuration.location
         log = configuration.log
         journal = TriggerJournal(log: configuration.log, clock: clock)
-        sender = try EventSender(clock: clock)
+        sender = EventSender(clock: clock)
         dispatcher = EventDispatcher(sender: sender, observer: journal, clock: clock)
         for definition in configuration.definitions { dispatcher.set(definition.name, Self.trigger(definition)) }
-        journal.notify(
-            closed: { [weak self] id in self?.closed(id) },
-            missing: { [weak self] trigger in self?.missing(trigger) })
-        try dispatcher.start()
+        journal.notify(missing: { [weak self] trigger in self?.missing(trigger) })
+        if !configuration.definitions.isEmpty { try dispatcher.start() }
     }
 
     private static func trigger(_ definition: TriggerDefinition) -> EventDispatcher.Trigger {
@@ -179,44 +182,47 @@ package final class TriggerService: Sendable {
         EventDispatcher.RouteID(trigger: trigger, database: name.string)
     }
 
-    /// Reads the events of a trigger in a database that is open.
+    /// Reads the events of a trigger in a database, which need not be open all the time.
     private func source(_ trigger: String, _ name: DatabaseName) -> DocumentEventSource? {
-        let source = state.withLock { state -> DocumentEventSource? in
-            guard let definition = state.definitions[trigger], let open = state.databases[name],
-                let database = open.database
-            else { return nil }
-            let source = DocumentEventSource(
-                definition, database: database, events: open.events, location: location, clock: clock)
+        state.withLock { state -> DocumentEventSource? in
+            guard let definition = state.definitions[trigger], state.databases[name] != nil else { return nil }
+            let source = DocumentEventSource(definition, location: location, clock: clock) { [weak self] in
+                self?.open(name) ?? .gone
+            }
             state.databases[name]?.sources[trigger] = WeakSource(source: source)
             return source
         }
-        if source == nil { closed(Self.route(trigger, name)) }
-        return source
     }
 
-    /// A database was closed as unused at the moment in which its events were to be read: it is opened again, and that goes
-    /// on with them. One that was deleted has none.
-    private func closed(_ id: EventDispatcher.RouteID) {
-        let found = state.withLock { state -> (name: DatabaseName, directory: TriggerDirectory)? in
-            guard !state.isStopped, state.definitions[id.trigger] != nil, let directory = state.directory,
-                let (name, open) = state.databases.first(where: { $0.key.string == id.database }),
-                open.events.pending(id.trigger) > 0
-            else { return nil }
-            return (name, directory)
+    /// The database if it is open; otherwise it is opened in the background, and its routes are notified.
+    private func open(_ name: DatabaseName) -> DocumentEventSource.Opening {
+        let (opening, directory) = state.withLock { state -> (DocumentEventSource.Opening, TriggerDirectory?) in
+            guard let known = state.databases[name] else { return (.gone, nil) }
+            if let database = known.database, database.closedStatus == nil {
+                return (.open(DocumentEventSource.Open(database: database, events: known.events)), nil)
+            }
+            return state.isStopped || !state.opening.insert(name).inserted
+                ? (.opening, nil) : (.opening, state.directory)
         }
-        guard let (name, directory) = found else { return }
+        guard let directory else { return opening }
         threads.run { [weak self] in
             guard let self else { return }
             do throws(Status) {
                 // Opening a database that is gone would be the first use of another one.
-                if try directory.names().contains(name) { return open(name, directory) }
-                state.withLock { state in
-                    if state.databases[name]?.database == nil { state.databases[name] = nil }
+                if try directory.exists(name) {
+                    open(name, directory)
+                } else {
+                    state.withLock { state in
+                        let isOpen = state.databases[name]?.database.map { $0.closedStatus == nil } ?? false
+                        if !isOpen { state.databases[name] = nil }
+                    }
                 }
             } catch {
                 log.error("the databases can't be listed", ("reason", .string(error.message)))
             }
+            state.withLock { _ = $0.opening.remove(name) }
         }
+        return opening
     }
 
     /// The functions emulator of Firebase's tools knows a function only until it is loaded anew.
@@ -275,9 +281,19 @@ package final class TriggerService: Sendable {
             return .success((isNew, state.databases.values.compactMap { $0.sources[definition.name]?.source }))
         }.get()
         for source in sources { source.change(definition) }
+        try starting.withLock { _ throws(Status) in try dispatcher.start() }
         dispatcher.set(definition.name, Self.trigger(definition))
         if isNew { journal.begin(definition.name) }
         refresh()
+        if !definition.terms.isPaused { notifyAll(definition.name) }
+    }
+
+    /// What waits of a trigger that may have been paused.
+    private func notifyAll(_ trigger: String) {
+        let names = state.withLock { state in
+            state.databases.filter { $0.value.events.pending(trigger) > 0 }.map(\.key)
+        }
+        for name in names { notify(trigger, name) }
     }
 
     /// Ends a trigger, and drops its events and dead letters.

@@ -16,7 +16,6 @@ struct DocumentEventDeliveryTests {
     private final class Observer: EventObserver {
         let settled = Mutex<[Delivery.Settled]>([])
         func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer) {}
-        func closed(_ id: EventDispatcher.RouteID) {}
         func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
             self.settled.withLock { $0.append(settled) }
         }
@@ -56,7 +55,7 @@ struct DocumentEventDeliveryTests {
 
     private func run(_ definition: TriggerDefinition) throws -> Running {
         let database = try Database(name: name, store: store)
-        let sender = try EventSender()
+        let sender = EventSender()
         let observer = Observer()
         let dispatcher = EventDispatcher(sender: sender, observer: observer)
         let id = EventDispatcher.RouteID(trigger: "t", database: "p")
@@ -222,6 +221,7 @@ struct DocumentEventDeliveryTests {
         #expect(try feedCount() == 2)
         let source = DocumentEventSource(
             try definition("http://127.0.0.1:9/"), database: database, events: events, location: "l", clock: clock)
+        #expect(source.access() == .open)
         let event = try #require(try source.events(after: nil, countMax: 9).first)
         #expect(event.version == version)
         let request = try #require(try source.request(for: event))

@@ -20,8 +20,9 @@ struct EventDispatcherTests {
         }
 
         let state = Mutex(State())
-        let isOver = Mutex(false)
-        var isClosed: Bool { isOver.withLock { $0 } }
+        let accessible = Mutex(EventAccess.open)
+        func access() -> EventAccess { accessible.withLock { $0 } }
+        func release() {}
 
         func add(_ events: (Int64, String)...) {
             state.withLock { $0.queue += events.map { Delivery.Event(version: $0.0, key: Array($0.1.utf8)) } }
@@ -110,7 +111,6 @@ struct EventDispatcherTests {
     private final class Observer: EventObserver {
         let settled = Mutex<[Delivery.Settled]>([])
         func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer) {}
-        func closed(_ id: EventDispatcher.RouteID) {}
         func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
             self.settled.withLock { $0.append(settled) }
         }
@@ -152,6 +152,10 @@ struct EventDispatcherTests {
         run()
         #expect(sender.versions == [3] && left == [3])
         sender.answerAll(.acknowledged)
+        run()
+        // What is settled soon after is removed together.
+        #expect(left == [3])
+        clock.advance(seconds: 1)
         run()
         #expect(left.isEmpty && observer.settled.withLock { $0.count } == 3)
     }
@@ -243,8 +247,75 @@ struct EventDispatcherTests {
         add((1, "a"), (2, "b"))
         #expect(sender.versions.isEmpty)
         dispatcher.set("t", trigger("elsewhere", concurrency: 1))
+        dispatcher.notify(id) { [source] in source }
         run()
         #expect(sender.versions == [1] && sender.urls == ["elsewhere"])
+    }
+
+    @Test func aRouteOfATriggerThatIsPausedEndsWithWhatWasSent() {
+        add((1, "a"), (2, "a"))
+        dispatcher.set("t", trigger(isPaused: true))
+        run()
+        sender.answerAll(.acknowledged)
+        run()
+        #expect(sender.versions.isEmpty && left == [2])
+        dispatcher.set("t", trigger())
+        dispatcher.notify(id) { [source] in source }
+        run()
+        #expect(sender.versions == [2])
+    }
+
+    @Test func earlierEventsAreReadWhenWhatWasSentIsSettled() {
+        add((5, "a"), (6, "b"), (7, "c"))
+        #expect(sender.versions == [5, 6])
+        source.state.withLock { $0.queue.insert(Delivery.Event(version: 1, key: Array("a".utf8)), at: 0) }
+        dispatcher.notify(id, isEarlier: true) { [source] in source }
+        run()
+        // Nothing new is sent before the queue can be read anew.
+        #expect(sender.versions == [5, 6])
+        sender.answerAll(.acknowledged)
+        run()
+        clock.advance(seconds: 1)
+        run()
+        #expect(sender.versions == [1, 7] && left == [1, 7])
+    }
+
+    @Test func whileItDrainsNothingNewIsSent() throws {
+        add((1, "a"), (2, "b"), (3, "c"))
+        try dispatcher.start()
+        let drained = Latch()
+        let thread = testThread { [dispatcher] in
+            dispatcher.drain(seconds: 60)
+            drained.open()
+        }
+        sender.answerAll(.acknowledged)
+        drained.wait()
+        thread.join()
+        dispatcher.stop()
+        #expect(sender.versions.isEmpty && left == [3])
+    }
+
+    @Test func aDatabaseThatIsClosedIsReadWhenItIsOpen() {
+        source.accessible.withLock { $0 = .opening }
+        add((1, "a"))
+        #expect(sender.versions.isEmpty)
+        source.accessible.withLock { $0 = .open }
+        dispatcher.notify(id) { [source] in source }
+        run()
+        #expect(sender.versions == [1])
+    }
+
+    @Test func theRouteOfADatabaseThatIsGoneEnds() {
+        weak var gone: Source?
+        do {
+            let source = Source()
+            gone = source
+            source.add((1, "a"))
+            source.accessible.withLock { $0 = .gone }
+            dispatcher.notify(id) { [source] in source }
+        }
+        run()
+        #expect(gone == nil && sender.versions.isEmpty)
     }
 
     @Test func aRemovedTriggerSettlesNothing() {
@@ -289,7 +360,6 @@ struct EventDispatcherTests {
             let done: Latch
             init(_ done: Latch) { self.done = done }
             func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer) {}
-            func closed(_ id: EventDispatcher.RouteID) {}
             func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
                 if count.add(1, ordering: .relaxed).newValue == 1000 { done.open() }
             }

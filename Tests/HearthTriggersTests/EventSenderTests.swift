@@ -9,7 +9,7 @@ struct EventSenderTests {
     private let sender: EventSender
     private static let event = EventRequest.sample
 
-    init() throws { sender = try EventSender() }
+    init() { sender = EventSender() }
 
     private func send(
         to url: String, timeoutMilliseconds: Int = 60_000, secret: String? = nil, attempt: Int = 1

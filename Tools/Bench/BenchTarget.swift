@@ -68,13 +68,14 @@ enum BenchTarget: Sendable {
         // These need processes that the bench has started.
         case (.address, .startup), (.address, .idleMemory), (.address, .memoryAfterLoad), (.address, .connections),
             (.address, .commit(_, _, .memory)), (.address, .listen(_, .memory)), (.address, .listenIdle),
-            (.address, .commitRules), (.address, .rules), (.address, .databaseIdle):
+            (.address, .commitRules), (.address, .rules), (.address, .databaseIdle),
+            (.address, .triggers):
             false
         case (.address, _): true
         // The emulator would need hours for collections without a requirement, and does not use our network engine.
         case (.emulator, .commitRules), (.emulator, .rules), (.emulator, .listenIdle), (.emulator, .listenHot),
             (.emulator, .listenResume), (.emulator, .databaseWrites), (.emulator, .databaseLatency),
-            (.emulator, .databaseFanOut), (.emulator, .databaseIdle),
+            (.emulator, .databaseFanOut), (.emulator, .databaseIdle), (.emulator, .triggers),
             (.emulator, .getConstant),
             (.emulator, .query(_, .huge, _)), (.emulator, .count(.huge)),
             (.emulator, .commit(_, _, .manyDocuments)):

@@ -66,6 +66,7 @@ final class FirestoreSession: BenchSession {
         case .listenHot: return try listening(name, shared).hot(listeners: 1000)
         case .listenIdle: return try listenIdle(name)
         case .listenResume: return try listening(name, shared).resume(documents: settings.large)
+        case .triggers(let load): return try triggers(name, load)
         case .databaseLatency: return try database(name, shared).latency()
         case .databaseFanOut: return try database(name, shared).fanOut(sockets: 1000)
         case .databaseWrites(let inFlight, let size): return try databaseWrites(name, inFlight, size)
@@ -157,6 +158,13 @@ final class FirestoreSession: BenchSession {
         let commits = instance.commits(.work, documents: documents, .all)
         _ = try generator.run(.requests(RulesLimits.coverageDetailedMax + 100), commits)
         return try instance.measure(name, generator, commits)
+    }
+
+    /// On a server of its own, whose triggers are its only ones.
+    private func triggers(_ name: String, _ load: Workload.TriggerLoad) throws(ToolFailure) -> [Figure] {
+        let instance = try FirestoreInstance(settings, source)
+        defer { instance.stop() }
+        return try TriggerWorkloads(instance: instance, settings: settings, name: name).run(load)
     }
 
     // MARK: Reads

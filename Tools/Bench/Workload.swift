@@ -30,6 +30,20 @@ struct Workload: Sendable, Equatable {
         case databaseLatency
         case databaseFanOut
         case databaseIdle
+        case triggers(TriggerLoad)
+    }
+
+    enum TriggerLoad: Sendable {
+        /// Commits on a server with ten triggers, of which none or one matches.
+        case none
+        case one
+        /// From the answer of a commit to the request at the endpoint, one at a time.
+        case latency
+        /// Events that wait, to an endpoint that answers at once: of many documents, or of one.
+        case events
+        case sequence
+        /// Memory that events cost while they wait.
+        case pending
     }
 
     enum TreeSize: Sendable {
@@ -79,6 +93,7 @@ struct Workload: Sendable, Equatable {
         switch kind {
         case .commit(_, _, .memory), .listen(_, .memory): false
         case .commit, .bulk, .listen, .commitRules, .listenHot, .databaseWrites, .databaseLatency: true
+        case .triggers: true
         default: false
         }
     }
@@ -195,6 +210,25 @@ struct Workload: Sendable, Equatable {
         Workload(
             name: "database-32-large", summary: "database-32 in a large tree.",
             kind: .databaseWrites(inFlight: 32, in: .large), base: "database-32"),
+        Workload(
+            name: "triggers-none", summary: "commit-32 on a server with ten triggers, none of which matches.",
+            kind: .triggers(.none), base: "commit-32"),
+        Workload(
+            name: "triggers-one", summary: "commit-32 on a server with ten triggers, one of which gets every commit.",
+            kind: .triggers(.one), base: "commit-32"),
+        Workload(
+            name: "triggers-latency",
+            summary: "From the answer of a commit to its event at the endpoint, one at a time.",
+            kind: .triggers(.latency)),
+        Workload(
+            name: "triggers-events", summary: "Events of many documents to an endpoint that answers at once.",
+            kind: .triggers(.events)),
+        Workload(
+            name: "triggers-sequence", summary: "Events of one document, one after the other.",
+            kind: .triggers(.sequence)),
+        Workload(
+            name: "triggers-pending", summary: "Resident memory that events cost while their endpoint is down.",
+            kind: .triggers(.pending)),
         Workload(name: "count-huge", summary: "count() over the huge collection.", kind: .count(.huge)),
     ]
 

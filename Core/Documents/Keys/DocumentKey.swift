@@ -66,6 +66,36 @@ package enum DocumentKey {
         return ResourcePath(segments)
     }
 
+    /// The path of a document key as bytes, with a slash between segments; nil when the bytes are no document's key. Costs less
+    /// than `decode`.
+    package static func pathBytes(_ key: [UInt8]) -> [UInt8]? {
+        var path: [UInt8] = []
+        path.reserveCapacity(key.count)
+        var position = 0
+        var terminators = 0
+        while position < key.count {
+            if key[position] == Tag.terminator {
+                position += 1
+                terminators += 1
+                continue
+            }
+            if !path.isEmpty { path.append(UInt8(ascii: "/")) }
+            guard key[position] == Tag.stringSegment else {
+                guard let segment = readSegment(key, &position) else { return nil }
+                path.append(contentsOf: segment.utf8)
+                continue
+            }
+            var index = position + 1
+            while index + 1 < key.count, key[index] != 0 || key[index + 1] != 1 {
+                path.append(key[index])
+                index += key[index] == 0 ? 2 : 1
+            }
+            guard index + 1 < key.count else { return nil }
+            position = index + 2
+        }
+        return terminators == 2 ? path : nil
+    }
+
     /// Reads one SEG at `position` and moves after it.
     package static func readSegment(_ key: [UInt8], _ position: inout Int) -> String? {
         guard position < key.count else { return nil }

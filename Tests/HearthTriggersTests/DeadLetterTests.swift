@@ -1,0 +1,158 @@
+import HearthConcurrency
+import HearthDocuments
+import HearthEngine
+import HearthEvents
+import HearthHost
+import HearthModel
+import HearthTestSupport
+import HearthWire
+import Synchronization
+import Testing
+
+@testable import HearthTriggers
+
+/// The service of triggers over one database: what is given up, and sent again.
+struct DeadLetterTests {
+    private let name = DatabaseName(project: "p")
+
+    private final class Bench: Sendable {
+        let service: TriggerService
+        let database: Database
+
+        init(_ definitions: [TriggerDefinition], _ store: MemoryStore, _ name: DatabaseName) throws {
+            var configuration = TriggerService.Configuration()
+            configuration.definitions = definitions
+            let service = try TriggerService(configuration)
+            let database = try Database(name: name, store: store)
+            try service.opened(database)
+            service.start(
+                TriggerDirectory(
+                    names: { () throws(Status) in [name] }, exists: { _ throws(Status) in true },
+                    open: { _, completion in completion(.success(database)) }))
+            self.service = service
+            self.database = database
+        }
+
+        func stop() {
+            service.stop()
+            database.setRecorder(nil)
+        }
+    }
+
+    private func definition(_ url: String, _ more: String = "") throws -> TriggerDefinition {
+        let json = Array(
+            """
+            {"event": "google.cloud.firestore.document.v1.written", "document": "c/{id}", "url": "\(url)"\(more)}
+            """.utf8)
+        return try TriggerDefinition(
+            name: "t", try ConfigurationValue(parsing: json, file: "f"), source: .file, defaultProject: "p"
+        ) { (_) throws(Status) in [] }
+    }
+
+    private func commit(_ number: Int, _ bench: Bench) throws -> Timestamp {
+        let outcome = Promise<Result<CommitOutcome, Status>>()
+        let write = Write(
+            document: ResourceName(database: name, path: ResourcePath(["c", "d\(number)"])),
+            operation: .update(
+                fields: MapValue([MapValue.Field(name: "n", value: .integer(Int64(number)))]), mask: nil),
+            transforms: [], precondition: .none)
+        bench.database.commit([write], requester: .server, author: [1]) { outcome.give($0) }
+        return try outcome.wait().get().commitTime
+    }
+
+    @Test func whatIsGivenUpIsKeptAndSentAgainWithItsID() async throws {
+        let refusing = ScriptedEndpoint { connection, _ in
+            connection.write("HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
+            return true
+        }
+        let store = MemoryStore()
+        let bench = try Bench(
+            [try definition(refusing.url, ", \"retry\": {\"minBackoff\": \"1ms\", \"maxAttempts\": 2}")], store, name)
+        for number in 0..<3 { _ = try commit(number, bench) }
+        #expect(await eventually { bench.service.deadLetterCount("t") == 3 })
+        #expect(bench.service.pending("t") == 0 && bench.service.oldestPending("t") == nil)
+        let letters = try bench.service.deadLetters("t", after: nil, limit: 10)
+        #expect(letters.map(\.document) == (0..<3).map { name.string + "/documents/c/d\($0)" })
+        #expect(letters.allSatisfy { $0.attempts == 2 && $0.failure.kind == .status(500) && $0.event != nil })
+        // Page by page.
+        let first = try bench.service.deadLetters("t", after: nil, limit: 2)
+        let second = try bench.service.deadLetters("t", after: first.last?.id, limit: 2)
+        #expect((first + second).map(\.id) == letters.map(\.id))
+        #expect(throws: Status.self) { try bench.service.deadLetters("t", after: "x", limit: 2) }
+        bench.stop()
+        // After a restart, with an endpoint that works.
+        let ids = Mutex<[String]>([])
+        let taking = ScriptedEndpoint { connection, _ in
+            let id = connection.request.split(separator: "\r\n").first { $0.hasPrefix("ce-id: ") }?.dropFirst(7)
+            ids.withLock { $0.append(String(id ?? "")) }
+            connection.write("HTTP/1.1 204 Yes\r\n\r\n")
+            return true
+        }
+        let again = try Bench([try definition(taking.url)], store, name)
+        #expect(again.service.deadLetterCount("t") == 3)
+        #expect(try again.service.replayDeadLetters("t") == 3)
+        #expect(again.service.deadLetterCount("t") == 0)
+        #expect(await eventually { again.service.pending("t") == 0 })
+        #expect(ids.withLock { Set($0) } == Set(letters.map(\.id)))
+        again.stop()
+    }
+
+    @Test func commitsSinceATimeAreSentAgain() async throws {
+        let ids = Mutex<[String]>([])
+        let taking = ScriptedEndpoint { connection, _ in
+            let id = connection.request.split(separator: "\r\n").first { $0.hasPrefix("ce-id: ") }?.dropFirst(7)
+            ids.withLock { $0.append(String(id ?? "")) }
+            connection.write("HTTP/1.1 204 Yes\r\n\r\n")
+            return true
+        }
+        let bench = try Bench([try definition(taking.url)], MemoryStore(), name)
+        _ = try commit(0, bench)
+        let time = try commit(1, bench)
+        _ = try commit(2, bench)
+        #expect(await eventually { bench.service.pending("t") == 0 && ids.withLock { $0.count } == 3 })
+        #expect(try bench.service.replay("t", since: time) == 2)
+        #expect(await eventually { bench.service.pending("t") == 0 && ids.withLock { $0.count } == 5 })
+        ids.withLock { ids in
+            #expect(Set(ids[3...]) == Set(ids[1...2]))
+        }
+        bench.stop()
+    }
+
+    @Test func deadLettersAreDeleted() async throws {
+        let refusing = ScriptedEndpoint { connection, _ in
+            connection.write("HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
+            return true
+        }
+        let bench = try Bench(
+            [try definition(refusing.url, ", \"retry\": {\"maxAttempts\": 1}")], MemoryStore(), name)
+        for number in 0..<5 { _ = try commit(number, bench) }
+        #expect(await eventually { bench.service.deadLetterCount("t") == 5 })
+        #expect(try bench.service.deleteDeadLetters("t") == 5)
+        #expect(try bench.service.deadLetters("t", after: nil, limit: 10).isEmpty)
+        #expect(bench.service.deadLetterCount("t") == 0)
+        #expect(throws: Status.self) { try bench.service.deleteDeadLetters("other") }
+        bench.stop()
+    }
+
+    @Test func aTriggerThatIsRemovedTakesItsEventsAlong() async throws {
+        let store = MemoryStore()
+        let bench = try Bench([try definition("http://127.0.0.1:9/")], store, name)
+        for number in 0..<5 { _ = try commit(number, bench) }
+        #expect(bench.service.pending("t") == 5 && bench.service.oldestPending("t") != nil)
+        #expect(bench.service.remove("t") && !bench.service.remove("t"))
+        #expect(await eventually { bench.service.pending("t") == 0 })
+        bench.stop()
+        // It's gone for good: a trigger of the same name has no events.
+        let again = try Bench([try definition("http://127.0.0.1:9/")], store, name)
+        #expect(again.service.pending("t") == 0)
+        again.stop()
+    }
+
+    @Test func recordsOfDeadLettersAreReadAsTheyWereWritten() throws {
+        for kind in [DeliveryFailure.Kind.status(404), .timeout, .cut, .unreachable] {
+            let letter = DeadLetter(attempts: 7, failure: DeliveryFailure(kind, "why"), record: [1, 2, 3])
+            #expect(try DeadLetter(letter.bytes) == letter)
+            for count in 0..<13 { #expect(throws: Status.self) { try DeadLetter(Array(letter.bytes.prefix(count))) } }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import Glibc
+import HearthConcurrency
+import HearthModel
+import HearthNetwork
+import HearthToolSupport
+import Synchronization
+
+/// The workloads on triggers of Cloud Firestore, whose endpoint is in this process.
+struct TriggerWorkloads {
+    let instance: FirestoreInstance
+    let settings: BenchSettings
+    let name: String
+
+    /// Events that wait before they are delivered.
+    private static let backlog = 50_000
+    private static let sequence = 10_000
+    private static let pending = 200_000
+    private static let waitSeconds = 120.0
+
+    private func figure(_ metric: String, _ unit: String, _ value: Double, _ direction: Figure.Direction) -> Figure {
+        Figure(workload: name, metric: metric, unit: unit, value: value, direction: direction)
+    }
+
+    func run(_ load: Workload.TriggerLoad) throws(ToolFailure) -> [Figure] {
+        let endpoint = try TriggerEndpoint()
+        defer { endpoint.stop() }
+        switch load {
+        case .none: return try commits(endpoint, matching: false)
+        case .one: return try commits(endpoint, matching: true)
+        case .latency: return try latency(endpoint)
+        case .events: return try events(endpoint)
+        case .sequence: return try sequence(endpoint)
+        case .pending: return try memory(endpoint)
+        }
+    }
+
+    private func set(
+        _ trigger: String, _ pattern: String, _ endpoint: TriggerEndpoint, isPaused: Bool = false, isDown: Bool = false
+    ) throws(ToolFailure) {
+        // Nothing listens at port 9.
+        let body =
+            "{\"event\": \"google.cloud.firestore.document.v1.written\", \"document\": \"\(pattern)\", \"project\": \"*\", \"concurrency\": 64, "
+            + "\"url\": \"http://127.0.0.1:\(isDown ? 9 : endpoint.port)/\", \"paused\": \(isPaused)}"
+        let answer = Loopback.request(port: instance.server.port, "PUT", "/hearth/v1/triggers/\(trigger)", body: body)
+        if answer?.contains(" 200 ") != true {
+            throw ToolFailure(.failed, "The trigger can't be set: \(answer ?? "no answer").")
+        }
+    }
+
+    private func commits(_ endpoint: TriggerEndpoint, matching: Bool) throws(ToolFailure) -> [Figure] {
+        let documents = settings.documents
+        try instance.fill(.work, documents: documents)
+        for number in 0..<10 {
+            try set("t\(number)", matching && number == 0 ? "work/{id}" : "other\(number)/{id}", endpoint)
+        }
+        let generator = instance.generator("Commit", connections: 4, streams: 8)
+        let before = endpoint.count
+        let figures = try instance.measure(name, generator, instance.commits(.work, documents: documents, .all))
+        if !matching { return figures }
+        return figures + [figure("events", "", Double(endpoint.count - before), .higherIsBetter)]
+    }
+
+    private func latency(_ endpoint: TriggerEndpoint) throws(ToolFailure) -> [Figure] {
+        try set("t", "latency/{id}", endpoint)
+        var random = SeededRandom(seed: settings.seed)
+        var microseconds: [Double] = []
+        let generator = instance.generator("Commit", connections: 1, streams: 1)
+        let count = max(200, Int(settings.seconds * 200))
+        for number in 0..<count {
+            let values = (0..<BenchRequests.changedFields).map { _ in BenchRequests.value(&random) }
+            let message = instance.requests.commit("latency", number, .all, field: 0, values)
+            let before = endpoint.count
+            _ = try Probe.call(generator, message)
+            let answered = EventLoop.monotonicNanoseconds()
+            try endpoint.wait(for: before + 1, seconds: Self.waitSeconds)
+            // The event may come before the answer.
+            microseconds.append(max(0, Double(Int64(endpoint.last) - Int64(answered)) / 1000))
+        }
+        microseconds.sort()
+        func percentile(_ share: Double) -> Double { microseconds[Int(Double(microseconds.count - 1) * share)] / 1000 }
+        return [
+            figure("p50", "ms", percentile(0.5), .lowerIsBetter), figure("p99", "ms", percentile(0.99), .lowerIsBetter),
+        ]
+    }
+
+    private func events(_ endpoint: TriggerEndpoint) throws(ToolFailure) -> [Figure] {
+        try set("t", "bulk-0/{id}", endpoint, isPaused: true)
+        try instance.fill(.bulk(0), documents: Self.backlog)
+        return try drain(endpoint, "bulk-0/{id}", Self.backlog)
+    }
+
+    private func sequence(_ endpoint: TriggerEndpoint) throws(ToolFailure) -> [Figure] {
+        try set("t", "one/{id}", endpoint, isPaused: true)
+        let load = instance.generator("Commit", connections: 4, streams: 8)
+        let result = try load.run(.requests(Self.sequence)) { [requests = instance.requests] _, random in
+            let values = (0..<BenchRequests.changedFields).map { _ in BenchRequests.value(&random) }
+            return requests.commit("one", 0, .all, field: 0, values)
+        }
+        if result.errors > 0 { throw ToolFailure(.failed, "Commits fail: \(result.firstError ?? "")") }
+        return try drain(endpoint, "one/{id}", Self.sequence)
+    }
+
+    private func drain(_ endpoint: TriggerEndpoint, _ pattern: String, _ count: Int) throws(ToolFailure) -> [Figure] {
+        let cpu = instance.server.processorSeconds
+        let watch = Stopwatch()
+        try set("t", pattern, endpoint)
+        try endpoint.wait(for: count, seconds: Self.waitSeconds)
+        let seconds = watch.seconds
+        var figures = [figure("events", "/s", Double(count) / seconds, .higherIsBetter)]
+        if let cpu, let after = instance.server.processorSeconds {
+            figures.append(figure(Figure.serverCPU, "µs", (after - cpu) / Double(count) * 1e6, .lowerIsBetter))
+        }
+        return figures
+    }
+
+    /// The same load without and with a trigger whose endpoint is down.
+    private func memory(_ endpoint: TriggerEndpoint) throws(ToolFailure) -> [Figure] {
+        guard let process = instance.server.process else { return [] }
+        try set("t", "bulk-1/{id}", endpoint, isDown: true)
+        try instance.fill(.bulk(0), documents: Self.pending)
+        sleep(2)
+        let before = process.residentBytes
+        try instance.fill(.bulk(1), documents: Self.pending)
+        sleep(2)
+        return [
+            figure(
+                "resident", "MB", Double(process.residentBytes - before) / 1e6, .lowerIsBetter)
+        ]
+    }
+}
+
+/// An HTTP server that acknowledges every event, and counts.
+final class TriggerEndpoint: Sendable {
+    private final class Counter: Sendable {
+        let count = Atomic(0)
+        /// When the last request was complete, in monotonic nanoseconds.
+        let last = Atomic<UInt64>(0)
+    }
+
+    private struct Handler: HTTPHandler {
+        let counter: Counter
+
+        func begin(_ exchange: HTTPExchange) {
+            exchange.collectBody(limitBytes: 16 << 20) { [counter] _ in
+                counter.last.store(EventLoop.monotonicNanoseconds(), ordering: .relaxed)
+                counter.count.add(1, ordering: .releasing)
+                exchange.respond(status: 204, headers: [], body: [])
+            }
+        }
+    }
+
+    private struct NoCalls: GRPCHandler {
+        func begin(_ call: GRPCCall) { call.finish(.unimplemented("There is no method.")) }
+    }
+
+    private let counter = Counter()
+    private let server: NetworkServer
+
+    init() throws(ToolFailure) {
+        server = NetworkServer(
+            configuration: ServerConfiguration(port: 0, loopCount: 1), http: Handler(counter: counter), grpc: NoCalls())
+        do {
+            try server.start()
+        } catch {
+            throw ToolFailure(.unavailable, (error as? Status)?.message ?? "\(error)")
+        }
+    }
+
+    var port: Int { server.port }
+    var count: Int { counter.count.load(ordering: .acquiring) }
+    var last: UInt64 { counter.last.load(ordering: .relaxed) }
+
+    /// Waits until so many requests have come.
+    func wait(for count: Int, seconds: Double) throws(ToolFailure) {
+        let end = EventLoop.monotonicNanoseconds() + UInt64(seconds * 1e9)
+        while self.count < count {
+            if EventLoop.monotonicNanoseconds() > end {
+                throw ToolFailure(.failed, "The endpoint got \(self.count) of \(count) events.")
+            }
+            usleep(50)
+        }
+    }
+
+    func stop() { server.shutdown(graceSeconds: 0) }
+}
