@@ -48,6 +48,9 @@ package final class Server: Sendable {
         /// Files with rules of the Realtime Database: for all namespaces that have none of their own, and by namespace.
         package var realtimeRules: String?
         package var realtimeRulesByName: [String: String] = [:]
+        /// The top-level collection of which each database's documents are deleted when they are old (`OnceLedger`); empty for
+        /// none.
+        package var onceCollection = "_once"
 
         package init() {}
     }
@@ -70,6 +73,7 @@ package final class Server: Sendable {
     /// Set when the limit of open files allows fewer connections than were configured.
     private let fewerConnections: DescriptorShares?
     private let openStores: OpenStores
+    private let onceCollection: String
     private let upkeep = LifecycleThreads(threadsMax: 1, name: "hearth-upkeep")
     private let ticks = Slot<Periodic>()
     /// The types that serve routes, by name, for the tests that check each of them.
@@ -92,6 +96,7 @@ package final class Server: Sendable {
         lifecycle = LifecycleThreads()
         openStores = OpenStores(OpenStores.Bounds(shares), threads: lifecycle)
         self.log = log
+        onceCollection = configuration.onceCollection
         tls = configuration.network.tls
         registry = DatabaseRegistry(
             provider: stores.firestore, threads: lifecycle, openStores: openStores, clock: clock,
@@ -276,7 +281,7 @@ package final class Server: Sendable {
         logFewerConnections()
         let upkeep = Upkeep(
             registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
-            threads: self.upkeep)
+            threads: self.upkeep, onceCollection: onceCollection)
         let (clock, log, registry) = (clock, log, registry)
         let pressure = CachePressure(memory.pool)
         ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { count in

@@ -23,13 +23,15 @@ final class Upkeep: Sendable {
     private let certificate: CertificateFiles?
     private let openStores: OpenStores
     private let threads: LifecycleThreads
+    /// The collection of which old documents are deleted in each database; empty for none.
+    private let onceCollection: String
     private let clock: any Clock
     private let isRunning = Atomic(false)
     private let isCollectionDue = Atomic(false)
 
     init(
         registry: DatabaseRegistry, realtime: RealtimeService, rules: RulesFiles, certificate: CertificateFiles?,
-        openStores: OpenStores, threads: LifecycleThreads, clock: any Clock = SystemClock()
+        openStores: OpenStores, threads: LifecycleThreads, onceCollection: String, clock: any Clock = SystemClock()
     ) {
         self.registry = registry
         self.realtime = realtime
@@ -37,6 +39,7 @@ final class Upkeep: Sendable {
         self.certificate = certificate
         self.openStores = openStores
         self.threads = threads
+        self.onceCollection = onceCollection
         self.clock = clock
     }
 
@@ -67,6 +70,8 @@ final class Upkeep: Sendable {
             for database in registry.openDatabases {
                 Self.collectGarbage(database)
                 deleteOldStreams(database)
+                deleteOldOnceAnswers(database)
+                deleteOldLedgerDocuments(database)
             }
         }
     }
@@ -78,6 +83,20 @@ final class Upkeep: Sendable {
     private static func collectGarbage(_ database: Database) {
         database.collectGarbage { result in
             if case .success(true) = result { collectGarbage(database) }
+        }
+    }
+
+    private func deleteOldOnceAnswers(_ database: Database) {
+        database.deleteOldOnceAnswers { [self] result in
+            guard case .success(true) = result else { return }
+            threads.run { [self] in deleteOldOnceAnswers(database) }
+        }
+    }
+
+    private func deleteOldLedgerDocuments(_ database: Database) {
+        database.deleteOldLedgerDocuments(of: onceCollection) { [self] result in
+            guard case .success(true) = result else { return }
+            threads.run { [self] in deleteOldLedgerDocuments(database) }
         }
     }
 

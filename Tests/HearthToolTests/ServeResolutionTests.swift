@@ -36,7 +36,7 @@ import Testing
             "host": "::1", "port": "0", "data": "/d", "project": "p", "log-format": "json", "log-level": "debug",
             "log-requests": "true", "require-indexes": "true", "emulator": "false", "loops": "3", "workers": "9",
             "checkpoint-kib": "64", "grace": "0", "allow-clock-skew": "true", "tls-cert": "c.pem", "tls-key": "k.pem",
-            "rules": "r",
+            "rules": "r", "once-collection": "done",
         ]
         var expected = ServeSettings()
         expected.host = "::1"
@@ -56,6 +56,7 @@ import Testing
         expected.tlsCertificate = "c.pem"
         expected.tlsKey = "k.pem"
         expected.rules = ["(default)": "r"]
+        expected.onceCollection = "done"
         expected.warnings = [
             "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are anonymous."
         ]

@@ -57,6 +57,11 @@ enum ServeOptions {
                 + "emulator does: rules that test for absence then allow lists of what get refuses. Default: in local development "
                 + "only."
         ),
+        Option(
+            "once-collection", "ID",
+            "Top-level collection of each database whose documents are deleted 8 days after their creation, for ledgers of what "
+                + "was done once; empty for none. Default _once."
+        ),
         Option("loops", "N", "Event loops, each with a thread. Default: one a core."),
         Option("workers", "N", "Threads for long scans. Default 4."),
         Option(

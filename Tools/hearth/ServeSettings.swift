@@ -38,6 +38,8 @@ struct ServeSettings: Sendable, Equatable {
     var identity = IdentityConfiguration()
     /// Definitions of bundles by name.
     var bundles: [String: BundleDefinition] = [:]
+    /// The top-level collection of which old documents are deleted; empty for none.
+    var onceCollection = "_once"
     var loops = 0
     var workers = 4
     var checkpointKiB = 81_920
