@@ -23,8 +23,7 @@ final class Upkeep: Sendable {
     private let certificate: CertificateFiles?
     private let openStores: OpenStores
     private let threads: LifecycleThreads
-    /// The collection of which old documents are deleted in each database; empty for none.
-    private let onceCollection: String
+    private let once: OnceUpkeep
     private let clock: any Clock
     private let isRunning = Atomic(false)
     private let isCollectionDue = Atomic(false)
@@ -39,7 +38,7 @@ final class Upkeep: Sendable {
         self.certificate = certificate
         self.openStores = openStores
         self.threads = threads
-        self.onceCollection = onceCollection
+        once = OnceUpkeep(collection: onceCollection, threads: threads)
         self.clock = clock
     }
 
@@ -70,8 +69,7 @@ final class Upkeep: Sendable {
             for database in registry.openDatabases {
                 Self.collectGarbage(database)
                 deleteOldStreams(database)
-                deleteOldOnceAnswers(database)
-                deleteOldLedgerDocuments(database)
+                once.run(database)
             }
         }
     }
@@ -83,20 +81,6 @@ final class Upkeep: Sendable {
     private static func collectGarbage(_ database: Database) {
         database.collectGarbage { result in
             if case .success(true) = result { collectGarbage(database) }
-        }
-    }
-
-    private func deleteOldOnceAnswers(_ database: Database) {
-        database.deleteOldOnceAnswers { [self] result in
-            guard case .success(true) = result else { return }
-            threads.run { [self] in deleteOldOnceAnswers(database) }
-        }
-    }
-
-    private func deleteOldLedgerDocuments(_ database: Database) {
-        database.deleteOldLedgerDocuments(of: onceCollection) { [self] result in
-            guard case .success(true) = result else { return }
-            threads.run { [self] in deleteOldLedgerDocuments(database) }
         }
     }
 

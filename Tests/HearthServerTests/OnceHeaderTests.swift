@@ -86,6 +86,17 @@ import Testing
         #expect(try await number(server, "b") == .integer(2))
     }
 
+    /// A request whose memory is counted, and one that a worker decodes.
+    @Test(arguments: [100, 2000]) func largeRequestsHaveIdsToo(count: Int) async throws {
+        let server = try await served()
+        defer { server.stop() }
+        let json = Self.increments((0..<count).map { "a\($0)" })
+        let first = try await commit(server, json, "e")
+        #expect(first.status.code == .ok)
+        #expect(try await commit(server, json, "e").response == first.response)
+        #expect(try await number(server, "a99") == .integer(1))
+    }
+
     @Test func errorsOverGRPC() async throws {
         let server = try await served()
         defer { server.stop() }

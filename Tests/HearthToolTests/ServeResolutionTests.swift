@@ -176,6 +176,13 @@ import Testing
         #expect(throws: ToolFailure.self) { try settings() }
     }
 
+    @Test func noCollectionIsTheLedger() throws {
+        #expect(try settings(["--once-collection="]).onceCollection == "")
+        #expect(try settings([], ["HEARTH_ONCE_COLLECTION": ""]).onceCollection == "")
+        folder.write("hearth.json", #"{"onceCollection": ""}"#)
+        #expect(try settings().onceCollection == "")
+    }
+
     @Test func refusals() throws {
         let path = folder.path
         let cases: [(words: [String], environment: [String: String], file: String?, failure: ToolFailure)] = [
@@ -209,6 +216,16 @@ import Testing
             (
                 [], [:], "{\n\"port\"}",
                 .configuration("\(path)/hearth.json:2:7: This is not valid JSON: unexpected text here.")
+            ),
+            (
+                ["--once-collection", "a/b"], [:], nil,
+                .usage("--once-collection: expected the id of a collection, or nothing, found \"a/b\".")
+            ),
+            (
+                [], [:], #"{"onceCollection": "__x__"}"#,
+                .configuration(
+                    "\(path)/hearth.json: onceCollection: expected the id of a collection, or nothing, found \"__x__\"."
+                )
             ),
             (["--memory=maybe"], [:], nil, .usage("--memory: expected true or false, found \"maybe\".")),
             (["--log-format", "xml"], [:], nil, .usage("--log-format: expected text or json, found \"xml\".")),

@@ -24,6 +24,7 @@ from google.protobuf import json_format
 from endtoend.rest import Rest
 from support.program import BINARY, EFFORT, Program, assert_sound
 from support.streams import Stream, WriteRequest
+from support.webchannel import WebWrite
 from support.wire import METHODS, parse
 
 COMMIT = METHODS["Commit"]
@@ -132,6 +133,64 @@ def test_the_recipes_of_the_guide(db: firestore.Client) -> None:
         with_ledger(event)
         with_header(event)
     assert db.document("restaurants/r").get().get("ratings") == 4
+
+
+@pytest.fixture(params=["grpc", "webchannel"])
+def opened(request: pytest.FixtureRequest, channel: grpc.Channel, address: str, project: str) -> Callable[[], Any]:
+    """Opens a Write stream."""
+    if request.param == "grpc":
+        return lambda: Stream(channel, "Write")
+    return lambda: WebWrite(address, project)
+
+
+def resume(stream: Any, database: str, name: str = "", token: bytes = b"") -> Any:
+    opening = WriteRequest(database=database, stream_id=name, stream_token=token)
+    if not name:
+        opening.labels["hearth-resumable"] = "true"
+    stream.send(opening)
+    return stream.take()
+
+
+def add_one(stream: Any, root: str, token: bytes) -> Any:
+    request = WriteRequest(stream_token=token)
+    for write in parse(COMMIT, increment(root, "c/a")).writes:
+        request.writes.add().CopyFrom(write)
+    stream.send(request)
+    return stream.take()
+
+
+def test_a_write_stream_is_resumed(opened: Callable[[], Any], rest: Rest, db: firestore.Client) -> None:
+    stream = opened()
+    first = resume(stream, rest.database)
+    assert first.stream_id.startswith("hearth-")
+    one = add_one(stream, rest.root, first.stream_token)
+    two = add_one(stream, rest.root, one.stream_token)
+    stream.cancel()
+    # The second answer was lost.
+    stream = opened()
+    again = resume(stream, rest.database, first.stream_id, one.stream_token)
+    assert not again.stream_id and again.stream_token == one.stream_token
+    assert add_one(stream, rest.root, one.stream_token) == two
+    token = two.stream_token
+    for _ in range(20):
+        token = add_one(stream, rest.root, token).stream_token
+    stream.cancel()
+    assert db.document("c/a").get().to_dict() == {"n": 22}
+    # More answers were lost than are kept.
+    stream = opened()
+    with pytest.raises(grpc.RpcError) as caught:
+        resume(stream, rest.database, first.stream_id, one.stream_token)
+    assert caught.value.code() is grpc.StatusCode.OUT_OF_RANGE and "21 commits" in caught.value.details()
+    # What is no token.
+    stream = opened()
+    with pytest.raises(grpc.RpcError) as caught:
+        resume(stream, rest.database, first.stream_id, b"x")
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT and "'stream_token'" in caught.value.details()
+    # A token of the future is of another history: a new stream begins.
+    stream = opened()
+    other = resume(stream, rest.database, first.stream_id, b"40")
+    assert other.stream_id.startswith("hearth-") and other.stream_id != first.stream_id
+    stream.cancel()
 
 
 class Effects:
