@@ -24,6 +24,9 @@ package final class Database: Sendable {
     private let ended = Mutex<Status?>(nil)
     let horizon: HistoryHorizon
     let streamSweep: StreamSweep
+    let elapsed: ElapsedTime
+    /// A step of `deleteOldLedgerDocuments` is under way.
+    let isLedgerInWork = Atomic(false)
     /// So many seconds lay the newest commit ahead of the clock when the database was opened; nil when that is nothing to
     /// speak of.
     package let clockSkewSeconds: Int64?
@@ -67,6 +70,7 @@ package final class Database: Sendable {
         // A minute of grace for reads that were admitted just before.
         horizon = HistoryHorizon(clock: clock, keptSeconds: Limits.retentionSeconds + 60)
         streamSweep = StreamSweep(clock: clock)
+        elapsed = ElapsedTime(clock: clock, newestVersion: version)
         currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
@@ -76,7 +80,8 @@ package final class Database: Sendable {
         incarnationNumber = try Incarnation(from: snapshot)
         pipeline = CommitPipeline(
             store: store, clock: clock, commitClock: commitClock, locks: locks, recent: recent, catalog: currentCatalog,
-            hub: changes, incarnation: incarnationNumber, memory: memory.commits, drivers: drivers
+            hub: changes, incarnation: incarnationNumber, ledger: try OnceLedger.state(in: snapshot)?.documents,
+            memory: memory.commits, drivers: drivers
         )
         // What an earlier run of the process left unfinished. When it fails, the next opening goes on with it.
         if !catalog.changes.isEmpty || !catalog.removed.isEmpty {
@@ -316,19 +321,27 @@ package final class Database: Sendable {
     ///   - returning: the write of which the outcome carries the document.
     ///   - streamPosition: the position in a Write stream that can be resumed. A commit that was made at it is answered as
     ///     then, and not made again; one that is out of order fails with ABORTED.
+    ///   - once: the id of the commit, without a `streamPosition`. When a commit with this id was made, the answer is that of
+    ///     then, whatever became of the transaction, and nothing is made; one of other documents fails with
+    ///     FAILED_PRECONDITION.
+    ///   - makesEvents: whether an `EventRecorder` gets it.
     ///   - author: who makes it, for an `EventRecorder`.
     ///   - isWanted: false when nobody waits for the answer any more; a commit that hasn't begun then fails with CANCELLED.
     package func commit(
         _ writes: [Write], transaction id: [UInt8]? = nil, sizeBytes: Int = 0,
         guard commitGuard: (any CommitGuard)? = nil, requester: Requester, returning: Int? = nil,
-        streamPosition: StreamPosition? = nil, author: [UInt8] = [], isWanted: (@Sendable () -> Bool)? = nil,
+        streamPosition: StreamPosition? = nil, once: OnceID? = nil, makesEvents: Bool = true, author: [UInt8] = [],
+        isWanted: (@Sendable () -> Bool)? = nil,
         completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
     ) {
         let waitUntil = clock.monotonicNanoseconds() + UInt64(Limits.lockWaitSeconds * 1e9)
+        let mark =
+            streamPosition.map { CommitMark.stream($0) }
+            ?? once.map { .once($0, documents: OnceAnswers.fingerprint(writes)) }
         let request = QueuedCommit(
             writes: writes, owner: 0, requestTime: clock.now(), guard: commitGuard,
             sizeBytes: sizeBytes, requester: requester, author: author, isWanted: isWanted, returning: returning,
-            streamPosition: streamPosition, waitUntil: waitUntil, completion: completion)
+            mark: mark, makesEvents: makesEvents, waitUntil: waitUntil, completion: completion)
         guard let id, !id.isEmpty else {
             request.owner = transactions.nextOwner()
             return pipeline.submit(request)
@@ -341,10 +354,13 @@ package final class Database: Sendable {
             }
             request.owner = transaction.owner
             request.transaction = (id, transaction.version, transaction.readSet)
-            pipeline.submit(request)
         } catch {
-            completion(.failure(error))
+            guard once != nil else { return completion(.failure(error)) }
+            // The first commit has ended the transaction, perhaps.
+            request.refusal = error
+            request.owner = transactions.nextOwner()
         }
+        pipeline.submit(request)
     }
 
     /// The same as the server's own work.

@@ -77,6 +77,10 @@ extension Limits {
     package static let streamAnswersSeconds = 30 * 86_400
     /// Bytes of the answers of all streams of a database, besides those of the last hour (ours).
     static let streamAnswersBytesMax = 64 << 20
+    /// Seconds for which the answer to a commit with an id, and a document of the ledger, is kept (ours).
+    package static let onceSeconds = 8 * 86_400
+    /// Answers or documents that one step of their deletion deletes (ours).
+    static let onceDeletedMax = 500
     /// Bytes of staged changes after which a group is closed (ours).
     static let groupCommitBytesMax = 2 << 20
     /// Milliseconds of the writer's work after which a group is closed (ours).

@@ -50,6 +50,9 @@ package final class Server: Sendable {
         package var realtimeRules: String?
         package var realtimeRulesByName: [String: String] = [:]
         package var triggers = Triggers.Configuration()
+        /// The top-level collection of which each database's documents are deleted when they are old (`OnceLedger`); empty for
+        /// none.
+        package var onceCollection = "_once"
 
         package init() {}
     }
@@ -72,6 +75,7 @@ package final class Server: Sendable {
     /// Set when the limit of open files allows fewer connections than were configured.
     private let fewerConnections: DescriptorShares?
     private let openStores: OpenStores
+    private let onceCollection: String
     private let upkeep = LifecycleThreads(threadsMax: 1, name: "hearth-upkeep")
     private let ticks = Slot<Periodic>()
     private let triggers: Triggers
@@ -95,6 +99,7 @@ package final class Server: Sendable {
         lifecycle = LifecycleThreads()
         openStores = OpenStores(OpenStores.Bounds(shares), threads: lifecycle)
         self.log = log
+        onceCollection = configuration.onceCollection
         tls = configuration.network.tls
         triggers = try Triggers(configuration)
         registry = DatabaseRegistry(
@@ -284,7 +289,7 @@ package final class Server: Sendable {
         logFewerConnections()
         let upkeep = Upkeep(
             registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
-            triggers: triggers, threads: self.upkeep)
+            triggers: triggers, threads: self.upkeep, onceCollection: onceCollection)
         let (clock, log, registry) = (clock, log, registry)
         let pressure = CachePressure(memory.pool)
         ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { count in

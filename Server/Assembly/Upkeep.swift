@@ -24,13 +24,15 @@ final class Upkeep: Sendable {
     private let openStores: OpenStores
     private let triggers: Triggers
     private let threads: LifecycleThreads
+    private let once: OnceUpkeep
     private let clock: any Clock
     private let isRunning = Atomic(false)
     private let isCollectionDue = Atomic(false)
 
     init(
         registry: DatabaseRegistry, realtime: RealtimeService, rules: RulesFiles, certificate: CertificateFiles?,
-        openStores: OpenStores, triggers: Triggers, threads: LifecycleThreads, clock: any Clock = SystemClock()
+        openStores: OpenStores, triggers: Triggers, threads: LifecycleThreads, onceCollection: String,
+        clock: any Clock = SystemClock()
     ) {
         self.registry = registry
         self.realtime = realtime
@@ -39,6 +41,7 @@ final class Upkeep: Sendable {
         self.openStores = openStores
         self.triggers = triggers
         self.threads = threads
+        once = OnceUpkeep(collection: onceCollection, threads: threads)
         self.clock = clock
     }
 
@@ -71,6 +74,7 @@ final class Upkeep: Sendable {
             for database in registry.openDatabases {
                 Self.collectGarbage(database)
                 deleteOldStreams(database)
+                once.run(database)
             }
         }
     }

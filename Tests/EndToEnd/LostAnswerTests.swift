@@ -60,6 +60,51 @@ import Testing
         await device.end()
     }
 
+    /// Connections, the server and the device end at random moments.
+    @Test(arguments: TestRun.seeds(2)) func randomLossesApplyEachWriteOnce(seed: UInt64) async throws {
+        var random = SeededGenerator(seed: seed)
+        let backend = try Backend()
+        let device = try Device(backend, isPersistent: true)
+        try await device.db.document("c/d").setData(["n": 0])
+        var written = 0
+        func write() {
+            written += 1
+            device.db.document("c/d").updateData(["n": FieldValue.increment(Int64(1))], completion: nil)
+        }
+        for round in 0..<24 {
+            // The answers to all of the round's writes are lost, or to those that the server makes before the end.
+            let areAllLost = round % 4 == 0
+            if areAllLost {
+                write()
+                try await device.db.waitForPendingWrites()
+            }
+            if areAllLost || random.chance(60) { backend.network.loseAnswers() }
+            for _ in 0..<random.number(1..<7) { write() }
+            // All of them are in the cache.
+            let cached = try await device.db.document("c/d").getDocument(source: .cache)
+            #expect(cached.get("n") as? Int == written, "seed \(seed), round \(round)")
+            if areAllLost {
+                try await awaitMade(written, backend)
+            } else {
+                try await Task.sleep(for: .milliseconds(random.below(60)))
+            }
+            switch random.below(6) {
+            case 0:
+                backend.stop()
+                backend.network.breakConnections()
+                try await backend.restart()
+            case 1: try await device.kill()
+            default: break
+            }
+            backend.network.breakConnections()
+        }
+        try await device.db.waitForPendingWrites()
+        #expect(try await stored(backend) == written, "seed \(seed)")
+        let end = try await device.db.document("c/d").getDocument(source: .server)
+        #expect(end.get("n") as? Int == written, "seed \(seed)")
+        await device.end()
+    }
+
     @Test func theOutcomeIsThatOfTheFirstTime() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))

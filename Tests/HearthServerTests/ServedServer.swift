@@ -35,12 +35,12 @@ final class ServedServer: Sendable {
 
     /// - Parameter last: whether a message is the last relevant one; then the call is cancelled.
     func call(
-        _ path: String, _ messages: [[UInt8]], token: String? = nil,
+        _ path: String, _ messages: [[UInt8]], token: String? = nil, metadata: [HTTPHeader] = [],
         until last: @escaping @Sendable ([UInt8]) -> Bool = { _ in false }
     ) async -> (status: Status, messages: [[UInt8]]) {
         await withCheckedContinuation { continuation in
             loop.execute { [client] in
-                let call = GRPCClient(client).open(path: path, metadata: Self.fields(token))
+                let call = GRPCClient(client).open(path: path, metadata: Self.fields(token) + metadata)
                 let received = Received()
                 call.onMessage = { message in
                     received.messages.append(message)

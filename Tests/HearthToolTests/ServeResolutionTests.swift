@@ -67,7 +67,7 @@ import Testing
             "host": "::1", "port": "0", "data": "/d", "project": "p", "log-format": "json", "log-level": "debug",
             "log-requests": "true", "require-indexes": "true", "emulator": "false", "loops": "3", "workers": "9",
             "checkpoint-kib": "64", "grace": "0", "allow-clock-skew": "true", "tls-cert": "c.pem", "tls-key": "k.pem",
-            "rules": "r",
+            "rules": "r", "once-collection": "done",
         ]
         var expected = ServeSettings()
         expected.host = "::1"
@@ -88,6 +88,7 @@ import Testing
         expected.tlsKey = "k.pem"
         expected.rules = ["(default)": "r"]
         expected.triggerFile = TriggerFile(path: "\(folder.path)/hearth.json", project: "p")
+        expected.onceCollection = "done"
         expected.warnings = [
             "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are anonymous."
         ]
@@ -207,6 +208,13 @@ import Testing
         #expect(throws: ToolFailure.self) { try settings() }
     }
 
+    @Test func noCollectionIsTheLedger() throws {
+        #expect(try settings(["--once-collection="]).onceCollection == "")
+        #expect(try settings([], ["HEARTH_ONCE_COLLECTION": ""]).onceCollection == "")
+        folder.write("hearth.json", #"{"onceCollection": ""}"#)
+        #expect(try settings().onceCollection == "")
+    }
+
     @Test func refusals() throws {
         let path = folder.path
         let cases: [(words: [String], environment: [String: String], file: String?, failure: ToolFailure)] = [
@@ -240,6 +248,16 @@ import Testing
             (
                 [], [:], "{\n\"port\"}",
                 .configuration("\(path)/hearth.json:2:7: This is not valid JSON: unexpected text here.")
+            ),
+            (
+                ["--once-collection", "a/b"], [:], nil,
+                .usage("--once-collection: expected the id of a collection, or nothing, found \"a/b\".")
+            ),
+            (
+                [], [:], #"{"onceCollection": "__x__"}"#,
+                .configuration(
+                    "\(path)/hearth.json: onceCollection: expected the id of a collection, or nothing, found \"__x__\"."
+                )
             ),
             (["--memory=maybe"], [:], nil, .usage("--memory: expected true or false, found \"maybe\".")),
             (["--log-format", "xml"], [:], nil, .usage("--log-format: expected text or json, found \"xml\".")),

@@ -56,6 +56,7 @@ enum ServeCommand {
         configuration.triggers.location = settings.location
         configuration.firestore.requireIndexes = settings.requiresIndexes
         configuration.allowsClockSkew = settings.allowsClockSkew
+        configuration.onceCollection = settings.onceCollection
         configuration.network = ServerConfiguration(
             host: settings.host, port: settings.port, loopCount: settings.loops)
         if let port = settings.databasePort {

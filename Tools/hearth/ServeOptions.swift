@@ -63,6 +63,11 @@ enum ServeOptions {
                 + "development only. Default: emulators.functions of firebase.json."
         ),
         Option("location", "REGION", "The region that events of triggers name. Default us-central1."),
+        Option(
+            "once-collection", "ID",
+            "Top-level collection of each database whose documents are deleted 8 days after their creation, for ledgers of what "
+                + "was done once; empty for none. Default _once."
+        ),
         Option("loops", "N", "Event loops, each with a thread. Default: one a core."),
         Option("workers", "N", "Threads for long scans. Default 4."),
         Option(

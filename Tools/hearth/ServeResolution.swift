@@ -161,6 +161,7 @@ struct ServeResolution {
             }
         }
         try resolveTriggers(files, &settings)
+        try resolveOnceCollection(&settings)
         settings.loops = try origin("loops")?.integer(0...256) ?? 0
         settings.workers = try origin("workers")?.integer(1...256) ?? 4
         settings.checkpointKiB = try origin("checkpoint-kib")?.integer(64...4_194_304) ?? settings.checkpointKiB
@@ -219,6 +220,18 @@ struct ServeResolution {
         if origin("emulator") == nil, let host = settings.databaseHost, !Self.isLoopback(host) {
             settings.isEmulator = false
         }
+    }
+
+    private func resolveOnceCollection(_ settings: inout ServeSettings) throws(ToolFailure) {
+        guard let collection = origin("once-collection") else { return }
+        if !collection.string.isEmpty {
+            do throws(Status) {
+                try ResourceName.validate(collectionID: collection.string)
+            } catch {
+                throw collection.failure("the id of a collection, or nothing")
+            }
+        }
+        settings.onceCollection = collection.string
     }
 
     private func resolveLog(_ settings: inout ServeSettings) throws(ToolFailure) {

@@ -46,6 +46,8 @@ struct ServeSettings: Sendable, Equatable {
     var functionsEmulator: String?
     /// The region that events name.
     var location = "us-central1"
+    /// The top-level collection of which old documents are deleted; empty for none.
+    var onceCollection = "_once"
     var loops = 0
     var workers = 4
     var checkpointKiB = 81_920

@@ -32,6 +32,7 @@ package struct IntegrityCheck {
     private var catalog = IndexCatalog()
     private var version: Int64 = 0
     private var earliest: Int64 = 0
+    private var ledger: OnceLedger.State?
     private let check: () throws(Status) -> Void
     private var report = Report()
     private var entriesFound = 0
@@ -94,6 +95,7 @@ package struct IntegrityCheck {
     private mutating func checkVersions() throws(Status) {
         version = try number(Database.versionKey) ?? 0
         earliest = try number(Database.earliestKey) ?? 0
+        ledger = try OnceLedger.state(in: snapshot)
         if earliest > version { note("meta: the feed begins at \(earliest), after the last commit at \(version)") }
         let cursor = try snapshot.scan(.feed, KeyRange(lower: [], upper: nil), reverse: false, values: false)
         defer { cursor.close() }
@@ -133,6 +135,9 @@ package struct IntegrityCheck {
     private mutating func check(_ document: StoredDocument, _ key: [UInt8], _ path: ResourcePath) throws(Status) {
         let fields = try checkState(document, path)
         if try snapshot.get(.meta, Feed.tombstoneKey(key)) != nil { note("\(path): exists and has a tombstone") }
+        if try !OnceLedger.has(key, createdAt: document.createVersion, ledger, in: snapshot) {
+            note("\(path): the record of its creation is missing")
+        }
         try checkChain(of: key, from: document.updateVersion, document, path)
 
         let certain = IndexEntries.all(of: key, path: path, fields, catalog: catalog, extent: .certain)
@@ -252,6 +257,10 @@ package struct IntegrityCheck {
                 checkStream(key, cursor.value)
             } else if [EventKeys.number, EventKeys.event, EventKeys.deadLetter].contains(key.first) {
                 checkEvent(key, cursor.value)
+            } else if key.starts(with: OnceAnswers.prefix) {
+                if let problem = try OnceAnswers.problem(key, in: snapshot) { note("meta: \(problem)") }
+            } else if key.starts(with: OnceLedger.key) {
+                if let problem = try OnceLedger.problem(key, in: snapshot) { note("meta: \(problem)") }
             } else if ![Database.versionKey, Database.earliestKey, Incarnation.key, CatalogStore.key].contains(key) {
                 note("meta: a key of \(key.count) bytes is unknown")
             }

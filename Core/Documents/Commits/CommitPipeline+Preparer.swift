@@ -21,7 +21,7 @@ extension CommitPipeline {
 
     func prepare(_ request: Request) {
         if request.isAbandoned { return refuse(request, Self.unwanted) }
-        if !request.isLarge { return pushToWriter(request) }
+        if !request.isLarge || request.refusal != nil { return pushToWriter(request) }
         // What goes back is the first of its connection: nothing that it must not overtake waits for these locks.
         if request.isReturning, request.preparations >= Limits.commitPreparationsFreeMax { claimDocuments(of: request) }
         do throws(Status) {
@@ -36,9 +36,7 @@ extension CommitPipeline {
             }
             defer { snapshot.close() }
             // The writer has the answer.
-            if let position = request.streamPosition, try StreamAnswers.known(position, in: snapshot) != nil {
-                return pushToWriter(request)
-            }
+            if try request.mark?.known(in: snapshot) != nil { return pushToWriter(request) }
             let prepared = try prepare(request, on: snapshot, catalog, epoch)
             request.prepared = prepared
             // What was read is as it was up to here.

@@ -53,13 +53,16 @@ extension CommitPipeline {
             for keyspace in [Keyspace.documents, .entries, .feed] {
                 try transaction.delete(keyspace, everything, limit: .max)
             }
-            try transaction.delete(.meta, KeyRange(prefix: Feed.tombstoneKey([])), limit: .max)
+            for prefix in [Feed.tombstoneKey([]), OnceAnswers.prefix, OnceLedger.key] {
+                try transaction.delete(.meta, KeyRange(prefix: prefix), limit: .max)
+            }
             try transaction.put(.meta, Database.versionKey, Database.encode(version))
             try transaction.put(.meta, Database.earliestKey, Database.encode(version))
             try recorder?.clear(in: transaction)
         }
         if case .success = result {
             recent.reset(to: version)
+            ledger.withLock { $0 = nil }
             commitClock.endGroup(committed: version)
             recorder?.ended(isDurable: true)
             hub.cleared(version: version)
@@ -76,7 +79,7 @@ extension CommitPipeline {
 
     /// What became of a request of a group, answered when the group is durable.
     package enum Verdict {
-        /// Made with the group, or before: see `StreamAnswers`.
+        /// Made with the group, or before: see `CommitMark`.
         case committed(CommitOutcome)
         case failed(Status)
         case parked(holder: LockTable.Owner, key: [UInt8]?)
@@ -288,12 +291,15 @@ extension CommitPipeline {
             try store(set, prepared.differences, to: transaction, &group.buffers)
             if !set.changes.isEmpty {
                 group.sets.append(set)
-                try recorder.withLock { $0 }?.record(set, by: request.author, in: transaction)
+                if let documents = ledger.withLock({ $0 }) {
+                    try OnceLedger.keep(set.changes, of: documents, in: transaction)
+                }
+                if request.makesEvents {
+                    try recorder.withLock { $0 }?.record(set, by: request.author, in: transaction)
+                }
             }
             let outcome = Self.outcome(of: request, prepared.staged, version: set.version)
-            if let position = request.streamPosition {
-                try StreamAnswers.put(position, outcome, in: transaction)
-            }
+            try request.mark?.put(outcome, in: transaction)
             group.verdicts.append(.committed(outcome))
         }
     }
@@ -313,9 +319,8 @@ extension CommitPipeline {
     private func decide(
         on request: Request, _ known: PreparedCommit?, in transaction: any StoreTransaction, _ group: inout Group
     ) throws(Status) -> Decision {
-        if let position = request.streamPosition, let answer = try StreamAnswers.known(position, in: transaction) {
-            return .no(.committed(answer))
-        }
+        if let answer = try request.mark?.known(in: transaction) { return .no(.committed(answer)) }
+        if let refusal = request.refusal { throw refusal }
         if !request.writes.isEmpty {
             if locks.isDoomed(request.owner) { throw Self.contention }
             if let read = request.transaction {

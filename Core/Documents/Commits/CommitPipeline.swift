@@ -50,13 +50,16 @@ final class CommitPipeline: Sendable {
     let writer: Mutex<FairWorker<Job>?>
     let preparer: Mutex<FairWorker<Request>?>
     let recorder = Mutex<(any EventRecorder)?>(nil)
+    /// The prefix of the documents of the ledger of which records are kept (`OnceLedger`); nil for none. Changed on the
+    /// writer's thread.
+    let ledger: Mutex<[UInt8]?>
     /// The error of requests that come after the end.
     private let ended = Mutex(Status.unavailable("The server is shutting down."))
 
     /// - Parameter drivers: make what runs the writer and the preparer.
     init(
         store: any Store, clock: any Clock, commitClock: CommitClock, locks: LockTable, recent: RecentChanges,
-        catalog: CurrentCatalog, hub: ChangeHub, incarnation: Incarnation,
+        catalog: CurrentCatalog, hub: ChangeHub, incarnation: Incarnation, ledger: [UInt8]?,
         memory: MemoryBudget, drivers: WorkerDrivers = ThreadDriver.make
     ) {
         self.store = store
@@ -68,6 +71,7 @@ final class CommitPipeline: Sendable {
         self.hub = hub
         self.incarnation = incarnation
         self.memory = memory
+        self.ledger = Mutex(ledger)
         writer = Mutex(nil)
         preparer = Mutex(nil)
         // The threads must not keep alive what stops them: `stop` comes before the end of this object, and works everything

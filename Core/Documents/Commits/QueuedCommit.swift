@@ -10,6 +10,8 @@ final class QueuedCommit: @unchecked Sendable {
     let writes: [Write]
     /// The transaction's id and the state that it read.
     var transaction: (id: [UInt8], version: Int64?, readSet: ReadSet)?
+    /// Why it may not be made; it is only answered when it was made before.
+    var refusal: Status?
     /// The owner of the locks that the commit must wait for.
     var owner: LockTable.Owner
     let requestTime: Timestamp
@@ -24,8 +26,10 @@ final class QueuedCommit: @unchecked Sendable {
     let isWanted: (@Sendable () -> Bool)?
     /// The write whose outcome includes the document.
     let returning: Int?
-    /// Its position in a resumable Write stream; nil for any other commit.
-    let streamPosition: StreamPosition?
+    /// What it is known by when it is repeated; nil for a commit that is made whenever it is sent.
+    let mark: CommitMark?
+    /// Whether an `EventRecorder` gets it.
+    let makesEvents: Bool
     /// When waiting for locks ends, in monotonic nanoseconds.
     let waitUntil: UInt64
     /// When it arrived.
@@ -63,7 +67,7 @@ final class QueuedCommit: @unchecked Sendable {
         writes: [Write], owner: LockTable.Owner, requestTime: Timestamp, guard commitGuard: (any CommitGuard)?,
         sizeBytes: Int, requester: Requester = .server, author: [UInt8] = [],
         isWanted: (@Sendable () -> Bool)? = nil, returning: Int? = nil,
-        streamPosition: StreamPosition? = nil, waitUntil: UInt64,
+        mark: CommitMark? = nil, makesEvents: Bool = true, waitUntil: UInt64,
         completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
     ) {
         self.writes = writes
@@ -75,7 +79,8 @@ final class QueuedCommit: @unchecked Sendable {
         self.author = author
         self.isWanted = isWanted
         self.returning = returning
-        self.streamPosition = streamPosition
+        self.mark = mark
+        self.makesEvents = makesEvents
         self.waitUntil = waitUntil
         self.completion = completion
     }

@@ -1,16 +1,12 @@
 import HearthEngine
 import HearthModel
-import HearthWire
 
 /// The answers to the latest commits of each Write stream that can be resumed, stored in the transactions of those
 /// commits.
 ///
 ///     "w"                                                time (8 bytes): streams were deleted whose last commit is older
 ///     "w" · stream (16)                                  number of the last commit (8) · its time (8) · owner
-///     "w" · stream (16) · number mod 16 (1) · piece (3)  piece 0: number (8) · fingerprint (8); then together the pieces of
-///                                                        a google.firestore.v1.CommitResponse
-///
-/// The pieces are small: each read and commit searches `meta`, and a search that meets a large row reads all of it.
+///     "w" · stream (16) · number mod 16 (1)              a `StoredAnswer`: number, fingerprint
 ///
 /// The next commit of a stream has the number that follows the head's. A lower number is a repetition, and is answered
 /// from the record. Any other commit changes nothing: it belongs to another history, or a later connection has
@@ -27,15 +23,6 @@ enum StreamAnswers {
         prefix + stream + [UInt8(truncatingIfNeeded: number % slots)]
     }
 
-    private static func pieceKey(_ slot: [UInt8], _ piece: Int) -> [UInt8] {
-        slot + [
-            UInt8(truncatingIfNeeded: piece >> 16), UInt8(truncatingIfNeeded: piece >> 8),
-            UInt8(truncatingIfNeeded: piece),
-        ]
-    }
-
-    private static let pieceBytesMax = 800
-
     /// The stream of a head's key; nil for the key of something else.
     static func stream(ofHeadKey key: [UInt8]) -> [UInt8]? {
         key.count == prefix.count + StreamPosition.idBytes ? Array(key.dropFirst(prefix.count)) : nil
@@ -45,7 +32,9 @@ enum StreamAnswers {
     static func stream(of key: [UInt8]) -> [UInt8] { Array(key.dropFirst(prefix.count).prefix(StreamPosition.idBytes)) }
 
     /// - Returns: whether a key is that of a piece of an answer.
-    static func isPieceKey(_ key: [UInt8]) -> Bool { key.count == prefix.count + StreamPosition.idBytes + 4 }
+    static func isPieceKey(_ key: [UInt8]) -> Bool {
+        key.count == prefix.count + StreamPosition.idBytes + 1 + StoredAnswer.pieceKeyBytes
+    }
 
     struct Head {
         var number: UInt64
@@ -76,43 +65,16 @@ enum StreamAnswers {
         }
     }
 
-    private static func response(of outcome: CommitOutcome) -> CommitResponse {
-        CommitResponse(
-            writeResults: outcome.results.map {
-                WriteResultMessage(
-                    updateTime: $0.updateTime.map { TimestampMessage($0) }, transformResults: $0.transformResults)
-            }, commitTime: TimestampMessage(outcome.commitTime))
-    }
-
-    private static func outcome(of response: CommitResponse) throws(Status) -> CommitOutcome {
-        guard let time = response.commitTime else { throw damaged }
-        var results: [WriteResult] = []
-        for result in response.writeResults {
-            results.append(
-                WriteResult(
-                    updateTime: try result.updateTime?.timestamp(), transformResults: result.transformResults))
-        }
-        return CommitOutcome(commitTime: try time.timestamp(), results: results)
-    }
-
     /// The answer to a commit; nil when the record is of another one.
     private static func answer(to position: StreamPosition, in snapshot: any Snapshot) throws(Status) -> CommitOutcome?
     {
         let slot = slotKey(position.stream, position.number)
-        guard let first = try snapshot.get(.meta, pieceKey(slot, 0)), first.count >= 16,
-            IndexValue.readBigEndian(first[...]) == position.number,
-            IndexValue.readBigEndian(first[8...]) == position.fingerprint
-        else { return nil }
-        var bytes = Array(first[16...])
-        let cursor = try snapshot.scan(.meta, KeyRange(prefix: slot), reverse: false, values: true)
-        defer { cursor.close() }
-        _ = try cursor.next()
-        while try cursor.next() { bytes += cursor.value }
-        do throws(Status) {
-            return try outcome(of: try CommitResponse(protobuf: bytes))
-        } catch {
-            throw damaged
-        }
+        guard try StoredAnswer.head(slot, in: snapshot) == answerHead(position) else { return nil }
+        return try StoredAnswer.outcome(slot, in: snapshot)
+    }
+
+    private static func answerHead(_ position: StreamPosition) -> StoredAnswer.Head {
+        StoredAnswer.Head(first: position.number, second: position.fingerprint)
     }
 
     static func head(of stream: [UInt8], in snapshot: any Snapshot) throws(Status) -> Head? {
@@ -160,16 +122,9 @@ enum StreamAnswers {
     ) throws(Status) {
         let head = Head(number: position.number, time: outcome.commitTime.microseconds, owner: position.owner)
         try transaction.put(.meta, headKey(position.stream), head.stored)
-        let slot = slotKey(position.stream, position.number)
-        if position.number >= slots { _ = try transaction.delete(.meta, KeyRange(prefix: slot), limit: .max) }
-        var bytes: [UInt8] = []
-        IndexValue.appendBigEndian(position.number, to: &bytes)
-        IndexValue.appendBigEndian(position.fingerprint, to: &bytes)
-        bytes += response(of: outcome).protobuf()
-        for (piece, start) in stride(from: 0, to: bytes.count, by: pieceBytesMax).enumerated() {
-            let end = min(start + pieceBytesMax, bytes.count)
-            try transaction.put(.meta, pieceKey(slot, piece), Array(bytes[start..<end]))
-        }
+        try StoredAnswer.put(
+            slotKey(position.stream, position.number), answerHead(position), outcome,
+            mayReplace: position.number >= slots, in: transaction)
     }
 
     static let outOfOrder = Status(

@@ -244,6 +244,7 @@ private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
     private let call: GRPCCall
     let identity: Identity
     let requester: Requester
+    let onceValues: [String]
     let cancellation = Cancellation()
     /// Nil when the call has ended.
     private var observation: RequestObserver.Observation?
@@ -252,6 +253,9 @@ private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
         self.call = call
         self.identity = identity
         requester = identity.requester(at: call.remoteAddress, connection: call.connectionNumber)
+        onceValues =
+            call.firstValue(OnceHeader.name) == nil
+            ? [] : call.metadata.filter { $0.name == OnceHeader.name }.map(\.value)
         self.observation = observation
         // The end of the call, which each of them has, frees this closure.
         call.onCancel = { [self] in

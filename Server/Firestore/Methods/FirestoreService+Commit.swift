@@ -50,15 +50,23 @@ extension FirestoreService {
             }
             let transaction = request.transaction.isEmpty ? nil : request.transaction
             let commitGuard: (any CommitGuard)?
+            let once: OnceID?
             do throws(Status) {
                 commitGuard = try access.commitGuard(call.identity, name)
+                once = try OnceHeader.id(of: call)
+                if once != nil {
+                    try access.requireAdministrator(
+                        call.identity, of: .database(name), .writes,
+                        "Commits with '\(OnceHeader.name)' require admin authentication.")
+                }
             } catch {
                 if let transaction { try database.rollback(transaction) }
                 throw error
             }
             database.commit(
                 writes, transaction: transaction, sizeBytes: sizeBytes, guard: commitGuard,
-                requester: call.requester, author: call.identity.asAuthor, isWanted: call.cancellation.isWanted
+                requester: call.requester, once: once, author: call.identity.asAuthor,
+                isWanted: call.cancellation.isWanted
             ) { result in
                 call.onLoop { Self.respond(call, result) }
             }
@@ -100,6 +108,7 @@ extension FirestoreService {
             let name = try DatabaseName(parsing: request.database)
             try access.requireAdministrator(
                 call.identity, of: .database(name), .writes, "Batch writes require admin authentication.")
+            try OnceHeader.refuse(on: call, "BatchWrite applies each write separately.")
             try Self.checkSize(sizeBytes)
             guard
                 let database = try self.database(

@@ -37,6 +37,7 @@ extension FirestoreService {
     /// - Parameter sizeBytes: the size of the encoded request.
     func createDocument(_ request: CreateDocumentRequest, sizeBytes: Int, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
+            try OnceHeader.refuse(on: call)
             let parent = try ResourceName(parent: request.parent)
             try ResourceName.validate(collectionID: request.collectionId)
             if let name = request.document?.name, !name.isEmpty {
@@ -92,6 +93,7 @@ extension FirestoreService {
     /// - Parameter sizeBytes: the size of the encoded request.
     func updateDocument(_ request: UpdateDocumentRequest, sizeBytes: Int, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
+            try OnceHeader.refuse(on: call)
             let name = try ResourceName(document: request.document?.name ?? "")
             let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
             var message = WriteMessage(update: request.document)
@@ -129,6 +131,7 @@ extension FirestoreService {
     /// - Parameter sizeBytes: the size of the encoded request.
     func deleteDocument(_ request: DeleteDocumentRequest, sizeBytes: Int, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
+            try OnceHeader.refuse(on: call)
             let name = try ResourceName(document: request.name)
             var message = WriteMessage(delete: request.name)
             message.currentDocument = request.currentDocument

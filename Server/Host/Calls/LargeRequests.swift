@@ -116,6 +116,7 @@ private final class CountedCall: ServiceCall, @unchecked Sendable {
     let format: MessageFormat
     let identity: Identity
     let requester: Requester
+    let onceValues: [String]
     let cancellation: Cancellation
 
     init(_ call: any ServiceCall, _ share: WorkingShare, _ sizeBytes: Int, _ received: MemoryBudget) {
@@ -127,6 +128,7 @@ private final class CountedCall: ServiceCall, @unchecked Sendable {
         format = call.format
         identity = call.identity
         requester = call.requester
+        onceValues = call.onceValues
         cancellation = call.cancellation
     }
 

@@ -17,6 +17,7 @@ package final class RESTCall: ServiceCall, @unchecked Sendable {
     package let format: MessageFormat
     package let identity: Identity
     package let requester: Requester
+    package let onceValues: [String]
     /// Nil when the request has ended.
     private var observation: RequestObserver.Observation?
 
@@ -29,6 +30,7 @@ package final class RESTCall: ServiceCall, @unchecked Sendable {
         self.identity = identity
         requester = identity.requester(
             at: exchange.head.remoteAddress, connection: exchange.head.connectionNumber)
+        onceValues = exchange.head.firstValue(OnceHeader.name) == nil ? [] : exchange.head.values(OnceHeader.name)
         self.observation = observation
         format = .json(options)
         headers = [HTTPHeader("content-type", "application/json; charset=UTF-8")] + CORS.headers(for: exchange.head)

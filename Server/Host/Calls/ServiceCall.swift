@@ -13,6 +13,8 @@ package protocol ServiceCall: AnyObject, Sendable {
     var identity: Identity { get }
     /// The account that the call is counted for.
     var requester: Requester { get }
+    /// The values of the call's header `OnceHeader.name`.
+    var onceValues: [String] { get }
     /// Whether the response has ended, or the client no longer waits for it.
     var isFinished: Bool { get }
     /// Set when the client disconnects; may be read from any thread.
@@ -35,6 +37,9 @@ package protocol ServiceCall: AnyObject, Sendable {
 }
 
 extension ServiceCall {
+    /// A call without headers of its own.
+    package var onceValues: [String] { [] }
+
     /// A call whose request is not counted.
     package func postpone() throws(Status) {}
 

@@ -183,6 +183,7 @@ package final class WriteStream: @unchecked Sendable {
     }
 
     private func begin(_ request: WriteRequest) throws(Status) {
+        try OnceHeader.refuse(on: call, "A Write stream is resumed by its 'stream_id' and 'stream_token'.")
         if request.database.isEmpty {
             throw .invalidArgument("'database' must be set on an initial write request.")
         }
