@@ -100,7 +100,7 @@ let package = Package(
             name: "HearthFirestoreServer",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthRules",
-                "HearthBundle", "HearthNetwork", "HearthHost", "COpenSSL",
+                "HearthBundle", "HearthEvents", "HearthNetwork", "HearthHost", "COpenSSL",
             ],
             path: "Server/Firestore"),
         .target(

@@ -43,6 +43,8 @@ package final class Server: Sendable {
         package var allowedOrigins: [String] = []
         /// Names of such a server, besides localhost, addresses, and the hosts that it listens on.
         package var allowedHosts: [String] = []
+        /// For how many seconds the change feed of a database can be read; nil for an hour.
+        package var changesRetentionSeconds: Int?
         /// Whose tokens are believed.
         package var identity = IdentityConfiguration()
         /// Files with rules of the Realtime Database: for all namespaces that have none of their own, and by namespace.
@@ -96,7 +98,7 @@ package final class Server: Sendable {
         registry = DatabaseRegistry(
             provider: stores.firestore, threads: lifecycle, openStores: openStores, clock: clock,
             allowsClockSkew: configuration.allowsClockSkew, memory: memory.databases,
-            prepare: Self.preparation(configuration.indexes, log))
+            prepare: Self.preparation(configuration.indexes, configuration.changesRetentionSeconds, log))
         pool = Self.workers(configuration)
         longReads = LongReads()
         stopRequest = SharedRequest(onShutdownRequest)
@@ -125,10 +127,15 @@ package final class Server: Sendable {
             folder: configuration.dataFolder ?? SpillFile.temporaryFolder,
             requireIndexes: configuration.firestore.requireIndexes)
         let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
-        let metrics = Self.metrics(
+        let changeReaders = ChangeReaders()
+        var metrics = Self.metrics(
             requests, watchedNetwork, registry, realtime, health,
             WorkloadMetrics(pool: pool, reads: longReads, memory: memory))
-        let extensions = Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer)
+        metrics.changeReaders = { changeReaders.present }
+        let changes = ChangesHTTP(
+            service: service, readers: changeReaders, project: configuration.project, observer: observer, clock: clock)
+        let extensions =
+            Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer) + [changes]
         routeFamilies = extensions.map { "\(type(of: $0))" }.sorted()
         network = NetworkServer(
             configuration: Self.network(configuration, memory, shares),
@@ -158,9 +165,10 @@ package final class Server: Sendable {
 
     /// Brings a database that is opened to the configured indexes.
     private static func preparation(
-        _ indexes: [String: IndexConfiguration], _ log: Log
+        _ indexes: [String: IndexConfiguration], _ changesRetentionSeconds: Int?, _ log: Log
     ) -> DatabaseRegistry.Preparation {
         { database, done in
+            if let changesRetentionSeconds { database.setChangesRetention(seconds: changesRetentionSeconds) }
             ClockReport.opened(database, log)
             guard let wanted = indexes[database.name.database] else { return done() }
             wanted.apply(to: database) { result in

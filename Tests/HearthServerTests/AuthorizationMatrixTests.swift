@@ -318,6 +318,8 @@ enum Outcome: Equatable {
             Route(method: "PATCH", path: "\(root)/c/x", demand: .writesData, body: "{}"),
             Route(method: "DELETE", path: "\(root)/c/x", demand: .writesData),
             Route(method: "GET", path: "/metrics", demand: .administersServer),
+            Route(method: "GET", path: "/hearth/v1/changes", demand: .administers(.reads)),
+            Route(method: "GET", path: "/hearth/v1/changes/p/(default)?snapshot=true", demand: .administers(.reads)),
             Route(method: "GET", path: "/v1/\(Self.database)/bundles", demand: .administers(.reads)),
             Route(method: "GET", path: "/v1/\(Self.database)/bundles/b", demand: .administers(.reads)),
             Route(
@@ -487,7 +489,8 @@ enum Outcome: Equatable {
         defer { server.stop() }
         #expect(
             server.server.routeFamilies == [
-                "AdminHTTP", "BundleHTTP", "LongPollHTTP", "MetricsHTTP", "RealtimeHTTP", "RealtimeSocketHTTP",
+                "AdminHTTP", "BundleHTTP", "ChangesHTTP", "LongPollHTTP", "MetricsHTTP", "RealtimeHTTP",
+                "RealtimeSocketHTTP",
                 "RulesHTTP",
                 "WebChannelHTTP",
             ])

@@ -51,6 +51,7 @@ enum ServeCommand {
         configuration.identity = settings.identity
         configuration.bundles = settings.bundles
         configuration.firestore.requireIndexes = settings.requiresIndexes
+        configuration.changesRetentionSeconds = settings.changesRetentionSeconds
         configuration.allowsClockSkew = settings.allowsClockSkew
         configuration.network = ServerConfiguration(
             host: settings.host, port: settings.port, loopCount: settings.loops)

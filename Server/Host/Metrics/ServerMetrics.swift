@@ -11,6 +11,8 @@ package struct ServerMetrics: Sendable {
     let trees: @Sendable () -> [TreeDatabase]
     package var workload: WorkloadMetrics?
     let health: StorageHealth?
+    /// The readers of change feeds, by database.
+    package var changeReaders: @Sendable () -> [DatabaseName: Int] = { [:] }
 
     package init(
         requests: RequestMetrics, network: @escaping @Sendable () -> NetworkStatistics,
@@ -33,6 +35,7 @@ package struct ServerMetrics: Sendable {
         NetworkMetrics.write(network(), to: &string)
         workload?.write(to: &string)
         DatabaseMetrics.write(databases(), to: &string)
+        DatabaseMetrics.write(readers: changeReaders(), to: &string)
         RealtimeMetrics.write(trees(), to: &string)
         StoreMetrics.write(databases(), trees(), failing: health?.failingCount ?? 0, to: &string)
         return string.writer.bytes
