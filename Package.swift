@@ -283,8 +283,8 @@ let package = Package(
             name: "HearthFirestoreServerTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthRules",
-                "HearthBundle", "HearthNetwork", "HearthHost", "HearthFirestoreServer", "HearthTestDoubles",
-                "HearthTestSupport",
+                "HearthBundle", "HearthEvents", "HearthNetwork", "HearthHost", "HearthFirestoreServer",
+                "HearthTestDoubles", "HearthTestSupport", "HearthWebSocket",
             ],
             path: "Tests/HearthFirestoreServerTests"),
         // What needs the whole server.

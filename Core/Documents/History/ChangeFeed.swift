@@ -115,6 +115,7 @@ package struct ChangeFeed {
             guard incarnation == 0, version == begin else { throw Self.otherHistory }
         }
         if version < begin { throw Self.tooOld }
+        if version > (try Database.version(of: snapshot)) { throw Self.otherHistory }
         if version > begin, try snapshot.count(.feed, Feed.range(of: version), limit: 1) == 0 {
             throw Self.otherHistory
         }

@@ -37,10 +37,16 @@ package final class ChangeReading: @unchecked Sendable {
     /// Whether the next step needs a thread that has time.
     package private(set) var needsTime = false
 
-    /// Bytes of lines after which a step ends.
+    private let stepBytes: Int
+
+    /// Bytes of lines after which a step ends, if nothing else is said.
     package static let stepBytes = 128 << 10
 
-    package init(_ parameters: ChangeParameters, of database: Database) {
+    /// - Parameter stepBytes: bytes of lines after which a step ends; smaller in tests.
+    package init(
+        _ parameters: ChangeParameters, of database: Database, stepBytes: Int = ChangeReading.stepBytes
+    ) {
+        self.stepBytes = stepBytes
         self.parameters = parameters
         self.database = database
         if let pattern = parameters.pattern, !pattern.matchesEverything {
@@ -55,7 +61,7 @@ package final class ChangeReading: @unchecked Sendable {
     package func readOn(_ check: @escaping () throws(Status) -> Void = { () throws(Status) in }) -> ChangeStep {
         step = ChangeStep()
         writer = JSONWriter()
-        writer.bytes.reserveCapacity(Self.stepBytes + (16 << 10))
+        writer.bytes.reserveCapacity(stepBytes + (16 << 10))
         let budget = needsTime ? FeedBudget.long(check) : .brief()
         do throws(Status) {
             let snapshot = try database.store.snapshot(needsTime ? .long : .short)
@@ -129,7 +135,7 @@ package final class ChangeReading: @unchecked Sendable {
             ChangeLine(
                 .snapshot, token: token, time: Timestamp(microseconds: version), name: try name(key), before: nil,
                 after: document.encoded(name: ""), isLast: !token.isWithinSnapshot))
-        return writer.bytes.count < Self.stepBytes
+        return writer.bytes.count < stepBytes
     }
 
     // MARK: Changes
@@ -149,7 +155,7 @@ package final class ChangeReading: @unchecked Sendable {
                 step.isOver = true
                 return false
             }
-            return writer.bytes.count < Self.stepBytes
+            return writer.bytes.count < stepBytes
         }
         step.isAtEnd = isAtEnd == true
         guard let feed, parameters.wait == .milliseconds(0), !feed.isWithinCommit else { return }
