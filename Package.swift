@@ -188,10 +188,13 @@ let package = Package(
             ], path: "Tools/Bench"),
         .executableTarget(name: "hearth-client-bench", dependencies: ["HearthFirestore"], path: "Tools/ClientBench"),
         .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
+        .executableTarget(
+            name: "hearth-change-copy", dependencies: ["HearthModel", "HearthHTTPClient", "CSQLite"],
+            path: "Tools/Examples/ChangeCopy"),
         .target(
             name: "HearthFuzzing",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
+                "HearthModel", "HearthEvents", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
                 "HearthTreeStorage", "HearthWebSocket", "HearthRules", "HearthBundle", "HearthNetwork", "HearthHost",
                 "HearthFirestoreServer", "HearthRealtimeServer",
             ], path: "Tools/Fuzz/Entries"),

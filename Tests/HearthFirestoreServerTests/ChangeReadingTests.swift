@@ -21,7 +21,8 @@ import Testing
         var generator = SeededGenerator(seed: seed &+ 1000)
         var copy: [String: Int] = [:]
         var token = ChangeToken(incarnation: 0, version: 0).string
-        var reading = ChangeReading(try ChangeParameters("after=\(token)&wait=forever"), of: site.database, stepBytes: 1)
+        var reading = ChangeReading(
+            try ChangeParameters("after=\(token)&wait=forever"), of: site.database, stepBytes: 1)
         for _ in 0..<300 {
             if generator.chance(40) { try await site.commitSome() }
             let step = reading.readOn()
@@ -83,7 +84,8 @@ import Testing
         var generator = SeededGenerator(seed: seed &+ 2000)
         let begin = site.version
         let reading = ChangeReading(
-            try ChangeParameters("snapshot=true&wait=forever"), of: site.database, stepBytes: generator.chance(50) ? 1 : 500)
+            try ChangeParameters("snapshot=true&wait=forever"), of: site.database,
+            stepBytes: generator.chance(50) ? 1 : 500)
         var copy: [String: Int] = [:]
         var isTail = false
         var step = reading.readOn()
@@ -122,7 +124,8 @@ import Testing
             ("a/{d}", ["a/d1"]), ("a/**", ["a/d1", "a/d1/b/x"]), ("a/d1/b/*", ["a/d1/b/x"]), ("z/k", ["z/k", "z/k"]),
             ("{all=**}", ["a/d1", "a/d1/b/x", "z/k", "z/k"]), ("*/d1/**", ["a/d1", "a/d1/b/x"]), ("y/{d}", []),
         ] {
-            let lines = try site.read("after=\(ChangeToken(incarnation: 0, version: 0).string)&document=\(pattern)").lines
+            let lines = try site.read("after=\(ChangeToken(incarnation: 0, version: 0).string)&document=\(pattern)")
+                .lines
             #expect(lines.map(\.document) == expected, "\(pattern)")
             #expect(lines.last?.isLast ?? true, "\(pattern)")
             let snapshot = try site.read("snapshot=true&document=\(pattern)").lines
@@ -147,7 +150,8 @@ import Testing
         let site = try ChangeSite()
         for _ in 0..<5 { try await site.commitSome() }
         let reading = ChangeReading(
-            try ChangeParameters("after=\(ChangeToken(incarnation: 0, version: 0).string)"), of: site.database, stepBytes: 1)
+            try ChangeParameters("after=\(ChangeToken(incarnation: 0, version: 0).string)"), of: site.database,
+            stepBytes: 1)
         let target = site.version
         var steps = 0
         while true {
@@ -281,7 +285,8 @@ import Testing
             // A backup was restored that does not have this commit.
             ChangeToken(incarnation: token.incarnation, version: token.version + 5),
             ChangeToken(incarnation: token.incarnation, version: token.version - 5),
-            ChangeToken(incarnation: 0, version: token.version), ChangeToken(incarnation: token.incarnation, version: -1),
+            ChangeToken(incarnation: 0, version: token.version),
+            ChangeToken(incarnation: token.incarnation, version: -1),
             ChangeToken(incarnation: token.incarnation, version: .max),
         ] {
             #expect(try site.read("after=\(other.string)").failure?.code == .outOfRange, "\(other)")
@@ -310,7 +315,9 @@ import Testing
                 _ = try ChangeParameters(query)
                 Issue.record("\(query) is taken")
             } catch {
-                #expect(error.code == .invalidArgument && error.message.contains("\"\(name)\""), "\(query): \(error.message)")
+                #expect(
+                    error.code == .invalidArgument && error.message.contains("\"\(name)\""),
+                    "\(query): \(error.message)")
             }
         }
     }

@@ -102,7 +102,8 @@ final class ChangeSite {
     }
 
     /// Reads until there is nothing more, or the reader has failed.
-    func read(_ query: String, stepBytes: Int = ChangeReading.stepBytes) throws -> (lines: [ReadLine], failure: Status?) {
+    func read(_ query: String, stepBytes: Int = ChangeReading.stepBytes) throws -> (lines: [ReadLine], failure: Status?)
+    {
         let reading = ChangeReading(try ChangeParameters(query), of: database, stepBytes: stepBytes)
         var lines: [ReadLine] = []
         while true {

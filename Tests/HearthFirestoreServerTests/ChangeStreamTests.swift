@@ -96,7 +96,8 @@ private final class ChangeConnection: ExchangeTransport, Sendable {
             let connection = ChangeConnection()
             connection.setFull(isFull)
             let http = ChangesHTTP(
-                service: service, readers: readers, project: "p", observer: RequestObserver(metrics: RequestMetrics(loopCount: 1)),
+                service: service, readers: readers, project: "p",
+                observer: RequestObserver(metrics: RequestMetrics(loopCount: 1)),
                 heartbeatMilliseconds: heartbeatMilliseconds)
             let head = HTTPRequestHead(
                 method: method, target: target, authority: "h", scheme: "http", headers: headers, version: .http1_1,
@@ -258,7 +259,8 @@ private final class ChangeConnection: ExchangeTransport, Sendable {
             separator: "\n", omittingEmptySubsequences: false)
         try #require(parts.count == 5)
         let line = try ReadLine(parts[2].dropFirst(6))
-        #expect(parts[0] == "id: \(line.token)" && parts[1] == "event: snapshot" && parts[3].isEmpty && parts[4].isEmpty)
+        #expect(
+            parts[0] == "id: \(line.token)" && parts[1] == "event: snapshot" && parts[3].isEmpty && parts[4].isEmpty)
         #expect(line.document == "a/b" && line.isLast)
     }
 
