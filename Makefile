@@ -78,6 +78,7 @@ test-swift: setup-build
 test-python: setup
 	@TIMED_MINUTES=60 $(TIMED) "build for speed" $(RELEASE)
 	@TIMED_MINUTES=60 $(TIMED) "build of the bench" $(RELEASE_BENCH)
+	@TIMED_MINUTES=60 $(TIMED) "build of an example" $(subst --product hearth,--product hearth-change-copy,$(RELEASE))
 	@HEARTH_BINARY="$$($(RELEASE) --show-bin-path)/hearth" \
 		Tools/scripts/test-python.sh "$(VENV)" "$(DIFFERENTIAL_REQUESTS)"
 

@@ -100,7 +100,7 @@ let package = Package(
             name: "HearthFirestoreServer",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthRules",
-                "HearthBundle", "HearthNetwork", "HearthHost", "COpenSSL",
+                "HearthBundle", "HearthEvents", "HearthNetwork", "HearthHost", "COpenSSL",
             ],
             path: "Server/Firestore"),
         .target(
@@ -188,10 +188,13 @@ let package = Package(
             ], path: "Tools/Bench"),
         .executableTarget(name: "hearth-client-bench", dependencies: ["HearthFirestore"], path: "Tools/ClientBench"),
         .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
+        .executableTarget(
+            name: "hearth-change-copy", dependencies: ["HearthModel", "HearthHTTPClient", "CSQLite"],
+            path: "Tools/Examples/ChangeCopy"),
         .target(
             name: "HearthFuzzing",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
+                "HearthModel", "HearthEvents", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
                 "HearthTreeStorage", "HearthWebSocket", "HearthRules", "HearthBundle", "HearthNetwork", "HearthHost",
                 "HearthFirestoreServer", "HearthRealtimeServer",
             ], path: "Tools/Fuzz/Entries"),
@@ -283,8 +286,8 @@ let package = Package(
             name: "HearthFirestoreServerTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthRules",
-                "HearthBundle", "HearthNetwork", "HearthHost", "HearthFirestoreServer", "HearthTestDoubles",
-                "HearthTestSupport",
+                "HearthBundle", "HearthEvents", "HearthNetwork", "HearthHost", "HearthFirestoreServer",
+                "HearthTestDoubles", "HearthTestSupport", "HearthWebSocket",
             ],
             path: "Tests/HearthFirestoreServerTests"),
         // What needs the whole server.

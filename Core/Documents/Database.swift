@@ -23,6 +23,8 @@ package final class Database: Sendable {
     private let deferred: DeferredStore?
     private let ended = Mutex<Status?>(nil)
     let horizon: HistoryHorizon
+    /// Seconds for which readers of the change feed may lag behind.
+    let changesSeconds = Atomic(Limits.retentionSeconds)
     let streamSweep: StreamSweep
     let elapsed: ElapsedTime
     /// A step of `deleteOldLedgerDocuments` is under way.
@@ -30,6 +32,9 @@ package final class Database: Sendable {
     /// So many seconds lay the newest commit ahead of the clock when the database was opened; nil when that is nothing to
     /// speak of.
     package let clockSkewSeconds: Int64?
+
+    /// For reads that were admitted just before the history that they need was too old.
+    static let graceSeconds = 60
 
     static let versionKey = Array("version".utf8)
     /// Reads before this version are refused: the feed does not go back farther.
@@ -67,8 +72,7 @@ package final class Database: Sendable {
         defer { snapshot.close() }
         let version = try snapshot.get(.meta, Self.versionKey).map(Self.decode) ?? 0
         clockSkewSeconds = try ClockSkew.check(version: version, of: name, now: clock.now(), isAllowed: allowsClockSkew)
-        // A minute of grace for reads that were admitted just before.
-        horizon = HistoryHorizon(clock: clock, keptSeconds: Limits.retentionSeconds + 60)
+        horizon = HistoryHorizon(clock: clock, keptSeconds: Limits.retentionSeconds + Self.graceSeconds)
         streamSweep = StreamSweep(clock: clock)
         elapsed = ElapsedTime(clock: clock, newestVersion: version)
         currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
@@ -241,7 +245,7 @@ package final class Database: Sendable {
         if readTime.microseconds > commitClock.latest {
             throw .invalidArgument("The requested 'read_time' cannot be in the future.")
         }
-        let oldest = clock.now().microseconds - Int64(Limits.retentionSeconds) * 1_000_000
+        let oldest = clock.now().microseconds - Int64(retentionSeconds) * 1_000_000
         if readTime.microseconds < oldest { throw Self.tooOld }
     }
 

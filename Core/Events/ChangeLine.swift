@@ -69,6 +69,11 @@ package struct ChangeLine {
         writer.raw("}")
     }
 
+    /// A sign of life to a reader that waits, which moves its position past what it does not want.
+    package static func heartbeat(_ time: Timestamp, _ token: ChangeToken) -> [UInt8] {
+        Array("{\"heartbeat\":\"\(CloudEventAttributes.time(time, digits: 6))\",\"token\":\"\(token.string)\"}".utf8)
+    }
+
     private static func withoutName(_ document: EncodedDocument) -> EncodedDocument {
         EncodedDocument(
             name: "", fields: document.fields, createTime: document.createTime, updateTime: document.updateTime)

@@ -113,6 +113,19 @@ package struct EventPattern: Sendable, Equatable {
         return .part(prefix: Array(bytes[..<index]), suffix: Array(suffix))
     }
 
+    /// Whether all paths match.
+    package var matchesEverything: Bool { segments == [.many] }
+
+    /// The segments with which all paths that match begin.
+    package var literalPrefix: [String] {
+        var prefix: [String] = []
+        for segment in segments {
+            guard case .literal(let bytes) = segment else { break }
+            prefix.append(String(decoding: bytes, as: UTF8.self))
+        }
+        return prefix
+    }
+
     // MARK: Matching
 
     package func matches(_ path: EventPath) -> Bool {

@@ -44,6 +44,8 @@ package final class Server: Sendable {
         package var allowedOrigins: [String] = []
         /// Names of such a server, besides localhost, addresses, and the hosts that it listens on.
         package var allowedHosts: [String] = []
+        /// For how many seconds the change feed of a database can be read; nil for an hour.
+        package var changesRetentionSeconds: Int?
         /// Whose tokens are believed.
         package var identity = IdentityConfiguration()
         /// Files with rules of the Realtime Database: for all namespaces that have none of their own, and by namespace.
@@ -105,7 +107,8 @@ package final class Server: Sendable {
         registry = DatabaseRegistry(
             provider: stores.firestore, threads: lifecycle, openStores: openStores, clock: clock,
             allowsClockSkew: configuration.allowsClockSkew, memory: memory.databases,
-            prepare: Self.preparation(configuration.indexes, triggers, log))
+            prepare: Self.preparation(
+                configuration.indexes, changesRetentionSeconds: configuration.changesRetentionSeconds, triggers, log))
         pool = Self.workers(configuration)
         longReads = LongReads()
         stopRequest = SharedRequest(onShutdownRequest)
@@ -134,12 +137,16 @@ package final class Server: Sendable {
             folder: configuration.dataFolder ?? SpillFile.temporaryFolder,
             requireIndexes: configuration.firestore.requireIndexes)
         let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
-        let metrics = Self.metrics(
+        let changeReaders = ChangeReaders()
+        var metrics = Self.metrics(
             requests, watchedNetwork, registry, realtime, health,
             WorkloadMetrics(pool: pool, reads: longReads, memory: memory), triggers)
+        metrics.changeReaders = { changeReaders.present }
+        let changes = ChangesHTTP(
+            service: service, readers: changeReaders, project: configuration.project, observer: observer, clock: clock)
         let extensions =
             triggers.routes(service, observer, isEmulator: configuration.isEmulator)
-            + Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer)
+            + Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer) + [changes]
         routeFamilies = extensions.map { "\(type(of: $0))" }.sorted()
         network = NetworkServer(
             configuration: Self.network(configuration, memory, shares),
@@ -170,9 +177,10 @@ package final class Server: Sendable {
 
     /// Brings a database that is opened to the configured indexes, and has its commits recorded for triggers.
     private static func preparation(
-        _ indexes: [String: IndexConfiguration], _ triggers: Triggers, _ log: Log
+        _ indexes: [String: IndexConfiguration], changesRetentionSeconds: Int?, _ triggers: Triggers, _ log: Log
     ) -> DatabaseRegistry.Preparation {
         { database, done throws(Status) in
+            if let changesRetentionSeconds { database.setChangesRetention(seconds: changesRetentionSeconds) }
             ClockReport.opened(database, log)
             try triggers.opened(database)
             guard let wanted = indexes[database.name.database] else { return done() }

@@ -117,4 +117,13 @@ extension Limits {
     /// Seconds after which a cached bundle is built again although nothing has changed, so that listeners can still
     /// resume from its read time: half of the retention.
     package static let bundleCacheSecondsMax = 1800
+
+    // MARK: Change feed
+
+    /// Readers of change feeds at a time, of all databases (ours); each holds at most 1 MiB, and one line besides.
+    package static let changeReadersMax = 100
+    /// Seconds between two signs of life to a reader that waits.
+    package static let changeHeartbeatSeconds = 30
+    /// For how long a reader may be set to lag behind: 7 days.
+    package static let changesRetentionSecondsMax = 7 * 86_400
 }

@@ -210,6 +210,16 @@ def realtime_seeds() -> dict[str, bytes]:
     }
     return {name: "\n".join(lines).encode() for name, lines in cases.items()}
 
+#: The query of a reader of the change feed, a line feed, the field `last-event-id`.
+CHANGES = {
+    "snapshot": "snapshot=true&wait=forever&before=false\n",
+    "after": "after=AVrE4WkF04DBAAZhMekeDHE&limit=100\n",
+    "since": "since=2026-11-22T19:17:23.279643Z&wait=0.5\n",
+    "pattern": "document=restaurants/%7Br%7D/ratings/pre*&wait=604800\nAlrE4WkF04DBAAZhMekfIoM",
+    "many": "document=a/b/**&snapshot=false&before=true\nAX__________f_________8",
+    "token": "AQAAAAAAAAAAAAAAAAAAAAA\nAQAAAAAAAAAAAAAAAAAAAAA",
+}
+
 
 def main() -> None:
     for name, (method, body) in REQUESTS.items():
@@ -366,6 +376,8 @@ def stream_seeds() -> None:
         write("realtime", name, seed)
     for name, text in DATABASE_RULES.items():
         write("databaserules", name, text.encode())
+    for name, text in CHANGES.items():
+        write("changes", name, text.encode())
 
 
 if __name__ == "__main__":

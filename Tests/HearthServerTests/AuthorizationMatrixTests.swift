@@ -328,6 +328,8 @@ enum Outcome: Equatable {
             Route(method: "GET", path: "/hearth/v1/triggers/t/dead-letters", demand: .administersServer),
             Route(method: "DELETE", path: "/hearth/v1/triggers/t/dead-letters", demand: .changesServer),
             Route(method: "POST", path: "/hearth/v1/triggers/t/replay", demand: .changesServer, body: "{}"),
+            Route(method: "GET", path: "/hearth/v1/changes", demand: .administers(.reads)),
+            Route(method: "GET", path: "/hearth/v1/changes/p/(default)?snapshot=true", demand: .administers(.reads)),
             Route(method: "GET", path: "/v1/\(Self.database)/bundles", demand: .administers(.reads)),
             Route(method: "GET", path: "/v1/\(Self.database)/bundles/b", demand: .administers(.reads)),
             Route(
@@ -499,8 +501,8 @@ enum Outcome: Equatable {
         defer { server.stop() }
         #expect(
             server.server.routeFamilies == [
-                "AdminHTTP", "BundleHTTP", "EmulatorTriggersHTTP", "LongPollHTTP", "MetricsHTTP", "RealtimeHTTP",
-                "RealtimeSocketHTTP", "RulesHTTP", "TriggersHTTP",
+                "AdminHTTP", "BundleHTTP", "ChangesHTTP", "EmulatorTriggersHTTP", "LongPollHTTP", "MetricsHTTP",
+                "RealtimeHTTP", "RealtimeSocketHTTP", "RulesHTTP", "TriggersHTTP",
                 "WebChannelHTTP",
             ])
     }

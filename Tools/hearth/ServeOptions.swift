@@ -73,6 +73,11 @@ enum ServeOptions {
         Option(
             "checkpoint-kib", "N",
             "KiB of a database's write-ahead log from which it is copied into the database. Default 81920."),
+        Option(
+            "changes-retention", "DURATION",
+            "For how long readers of the change feed may lag behind, such as 90s, 12h or 7d, the most. More than an hour also "
+                + "keeps old versions of documents for as long. In hearth.json \"changes\": {\"retention\": \"12h\"}. Default 1h."
+        ),
         Option("grace", "SECONDS", "How long requests may finish after SIGTERM. Default 5."),
         Option("config", "FILE", "Configuration to read instead of hearth.json."),
     ]

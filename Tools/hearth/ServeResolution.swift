@@ -66,6 +66,10 @@ struct ServeResolution {
                     identity = try IdentityConfiguration(member.value, folder: ownFolder)
                     continue
                 }
+                if member.name == "changes" {
+                    try readChanges(member.value, path)
+                    continue
+                }
                 if member.name == "bundles" {
                     bundles = member.value
                     continue
@@ -85,6 +89,16 @@ struct ServeResolution {
             }
         } catch {
             throw .configuration(error.message)
+        }
+    }
+
+    private mutating func readChanges(_ value: ConfigurationValue, _ path: String) throws(Status) {
+        for member in try value.members() {
+            guard member.name == "retention" else {
+                throw member.value.failure("Unknown setting\(Spelling.hint(for: member.name, among: ["retention"]))")
+            }
+            file["changes-retention"] = Origin(
+                string: try member.value.string(), source: "\(path): changes.retention", code: .configuration)
         }
     }
 
@@ -165,6 +179,8 @@ struct ServeResolution {
         settings.loops = try origin("loops")?.integer(0...256) ?? 0
         settings.workers = try origin("workers")?.integer(1...256) ?? 4
         settings.checkpointKiB = try origin("checkpoint-kib")?.integer(64...4_194_304) ?? settings.checkpointKiB
+        settings.changesRetentionSeconds = try origin("changes-retention")?.seconds(
+            1...Limits.changesRetentionSecondsMax)
         settings.graceSeconds = try origin("grace")?.integer(0...3600) ?? 5
         return settings
     }

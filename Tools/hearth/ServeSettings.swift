@@ -52,6 +52,8 @@ struct ServeSettings: Sendable, Equatable {
     var workers = 4
     var checkpointKiB = 81_920
     var graceSeconds = 5
+    /// For how long change feeds can be read.
+    var changesRetentionSeconds: Int?
     /// Warnings about settings without effect.
     var warnings: [String] = []
 }

@@ -47,12 +47,11 @@ package enum Feed {
         key.append(contentsOf: documentKey)
     }
 
-    static func range(of version: Int64) -> KeyRange {
-        KeyRange(lower: key(version, []), upper: key(version + 1, []))
-    }
+    /// Positions that clients name may be any numbers, so that none must overflow.
+    static func range(of version: Int64) -> KeyRange { KeyRange(prefix: key(version, [])) }
 
     static func range(after version: Int64) -> KeyRange {
-        KeyRange(lower: key(version + 1, []), upper: nil)
+        KeyRange(lower: key(version &+ 1, []), upper: nil)
     }
 
     static func range(before version: Int64) -> KeyRange {

@@ -19,16 +19,20 @@ package final class HistoryHorizon: Sendable {
     /// In the order of time; at most one is old enough to delete.
     private let samples = Mutex<[Sample]>([])
 
-    private let keptSeconds: Int
+    private let kept: Atomic<Int>
+    private var keptSeconds: Int { kept.load(ordering: .relaxed) }
     /// Seconds between two samples.
     private var sampleSeconds: UInt64 { UInt64(max(30, keptSeconds / 240)) }
 
     package init(clock: any Clock, keptSeconds: Int) {
         self.clock = clock
-        self.keptSeconds = keptSeconds
+        kept = Atomic(keptSeconds)
         openedMicroseconds = clock.now().microseconds
         openedNanoseconds = clock.monotonicNanoseconds()
     }
+
+    /// Changes for how long history is kept; what was given up before does not come back.
+    package func keep(seconds: Int) { kept.store(seconds, ordering: .relaxed) }
 
     /// Nothing before this version is kept.
     /// - Parameter newest: the newest commit, and its monotonic time.

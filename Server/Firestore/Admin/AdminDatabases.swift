@@ -34,9 +34,14 @@ extension AdminService {
                 answer(
                     result.map { fields in
                         let settings = DatabaseSettings(fields) ?? DatabaseSettings(now: clock.now())
-                        return settings.message(database.name, now: clock.now())
+                        return settings.message(
+                            database.name, now: clock.now(), retentionSeconds: database.retentionSeconds)
                     })
             })
+    }
+
+    private func message(_ settings: DatabaseSettings, _ database: Database) -> DatabaseMessage {
+        settings.message(database.name, now: clock.now(), retentionSeconds: database.retentionSeconds)
     }
 
     private func present(_ database: Database) throws(Status) -> DatabaseSettings? {
@@ -53,11 +58,11 @@ extension AdminService {
                 // Reading the settings of a missing database creates nothing.
                 if !database.exists {
                     let settings = DatabaseSettings(ofMissing: name, now: startTime)
-                    return answer(.success(settings.message(name, now: clock.now())))
+                    return answer(.success(message(settings, database)))
                 }
                 // Reading existing settings costs no commit.
                 if let settings = try present(database) {
-                    return answer(.success(settings.message(name, now: clock.now())))
+                    return answer(.success(message(settings, database)))
                 }
                 settings(of: database, { _ in }, answer)
             } catch {
@@ -80,7 +85,7 @@ extension AdminService {
                     // Deleted after its name was read.
                     if !database.exists { continue }
                     let settings = try present(database) ?? DatabaseSettings(now: clock.now())
-                    response.databases.append(settings.message(name, now: clock.now()))
+                    response.databases.append(message(settings, database))
                 } catch {
                     if error.code == .notFound { continue }
                     // One that can't be read must not hide the others. Source: `unreachable` of ListDatabasesResponse in

@@ -65,13 +65,16 @@ struct DatabaseSettings: Sendable {
     /// Changes with every update.
     var etag: String { Base64.encodeURLSafe(Array(String(updateTime.microseconds).utf8)) }
 
-    func message(_ name: DatabaseName, now: Timestamp) -> DatabaseMessage {
-        let retained = Timestamp(microseconds: now.microseconds - Int64(Limits.retentionSeconds) * 1_000_000)
+    /// - Parameter retentionSeconds: for how long old versions are readable.
+    func message(
+        _ name: DatabaseName, now: Timestamp, retentionSeconds: Int = Limits.retentionSeconds
+    ) -> DatabaseMessage {
+        let retained = Timestamp(microseconds: now.microseconds - Int64(retentionSeconds) * 1_000_000)
         return DatabaseMessage(
             name: name.string, uid: uid, createTime: TimestampMessage(createTime),
             updateTime: TimestampMessage(updateTime),
             locationId: locationID, type: .firestoreNative, concurrencyMode: .pessimistic,
-            versionRetentionPeriod: DurationMessage(seconds: Int64(Limits.retentionSeconds)),
+            versionRetentionPeriod: DurationMessage(seconds: Int64(retentionSeconds)),
             earliestVersionTime: TimestampMessage(max(retained, createTime)),
             pointInTimeRecoveryEnablement: .pointInTimeRecoveryDisabled, appEngineIntegrationMode: .disabled,
             deleteProtectionState: isDeleteProtected ? .deleteProtectionEnabled : .deleteProtectionDisabled, etag: etag,

@@ -1,4 +1,5 @@
 import HearthDocuments
+import HearthModel
 
 /// Metrics of Firestore's databases.
 enum DatabaseMetrics {
@@ -25,6 +26,14 @@ enum DatabaseMetrics {
             string.histogram(
                 "hearth_commit_group_size", labels, bounds: (0..<max(0, sizes.count - 1)).map { Double(1 << $0) },
                 sizes, sum: Double(statistics.reduce(0) { $0 + $1.commits + $1.failures }))
+        }
+    }
+
+    /// - Parameter readers: how many each change feed has; their number is bounded.
+    static func write(readers: [DatabaseName: Int], to string: inout MetricsWriter) {
+        string.family("hearth_changes_readers", .gauge, "Readers of the change feed.")
+        for (name, count) in readers.sorted(by: { $0.key.string < $1.key.string }) {
+            string.sample("hearth_changes_readers", [("project", name.project), ("database", name.database)], count)
         }
     }
 

@@ -13,6 +13,8 @@ package final class RequestMetrics: Sendable {
         case admin
         /// Fetching a bundle.
         case bundle
+        /// A change feed.
+        case changes
         /// The Realtime Database over HTTP: reading, writing, and rules and settings.
         case realtimeRead, realtimeWrite, realtimeAdmin
         case other

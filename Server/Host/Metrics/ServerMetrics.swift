@@ -13,6 +13,8 @@ package struct ServerMetrics: Sendable {
     /// What other parts of the server add.
     package var further: [@Sendable (inout MetricsWriter) -> Void] = []
     let health: StorageHealth?
+    /// The readers of change feeds, by database.
+    package var changeReaders: @Sendable () -> [DatabaseName: Int] = { [:] }
 
     package init(
         requests: RequestMetrics, network: @escaping @Sendable () -> NetworkStatistics,
@@ -35,6 +37,7 @@ package struct ServerMetrics: Sendable {
         NetworkMetrics.write(network(), to: &string)
         workload?.write(to: &string)
         DatabaseMetrics.write(databases(), to: &string)
+        DatabaseMetrics.write(readers: changeReaders(), to: &string)
         RealtimeMetrics.write(trees(), to: &string)
         StoreMetrics.write(databases(), trees(), failing: health?.failingCount ?? 0, to: &string)
         for write in further { write(&string) }

@@ -26,6 +26,7 @@ private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "websocket": { WebSocketFuzzing.fuzz($0) },
     "realtime": { RealtimeFuzzing.fuzz($0) },
     "databaserules": { TreeRulesFuzzing.fuzz($0) },
+    "changes": { ChangeFuzzing.fuzz($0) },
     "indexkeys": { StorageFuzzing.fuzzIndexKeys($0) },
 ]
 

@@ -1,0 +1,23 @@
+import HearthModel
+import Synchronization
+
+/// For how long history is kept.
+extension Database {
+    /// Sets for how long the change feed can be read. Where that is longer than `Limits.retentionSeconds`, old versions are kept
+    /// and readable for as long.
+    package func setChangesRetention(seconds: Int) {
+        changesSeconds.store(seconds, ordering: .relaxed)
+        horizon.keep(seconds: retentionSeconds + Self.graceSeconds)
+    }
+
+    /// Seconds for which old versions are readable.
+    package var retentionSeconds: Int { max(Limits.retentionSeconds, changesSeconds.load(ordering: .relaxed)) }
+
+    /// Readers of the change feed that need commits before this version have fallen behind its retention.
+    package var oldestChange: Int64 {
+        clock.now().microseconds - Int64(changesSeconds.load(ordering: .relaxed)) * 1_000_000
+    }
+
+    /// The greatest time that is not in the future, in microseconds since 1970.
+    package var latestMicroseconds: Int64 { commitClock.latest }
+}
