@@ -142,8 +142,11 @@ def test_requests_for_administrators(running: Running, tmp_path: Path) -> None:
 
     def run(command: str) -> Any:
         ended = subprocess.run(
-            ["sh", "-c", command.replace("127.0.0.1:8080", running.served.program.address)], capture_output=True, text=True,
-            timeout=60)
+            ["sh", "-c", command.replace("127.0.0.1:8080", running.served.program.address)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert ended.returncode == 0, ended.stderr
         return json.loads(ended.stdout)
 
@@ -177,6 +180,8 @@ def test_the_terms_of_a_trigger(running: Running) -> None:
 
 def test_the_function_is_served(running: Running) -> None:
     """The page's command names the function that the page's program has."""
-    (command,) = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("functions-framework")]
+    (command,) = [
+        line for block in blocks("sh") for line in block.splitlines() if line.startswith("functions-framework")
+    ]
     assert "--target aggregate_ratings --signature-type cloudevent" in command
     assert answers(running.functions.ports["aggregate_ratings"])

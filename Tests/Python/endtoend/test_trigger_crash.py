@@ -1,6 +1,6 @@
 """The server is killed at random moments under load while an endpoint fails every fifth request and loses every tenth
-answer: every committed change is delivered at least once, none is invented, the events of a document come in order, their
-ids and bytes stay, and a function that uses the ledger of the guide counts each exactly once.
+answer: every committed change is delivered at least once, none is invented, the events of a document come in order,
+their ids and bytes stay, and a function that uses the ledger of the guide counts each exactly once.
 
     HEARTH_TEST_KILLS=200 pytest endtoend/test_trigger_crash.py
 """
@@ -8,6 +8,7 @@ ids and bytes stay, and a function that uses the ledger of the guide counts each
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import random
 import threading
@@ -19,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from support.events import Endpoint, Event, Reply, Request, Served, definition, name_of, until, update
+from support.events import Endpoint, Event, Reply, Request, Served, definition, name_of, until, update, value
 from support.program import BINARY, assert_sound
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -144,7 +145,8 @@ def test_killed_under_load(tmp_path: Path) -> None:
             endpoint.answer = Function(served)
             for kill in range(KILLS):
                 writers = [
-                    Writer(served, ratings[number], numbers[number], f"{seed} {kill} {number}") for number in range(WRITERS)
+                    Writer(served, ratings[number], numbers[number], f"{seed} {kill} {number}")
+                    for number in range(WRITERS)
                 ]
                 for writer in writers:
                     writer.start()
@@ -155,6 +157,8 @@ def test_killed_under_load(tmp_path: Path) -> None:
                     writer.join(60)
                     assert not writer.is_alive() and writer.fault is None, (where, writer.fault)
                 assert_sound(tmp_path / "hearth-data")
+                # What the killed server has sent is read to its end.
+                until(lambda: endpoint.connections == 0)
                 runs.append(len(endpoint.all()))
                 served.start()
                 resolve(served, ratings, where)
@@ -206,8 +210,33 @@ def judge(requests: list[Request], runs: list[int], ratings: list[Rating], where
             assert run != later_run or event.id <= later.id, (where, rating.path)
 
 
+def sent(event_id: str, before: int | None, after: int | None) -> Request:
+    states = {name: {"fields": {"rating": value(of)}} for name, of in (("oldValue", before), ("value", after)) if of}
+    headers = {"content-type": "application/json", "ce-id": event_id, "ce-document": "a", "ce-type": "x"}
+    return Request("/", {name: of.encode() for name, of in headers.items()}, json.dumps(states).encode(), 0)
+
+
+def test_the_judge_finds_faults() -> None:
+    ratings = [Rating("a", [1, 2, None, 3])]
+    one, two, three, four = sent("1", None, 1), sent("2", 1, 2), sent("3", 2, None), sent("4", None, 3)
+    judge([one, two, two, three, four], [], ratings, "")
+    # Acknowledgements that were not kept when the server was killed.
+    judge([one, two, three, two, three, four], [3], ratings, "")
+    faults = {
+        "lost": [one, two, four],
+        "late": [one, three, two, four],
+        "late again": [one, two, three, two, four],
+        "invented": [one, two, three, four, sent("5", 3, 9)],
+        "another id": [one, two, sent("22", 1, 2), three, four],
+        "other bytes": [one, two, sent("2", 1, 5), three, four],
+    }
+    for fault, requests in faults.items():
+        with pytest.raises(AssertionError):
+            judge(requests, [], ratings, fault)
+
+
 def test_what_waits_is_sent_after_each_of_many_kills(tmp_path: Path) -> None:
-    """An endpoint that is down, kills while events wait: their number is exact after each start, and nothing is lost."""
+    """An endpoint that is down, kills while events wait: their number is exact after each start, nothing is lost."""
     with Endpoint() as endpoint:
         port = endpoint.port
     down = definition(f"http://127.0.0.1:{port}/", "a/{b}")

@@ -52,7 +52,9 @@ class Peer:
                 return b""
             received += piece
         head, _, body = received.partition(b"\r\n\r\n")
-        lengths = [int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
+        lengths = [
+            int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")
+        ]
         while len(body) < lengths[0]:
             body += self.socket.recv(65_536)
         return head
@@ -209,8 +211,12 @@ CASES: dict[str, tuple[Behaviour, Any]] = {
     "304": (answer(b"HTTP/1.1 304 Not Modified\r\n\r\n"), 304),
     "connection: close": (answer(OK + b"connection: close\r\ncontent-length: 2\r\n\r\nok"), None),
     "until the end": (answer(OK + b"connection: close\r\n\r\nok"), None),
-    "interim answers first": (answer(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n" + OK
-                                     + b"content-length: 0\r\n\r\n"), None),
+    "interim answers first": (
+        answer(
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n" + OK + b"content-length: 0\r\n\r\n"
+        ),
+        None,
+    ),
     "204": (answer(b"HTTP/1.1 204 No Content\r\n\r\n"), None),
 }
 
@@ -356,7 +362,9 @@ def test_a_certificate_that_nobody_vouches_for(served: Served, bystander: Bystan
     assert not any(received)
 
 
-@pytest.mark.parametrize("content", [b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n", b"", b"\x16\x03\x01\xff\xff" + b"x" * 4000])
+@pytest.mark.parametrize(
+    "content", [b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n", b"", b"\x16\x03\x01\xff\xff" + b"x" * 4000]
+)
 def test_no_tls(served: Served, bystander: Bystander, content: bytes) -> None:
     def behaviour(peer: Peer) -> None:
         peer.socket.recv(65_536)
@@ -391,7 +399,10 @@ def test_large_events_to_an_endpoint_that_answers_at_once(served: Served, bystan
 def test_memory_with_many_that_never_answer(served: Served, bystander: Bystander) -> None:
     """Pending events are references: the server holds what is under way only."""
     wrong = Wrong(never)
-    with attacked(served, bystander, f"http://127.0.0.1:{wrong.port}/", timeout="60s", concurrency=4) as (name, collection):
+    with attacked(served, bystander, f"http://127.0.0.1:{wrong.port}/", timeout="60s", concurrency=4) as (
+        name,
+        collection,
+    ):
         before = resident(served)
         for number in range(150):
             served.put(f"{collection}/{number}", n=number, s="x" * 500_000)
@@ -462,7 +473,8 @@ def test_proxies_of_the_environment_are_not_used(tmp_path: Path) -> None:
     with Endpoint() as proxy, Endpoint() as endpoint:
         (tmp_path / "hearth.json").write_text(
             f'{{"triggers": {{"t": {{"event": "google.cloud.firestore.document.v1.written", "document": "{{all=**}}", '
-            f'"url": "{endpoint.url}"}}}}}}')
+            f'"url": "{endpoint.url}"}}}}}}'
+        )
         environment = {"http_proxy": proxy.url, "HTTP_PROXY": proxy.url, "all_proxy": proxy.url}
         with program(tmp_path, "--memory", environment=environment) as hearth:
             connection = http.client.HTTPConnection("127.0.0.1", hearth.port, timeout=20)

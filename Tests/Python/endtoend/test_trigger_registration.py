@@ -27,8 +27,18 @@ PROJECT = "demo-registered"
 FENCE = "fence/last"
 
 #: Attributes that must be the same.
-SAME = ("specversion", "type", "subject", "datacontenttype", "dataschema", "project", "database", "namespace", "location",
-        "document")
+SAME = (
+    "specversion",
+    "type",
+    "subject",
+    "datacontenttype",
+    "dataschema",
+    "project",
+    "database",
+    "namespace",
+    "location",
+    "document",
+)
 KINDS = ("created", "updated", "deleted", "written")
 LEGACY_KINDS = ("create", "update", "delete", "write")
 
@@ -45,7 +55,9 @@ class Side:
         self.port = int(port)
         self.functions = functions
 
-    def send(self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+    def send(
+        self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
         try:
             content = body if isinstance(body, str) or body is None else json.dumps(body)
@@ -63,11 +75,20 @@ class Side:
         return self.send("PUT", f"/emulator/v1/projects/{PROJECT}/triggers/{key(name)}", {"eventTrigger": trigger})
 
     def second_generation(
-        self, name: str, kind: str, document: str, match: str = "PATH_PATTERN", database: str = "(default)",
-        generation: int = 0
+        self,
+        name: str,
+        kind: str,
+        document: str,
+        match: str = "PATH_PATTERN",
+        database: str = "(default)",
+        generation: int = 0,
     ) -> tuple[int, bytes]:
-        body = {"eventType": V1 + kind, "database": database, "namespace": "(default)",
-                "document": {"value": document, "matchType": match}}
+        body = {
+            "eventType": V1 + kind,
+            "database": database,
+            "namespace": "(default)",
+            "document": {"value": document, "matchType": match},
+        }
         path = f"/emulator/v1/projects/{PROJECT}/eventarcTrigger?eventarcTriggerId={key(name, generation)}"
         return self.send("POST", path, body)
 
@@ -80,7 +101,10 @@ class Side:
                 status, content = self.second_generation(kind + more.replace(".", "-"), kind + more, "{all=**}")
                 assert status == 200 and json.loads(content)["document"]["value"] == "{all=**}"
         for name, pattern in {
-            "one": "users/{u}", "deep": "users/{u=**}", "star": "users/a/posts/p*t", "below": "users/a/**",
+            "one": "users/{u}",
+            "deep": "users/{u=**}",
+            "star": "users/a/posts/p*t",
+            "below": "users/a/**",
         }.items():
             self.second_generation(name, "written", pattern)
         self.second_generation("exact", "written", "users/a", match="EXACT")
@@ -89,7 +113,9 @@ class Side:
 
     def commit(self, *writes: Any, database: str = "(default)") -> dict[str, Any]:
         root = f"/v1/projects/{PROJECT}/databases/{database}/documents"
-        status, content = self.send("POST", f"{root}:commit", {"writes": list(writes)}, {"Authorization": "Bearer owner"})
+        status, content = self.send(
+            "POST", f"{root}:commit", {"writes": list(writes)}, {"Authorization": "Bearer owner"}
+        )
         assert status == 200, content
         return json.loads(content)
 
@@ -103,8 +129,12 @@ class Side:
         """Waits for all events: the emulator sends one after the other, in the order of commits."""
         self.put(FENCE, n=1)
         expected = {key(name) for name in ("written", "first-write")}
-        until(lambda: expected <= {
-            request.path.rsplit("/", 1)[1] for request in self.functions.all() if document(request) == FENCE})
+        until(
+            lambda: (
+                expected
+                <= {request.path.rsplit("/", 1)[1] for request in self.functions.all() if document(request) == FENCE}
+            )
+        )
 
     def events(self) -> dict[tuple[str, str], list[Any]]:
         """By function and document, in order, in a comparable form."""
@@ -124,6 +154,7 @@ class Side:
 class HearthSide(Side):
     def finish(self) -> None:
         """Until no trigger has an event that is not settled."""
+
         def pending() -> int:
             _, content = self.send("GET", "/hearth/v1/triggers", None, {"Authorization": "Bearer owner"})
             return sum(trigger["pending"] for trigger in json.loads(content)["triggers"])
@@ -144,7 +175,9 @@ def comparable(request: Request) -> Any:
     event = event_of(request)
     data = event.data
     states = {side: (data[side]["name"], data[side].get("fields")) for side in ("value", "oldValue") if side in data}
-    times = [data[side][name] for side in ("oldValue", "value") if side in data for name in ("createTime", "updateTime")]
+    times = [
+        data[side][name] for side in ("oldValue", "value") if side in data for name in ("createTime", "updateTime")
+    ]
     # Which of the times are equal, and their order.
     ranks = [sorted(set(times)).index(moment) for moment in times]
     if "ce-id" not in request.headers:
@@ -161,7 +194,9 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Side]]:
     with ExitStack() as open_things:
         functions = open_things.enter_context(Endpoint())
         address = f"127.0.0.1:{functions.port}"
-        served = Served(tmp_path_factory.mktemp("hearth"), None, "--project", PROJECT, f"--functions_emulator={address}")
+        served = Served(
+            tmp_path_factory.mktemp("hearth"), None, "--project", PROJECT, f"--functions_emulator={address}"
+        )
         open_things.callback(served.close)
         both: list[Side] = [HearthSide(served.program.address, functions)]
         try:
@@ -180,6 +215,7 @@ def compare(sides: list[Side], without: tuple[str, ...] = ()) -> dict[tuple[str,
     """Hearth's events, which are those of the emulator but for functions that are known to differ."""
     events = [side.events() for side in sides]
     for theirs in events[1:]:
+
         def kept(all_of_them: dict[tuple[str, str], list[Any]]) -> dict[tuple[str, str], list[Any]]:
             return {of: found for of, found in all_of_them.items() if of[0] not in without}
 
@@ -214,8 +250,13 @@ class TestBeside:
             side.put("cities/renewed", n=1)
             side.put("cities/changed", n=1)
             side.commit(
-                write("cities/changed", n=2), write("cities/changed", n=3), write("cities/new", n=1),
-                write("cities/new", n=2), {"delete": name_of("cities/renewed", PROJECT)}, write("cities/renewed", n=1))
+                write("cities/changed", n=2),
+                write("cities/changed", n=3),
+                write("cities/new", n=1),
+                write("cities/new", n=2),
+                {"delete": name_of("cities/renewed", PROJECT)},
+                write("cities/renewed", n=1),
+            )
         events = compare(sides)
         assert len(events[key("updated"), "cities/renewed"]) == 1
         assert len(events[key("created"), "cities/new"]) == 1
@@ -261,7 +302,11 @@ class TestBeside:
         for theirs in events[1:]:
             # So that it is noticed when the emulator is mended.
             assert theirs
-            assert {name.removeprefix("us-central1-").split("-")[0] for name, _ in theirs} <= {"created", "updated", "written"}
+            assert {name.removeprefix("us-central1-").split("-")[0] for name, _ in theirs} <= {
+                "created",
+                "updated",
+                "written",
+            }
 
     def test_clearing(self, sides: list[Side]) -> None:
         """It is made for emptying between tests: the emulator sends deletions, Hearth nothing."""
@@ -322,8 +367,14 @@ class TestAnswers:
             (side.second_generation("wrong", "written", "{a=**}/{b=**}"), "document.value"),
             (side.second_generation("wrong", "written", "a//b"), "document.value"),
             (side.second_generation("wrong", "written", "a/{b}", match="ROUGHLY"), "document.matchType"),
-            (side.send("POST", f"/emulator/v1/projects/{PROJECT}/eventarcTrigger", {
-                "eventType": V1 + "written", "document": {"value": "a/{b}"}}), "eventarcTriggerId"),
+            (
+                side.send(
+                    "POST",
+                    f"/emulator/v1/projects/{PROJECT}/eventarcTrigger",
+                    {"eventType": V1 + "written", "document": {"value": "a/{b}"}},
+                ),
+                "eventarcTriggerId",
+            ),
         ]
         for (status, content), member in wrong:
             error = json.loads(content)["error"]
@@ -333,10 +384,17 @@ class TestAnswers:
     def test_bodies_without_a_content_type(self, sides: list[Side]) -> None:
         for side in sides:
             connection = http.client.HTTPConnection(side.host, side.port, timeout=30)
-            body = {"eventType": V1 + "written", "database": "(default)", "namespace": "(default)",
-                    "document": {"value": "bare/{x}", "matchType": "PATH_PATTERN"}}
+            body = {
+                "eventType": V1 + "written",
+                "database": "(default)",
+                "namespace": "(default)",
+                "document": {"value": "bare/{x}", "matchType": "PATH_PATTERN"},
+            }
             connection.request(
-                "POST", f"/emulator/v1/projects/{PROJECT}/eventarcTrigger?eventarcTriggerId={key('bare')}", json.dumps(body))
+                "POST",
+                f"/emulator/v1/projects/{PROJECT}/eventarcTrigger?eventarcTriggerId={key('bare')}",
+                json.dumps(body),
+            )
             answer = connection.getresponse()
             assert (answer.status, json.loads(answer.read())) == (200, body)
             connection.close()
@@ -377,6 +435,7 @@ class TestFunctionsEmulator:
 
     def test_a_function_that_is_not_known_any_more(self, tmp_path: Path) -> None:
         """Firebase's tools raise the number in a key with each reload, and unregister nothing: the answer is 404."""
+
         def answer(request: Request) -> Reply:
             return Reply(404 if request.path.endswith("-0") else 200)
 
@@ -426,7 +485,8 @@ class TestFunctionsEmulator:
                     (tmp_path / "hearth.json").write_text(json.dumps({"functionsEmulator": address}))
                 case "firebase.json":
                     (tmp_path / "firebase.json").write_text(
-                        json.dumps({"emulators": {"functions": {"port": endpoint.port}}}))
+                        json.dumps({"emulators": {"functions": {"port": endpoint.port}}})
+                    )
             with program(tmp_path, "--memory", "--project", PROJECT, *options, environment=environment) as hearth:
                 side = HearthSide(hearth.address, endpoint)
                 side.second_generation("f", "written", "a/{b}")
@@ -447,17 +507,24 @@ class TestFunctionsEmulator:
         with Endpoint() as endpoint:
             served, side = self.start(tmp_path, endpoint, "--functions-emulator", f"127.0.0.1:{endpoint.port}")
             with served:
-                first = {"name": f"projects/{PROJECT}/locations/_/functions/{key('f')}", "path": "/posts/{id}",
-                         "event": "providers/google.firebase.database/eventTypes/ref.create",
-                         "topic": f"projects/{PROJECT}/topics/{key('f')}"}
+                first = {
+                    "name": f"projects/{PROJECT}/locations/_/functions/{key('f')}",
+                    "path": "/posts/{id}",
+                    "event": "providers/google.firebase.database/eventTypes/ref.create",
+                    "topic": f"projects/{PROJECT}/topics/{key('f')}",
+                }
                 path = f"/.settings/functionTriggers.json?ns={PROJECT}"
                 status, content = side.send("POST", path, first, owner)
                 assert (status, json.loads(content)) == (200, {"status": "ok"})
                 status, content = side.send("GET", path, None, owner)
                 assert (status, json.loads(content)) == (200, [first])
-                second = {"name": f"projects/{PROJECT}/locations/us-central1/triggers/{key('g')}", "path": "/posts/{id}",
-                          "event": "google.firebase.database.ref.v1.written", "namespacePattern": "*",
-                          "topic": f"projects/{PROJECT}/topics/{key('g')}"}
+                second = {
+                    "name": f"projects/{PROJECT}/locations/us-central1/triggers/{key('g')}",
+                    "path": "/posts/{id}",
+                    "event": "google.firebase.database.ref.v1.written",
+                    "namespacePattern": "*",
+                    "topic": f"projects/{PROJECT}/topics/{key('g')}",
+                }
                 status, content = side.send("POST", "/.settings/functionTriggers.json", second, owner)
                 assert (status, json.loads(content)) == (200, {"status": "ok"})
                 status, content = side.send("PUT", path, [], owner)

@@ -120,7 +120,7 @@ def world(served: Served) -> Iterator[World]:
 # MARK: Functions
 
 
-FIREBASE = '''
+FIREBASE = """
 import json, os
 from firebase_functions import firestore_fn
 
@@ -179,9 +179,9 @@ def created_auth(event):
 @firestore_fn.on_document_deleted_with_auth_context(document=PATH)
 def deleted_auth(event):
     single("deleted_auth", event, **author(event))
-'''
+"""
 
-FRAMEWORK = '''
+FRAMEWORK = """
 import base64, json, os
 import functions_framework
 
@@ -199,7 +199,7 @@ def recorded(event):
 def background(data, context):
     report("background", data=data, id=context.event_id, type=context.event_type, time=context.timestamp,
            resource=context.resource)
-'''
+"""
 
 #: How a function of `firebase-functions` is called, and the events that it is for.
 TARGETS = {**{kind: kind for kind in KINDS}, **{f"{kind}_auth": kind + WITH_AUTHOR for kind in KINDS}}
@@ -260,7 +260,11 @@ class TestFirebaseFunctions:
         for report in firebase.reports():
             assert report["params"] == {"city": "rome", "street": "via"}
             assert report["document"] == path
-            assert (report["project"], report["database"], report["namespace"]) == (world.project, "(default)", "(default)")
+            assert (report["project"], report["database"], report["namespace"]) == (
+                world.project,
+                "(default)",
+                "(default)",
+            )
             assert report["source"] == f"//firestore.googleapis.com/projects/{world.project}/databases/(default)"
             assert report["subject"] == f"documents/{path}"
             assert (report["location"], report["specversion"]) == ("us-central1", "1.0")
@@ -287,8 +291,11 @@ class TestFirebaseFunctions:
         firebase.clear()
         world.trigger(PATH, "written", firebase.url("written"))
         values = {
-            "null": {"nullValue": None}, "yes": {"booleanValue": True}, "int": {"integerValue": str(2**63 - 1)},
-            "double": {"doubleValue": 3.0}, "text": {"stringValue": "é\u0000\U0001f600"},
+            "null": {"nullValue": None},
+            "yes": {"booleanValue": True},
+            "int": {"integerValue": str(2**63 - 1)},
+            "double": {"doubleValue": 3.0},
+            "text": {"stringValue": "é\u0000\U0001f600"},
             "bytes": {"bytesValue": base64.b64encode(b"\x00\xff").decode()},
             "time": {"timestampValue": "2026-11-22T19:17:22.682316Z"},
             "point": {"geoPointValue": {"latitude": 1.5, "longitude": -2.5}},
@@ -332,7 +339,8 @@ class TestFirebaseFunctions:
         others = [("one", "(default)"), ("one", "other"), ("two", "other")]
         for project, database in others:
             world.served.put(
-                "cities/rome/streets/via", project=f"{world.project}-{project}", database=database, d=database)
+                "cities/rome/streets/via", project=f"{world.project}-{project}", database=database, d=database
+            )
         world.settled()
         found = firebase.reports("created")
         assert sorted((report["project"].rsplit("-", 1)[1], report["database"]) for report in found) == others
@@ -398,7 +406,8 @@ class TestEvents:
         assert request.headers["ce-document"].rstrip() == "a/é".encode()
         assert request.headers["ce-subject"].rstrip() == "documents/a/é".encode()
         assert request.header("ce-dataschema") == (
-            "https://github.com/googleapis/google-cloudevents/blob/main/proto/google/events/cloud/firestore/v1/data.proto")
+            "https://github.com/googleapis/google-cloudevents/blob/main/proto/google/events/cloud/firestore/v1/data.proto"
+        )
         assert request.headers["ce-authid"] == b"owner" and request.attempt == 1
         version, subject, trigger = request.header("ce-id").split("-")
         assert [len(version), len(subject), len(trigger)] == [16, 16, 8]
@@ -410,8 +419,7 @@ class TestEvents:
             world.put(f"a/{character}", n=1)
         requests = world.endpoint.wait(3)
         assert all("x-evil" not in request.headers for request in requests)
-        assert {request.header("ce-document") for request in requests} == {
-            "a/%0D%0Ax-evil: 1%0D%0A", "a/%01", "a/%7F"}
+        assert {request.header("ce-document") for request in requests} == {"a/%0D%0Ax-evil: 1%0D%0A", "a/%01", "a/%7F"}
         names = {request.event.data["value"]["name"] for request in requests}
         assert names == {world.name(f"a/{character}") for character in ("\r\nx-evil: 1\r\n", "\x01", "\x7f")}
 
@@ -423,18 +431,25 @@ class TestEvents:
         world.settled()
         world.endpoint.clear()
         world.commit(
-            world.update("a/changed", n=1), world.update("a/changed", n=2, m=1),
-            world.update("a/new", n=1), world.update("a/new", n=2),
-            world.update("a/flash", n=1), {"delete": world.name("a/flash")},
-            {"delete": world.name("a/renewed")}, world.update("a/renewed", n=3),
-            world.update("a/gone", n=1), {"delete": world.name("a/gone")},
+            world.update("a/changed", n=1),
+            world.update("a/changed", n=2, m=1),
+            world.update("a/new", n=1),
+            world.update("a/new", n=2),
+            world.update("a/flash", n=1),
+            {"delete": world.name("a/flash")},
+            {"delete": world.name("a/renewed")},
+            world.update("a/renewed", n=3),
+            world.update("a/gone", n=1),
+            {"delete": world.name("a/gone")},
         )
         world.settled()
         found = {event.document: event for event in world.endpoint.events()}
         assert len(world.endpoint.all()) == len(found)
         assert {name: (event.before, event.after) for name, event in found.items()} == {
-            "a/changed": ({"n": 0}, {"n": 2, "m": 1}), "a/new": (None, {"n": 2}),
-            "a/renewed": ({"n": 0}, {"n": 3}), "a/gone": ({"n": 0}, None),
+            "a/changed": ({"n": 0}, {"n": 2, "m": 1}),
+            "a/new": (None, {"n": 2}),
+            "a/renewed": ({"n": 0}, {"n": 3}),
+            "a/gone": ({"n": 0}, None),
         }
         renewed = found["a/renewed"].data
         assert renewed["oldValue"]["createTime"] < renewed["value"]["createTime"]
@@ -497,7 +512,11 @@ class TestEvents:
 
     def test_patterns(self, world: World) -> None:
         patterns = {
-            "one": "users/{u}", "deep": "users/{u=**}", "all": "{all=**}", "star": "users/*/posts/p*t", "literal": "users/ü.+(",
+            "one": "users/{u}",
+            "deep": "users/{u=**}",
+            "all": "{all=**}",
+            "star": "users/*/posts/p*t",
+            "literal": "users/ü.+(",
             "tail": "users/a/**",
         }
         urls = {}
@@ -520,7 +539,10 @@ class TestEvents:
 
     def test_only_its_project_and_database(self, world: World) -> None:
         for name, more in {
-            "mine": {}, "other": {"database": "other"}, "every": {"database": "*"}, "all": {"project": "*", "database": "*"},
+            "mine": {},
+            "other": {"database": "other"},
+            "every": {"database": "*"},
+            "all": {"project": "*", "database": "*"},
         }.items():
             world.trigger(f"{world.project}/{{x}}", url=world.endpoint.url + name, name=name, **more)
         path = f"{world.project}/d"
@@ -530,7 +552,9 @@ class TestEvents:
         world.settled()
 
         def found(name: str) -> list[tuple[str, str]]:
-            return sorted((e.attributes["project"], e.attributes["database"]) for e in world.endpoint.events("/" + name))
+            return sorted(
+                (e.attributes["project"], e.attributes["database"]) for e in world.endpoint.events("/" + name)
+            )
 
         own, second = world.project, world.project + "-b"
         assert found("mine") == [(own, "(default)")]
@@ -572,8 +596,11 @@ class TestWaysToCommit:
         world.trigger()
         calls = Calls(world.served.program.address)
         database = f"projects/{world.project}/databases/(default)"
-        writes = [world.update("a/x", n=1), {**world.update("a/there", n=2), "currentDocument": {"exists": False}},
-                  world.update("a/y", n=1)]
+        writes = [
+            world.update("a/x", n=1),
+            {**world.update("a/there", n=2), "currentDocument": {"exists": False}},
+            world.update("a/y", n=1),
+        ]
         answer = calls("BatchWrite", parse(METHODS["BatchWrite"], {"database": database, "writes": writes}))
         calls.close()
         assert [status.code == 0 for status in answer.status] == [True, False, True]
@@ -604,7 +631,9 @@ class TestWaysToCommit:
         world.served.good("DELETE", f"{root}/a/made")
         world.served.good("POST", f"{root}:batchWrite", {"writes": [world.update("a/batch", n=1)]})
         world.settled()
-        found = sorted((event.document, event.before, event.after) for event in world.endpoint.events() if event.before is None)
+        found = sorted(
+            (event.document, event.before, event.after) for event in world.endpoint.events() if event.before is None
+        )
         assert found == [(f"a/{name}", None, {"n": 1}) for name in ("batch", "made", "set")]
         assert [(e.document, e.after) for e in world.endpoint.events() if e.before] == [("a/made", None)]
 
@@ -668,14 +697,18 @@ class TestDelivery:
     def test_retry_after(self, world: World) -> None:
         until_date = int(time.time()) + 3
         headers = {
-            1: {"retry-after": "1"}, 2: {"retry-after": email.utils.formatdate(until_date, usegmt=True)},
-            3: {"retry-after": "soon"}, 4: {"retry-after": "9" * 30},
+            1: {"retry-after": "1"},
+            2: {"retry-after": email.utils.formatdate(until_date, usegmt=True)},
+            3: {"retry-after": "soon"},
+            4: {"retry-after": "9" * 30},
         }
         arrived: list[float] = []
 
         def answer(request: Request) -> Reply:
             arrived.append(time.time())
-            return Reply(429 if request.attempt % 2 else 503, headers[request.attempt]) if request.attempt < 5 else Reply()
+            return (
+                Reply(429 if request.attempt % 2 else 503, headers[request.attempt]) if request.attempt < 5 else Reply()
+            )
 
         world.endpoint.answer = answer
         world.trigger(retry={"minBackoff": "10ms", "maxBackoff": "3s"})
@@ -798,6 +831,7 @@ class TestDelivery:
 
     def test_a_function_that_writes_makes_events(self, world: World) -> None:
         """The endpoint writes with the event's number plus one, until five."""
+
         def answer(request: Request) -> Reply:
             number = request.event.after["n"]
             if number < 5:
@@ -835,7 +869,9 @@ class TestFile:
 
     def test_events_and_their_ids_outlive_the_server(self, tmp_path: Path) -> None:
         with Endpoint(lambda _: Reply(500)) as endpoint:
-            with Served(tmp_path, {"t": definition(endpoint.url, retry={"minBackoff": "10ms", "maxBackoff": "50ms"})}) as served:
+            with Served(
+                tmp_path, {"t": definition(endpoint.url, retry={"minBackoff": "10ms", "maxBackoff": "50ms"})}
+            ) as served:
                 for number in range(10):
                     served.put(f"a/{number}", n=number)
                 until(lambda: len({event.id for event in endpoint.events()}) == 10)
@@ -858,6 +894,7 @@ class TestFile:
 
     def test_reload(self, tmp_path: Path) -> None:
         with Endpoint() as endpoint, Served(tmp_path, {"one": definition(endpoint.url + "one")}) as served:
+
             def names() -> list[str]:
                 return [t["name"] for t in served.good("GET", "/hearth/v1/triggers")["triggers"]]
 
@@ -867,6 +904,7 @@ class TestFile:
             served.put("a/b", n=1)
             served.settled("one", "two")
             assert [len(endpoint.all(f"/{name}")) for name in ("one", "two")] == [1, 1]
+
             def refuse(content: str) -> None:
                 """A wrong file leaves those before in force."""
                 before = logged(served, "those before stay in force")
@@ -928,7 +966,10 @@ class TestFile:
                 assert "s3cret" not in listed and "fn.secret" in listed
 
     def test_location(self, tmp_path: Path) -> None:
-        with Endpoint() as endpoint, Served(tmp_path, {"t": definition(endpoint.url)}, location="europe-west6") as served:
+        with (
+            Endpoint() as endpoint,
+            Served(tmp_path, {"t": definition(endpoint.url)}, location="europe-west6") as served,
+        ):
             served.put("a/b", n=1)
             (request,) = endpoint.wait(1)
             assert request.header("ce-location") == "europe-west6"
@@ -936,15 +977,31 @@ class TestFile:
     @pytest.mark.parametrize(
         ("change", "member"),
         [
-            ({"url": "ftp://x/"}, "url"), ({"url": "http://u:p@x/"}, "url"), ({"url": "http://x/#f"}, "url"),
-            ({"url": None}, "url"), ({"event": "google.cloud.firestore.document.v1.changed"}, "event"),
-            ({"document": "a"}, "document"), ({"document": "a/{b}/c"}, "document"), ({"document": "a/{b}/{b}/{c}"}, "document"),
-            ({"document": "{a=**}/{b=**}"}, "document"), ({"document": "a/*x*"}, "document"), ({"document": "a//b"}, "document"),
-            ({"document": "a/.."}, "document"), ({"ref": "x"}, "ref"), ({"mode": "text"}, "mode"),
-            ({"content": "xml"}, "content"), ({"order": "time"}, "order"), ({"concurrency": 0}, "concurrency"),
-            ({"concurrency": 257}, "concurrency"), ({"timeout": "2h"}, "timeout"), ({"timeout": "1"}, "timeout"),
-            ({"retry": {"maxAge": "8d"}}, "retry.maxAge"), ({"retry": {"maxAttempts": 0}}, "retry.maxAttempts"),
-            ({"retry": {"times": 3}}, "retry.times"), ({"paused": "no"}, "paused"), ({"urll": "x"}, "urll"),
+            ({"url": "ftp://x/"}, "url"),
+            ({"url": "http://u:p@x/"}, "url"),
+            ({"url": "http://x/#f"}, "url"),
+            ({"url": None}, "url"),
+            ({"event": "google.cloud.firestore.document.v1.changed"}, "event"),
+            ({"document": "a"}, "document"),
+            ({"document": "a/{b}/c"}, "document"),
+            ({"document": "a/{b}/{b}/{c}"}, "document"),
+            ({"document": "{a=**}/{b=**}"}, "document"),
+            ({"document": "a/*x*"}, "document"),
+            ({"document": "a//b"}, "document"),
+            ({"document": "a/.."}, "document"),
+            ({"ref": "x"}, "ref"),
+            ({"mode": "text"}, "mode"),
+            ({"content": "xml"}, "content"),
+            ({"order": "time"}, "order"),
+            ({"concurrency": 0}, "concurrency"),
+            ({"concurrency": 257}, "concurrency"),
+            ({"timeout": "2h"}, "timeout"),
+            ({"timeout": "1"}, "timeout"),
+            ({"retry": {"maxAge": "8d"}}, "retry.maxAge"),
+            ({"retry": {"maxAttempts": 0}}, "retry.maxAttempts"),
+            ({"retry": {"times": 3}}, "retry.times"),
+            ({"paused": "no"}, "paused"),
+            ({"urll": "x"}, "urll"),
             ({"secretFile": "none"}, "secretFile"),
         ],
     )
@@ -991,27 +1048,44 @@ class TestAdministrators:
         base = "/hearth/v1/triggers"
         good = definition(world.endpoint.url)
         for body, member in (
-            ({**good, "url": "x"}, "url"), ({**good, "document": "a"}, "document"), ({**good, "nonsense": 1}, "nonsense"),
-            ({**good, "retry": {"minBackoff": "1y"}}, "retry.minBackoff"), ({**good, "concurrency": "4"}, "concurrency"),
+            ({**good, "url": "x"}, "url"),
+            ({**good, "document": "a"}, "document"),
+            ({**good, "nonsense": 1}, "nonsense"),
+            ({**good, "retry": {"minBackoff": "1y"}}, "retry.minBackoff"),
+            ({**good, "concurrency": "4"}, "concurrency"),
         ):
             code, status, message = error("PUT", f"{base}/x", body)
             assert (code, status) == (400, "INVALID_ARGUMENT") and member in message
         assert error("PUT", f"{base}/x", b"{")[:2] == (400, "INVALID_ARGUMENT")
         assert error("PUT", f"{base}/1x", good)[:2] == (400, "INVALID_ARGUMENT")
         for method, path, body in (
-            ("GET", "/none", None), ("DELETE", "/none", None), ("GET", "/none/dead-letters", None),
-            ("DELETE", "/none/dead-letters", None), ("POST", "/none/replay", {"deadLetters": True}), ("PATCH", "/none", {}),
+            ("GET", "/none", None),
+            ("DELETE", "/none", None),
+            ("GET", "/none/dead-letters", None),
+            ("DELETE", "/none/dead-letters", None),
+            ("POST", "/none/replay", {"deadLetters": True}),
+            ("PATCH", "/none", {}),
         ):
             code, status, _ = error(method, base + path, body)
             assert (code, status) == (404, "NOT_FOUND")
         name = world.trigger()
-        for body in ({}, {"deadLetters": False}, {"since": "yesterday"}, {"deadLetters": True, "since": "2026-01-01T00:00:00Z"}):
+        for body in (
+            {},
+            {"deadLetters": False},
+            {"since": "yesterday"},
+            {"deadLetters": True, "since": "2026-01-01T00:00:00Z"},
+        ):
             assert error("POST", f"{base}/{name}/replay", body)[:2] == (400, "INVALID_ARGUMENT")
         for query in ("limit=0", "limit=x", "after=none", "nonsense=1"):
             assert error("GET", f"{base}/{name}/dead-letters?{query}")[:2] == (400, "INVALID_ARGUMENT")
         # Users are no administrators.
         for token, expected in ((unsigned("eva"), 403), ("nonsense", 401)):
-            for method, path in (("GET", base), ("GET", f"{base}/{name}"), ("DELETE", f"{base}/{name}"), ("PUT", f"{base}/x")):
+            for method, path in (
+                ("GET", base),
+                ("GET", f"{base}/{name}"),
+                ("DELETE", f"{base}/{name}"),
+                ("PUT", f"{base}/x"),
+            ):
                 assert error(method, path, None, token=token)[0] == expected
         assert world.state(name)["source"] == "api"
 

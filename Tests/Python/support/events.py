@@ -1,5 +1,5 @@
-"""Triggers from outside: an endpoint that records what it is sent, the events in it, servers with triggers, and functions
-under Google's `functions-framework`.
+"""Triggers from outside: an endpoint that records what it is sent, the events in it, servers with triggers, and
+functions under Google's `functions-framework`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ class Event:
         legacy = json.loads(request.body)
         context = legacy["context"]
         attributes = {
-            "id": context["eventId"], "type": context["eventType"], "time": context["timestamp"],
+            "id": context["eventId"],
+            "type": context["eventType"],
+            "time": context["timestamp"],
             "document": context["resource"]["name"].split("/documents/", 1)[1],
         }
         return Event(attributes, legacy["data"])
@@ -172,11 +174,22 @@ class Endpoint:
         self.answer = answer or (lambda _: Reply())
         self.requests: list[Request] = []
         self.lock = threading.Lock()
+        #: Connections that are open.
+        self.connections = 0
         owner = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
+
+            def handle(self) -> None:
+                with owner.lock:
+                    owner.connections += 1
+                try:
+                    super().handle()
+                finally:
+                    with owner.lock:
+                        owner.connections -= 1
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -371,8 +384,13 @@ class Functions:
         self.folder = folder
         # What they write is in the report; a function that names the emulator must not find it in the tests' own.
         self.environment = environment_of_a_child(
-            {"REPORT": str(self.report), "GOOGLE_CLOUD_PROJECT": "demo-hearth", "FIRESTORE_EMULATOR_HOST": "127.0.0.1:1",
-             **(environment or {})})
+            {
+                "REPORT": str(self.report),
+                "GOOGLE_CLOUD_PROJECT": "demo-hearth",
+                "FIRESTORE_EMULATOR_HOST": "127.0.0.1:1",
+                **(environment or {}),
+            }
+        )
         self.processes: list[subprocess.Popen[bytes]] = []
         self.ports: dict[str, int] = {}
 
@@ -382,8 +400,12 @@ class Functions:
         log = (self.folder / f"{target}.log").open("wb")
         command = [str(framework), "--target", target, "--source", str(self.source), "--signature-type", signature]
         started = subprocess.Popen(
-            [*command, "--host", "127.0.0.1", "--port", str(port)], env=self.environment, cwd=self.folder, stdout=log,
-            stderr=subprocess.STDOUT)
+            [*command, "--host", "127.0.0.1", "--port", str(port)],
+            env=self.environment,
+            cwd=self.folder,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
         log.close()
         self.processes.append(started)
         self.ports[target] = port
@@ -409,8 +431,8 @@ class Functions:
 
     def wait_for(self, count: int, target: str) -> list[dict[str, Any]]:
         until(
-            lambda: len(self.reports(target)) >= count,
-            lambda: f"{target}: {self.reports(target)}, {self.log(target)}")
+            lambda: len(self.reports(target)) >= count, lambda: f"{target}: {self.reports(target)}, {self.log(target)}"
+        )
         return self.reports(target)
 
     def clear(self) -> None:
@@ -442,8 +464,12 @@ def answers(port: int) -> bool:
 
 @contextmanager
 def functions(
-    folder: Path, source: str, targets: Iterable[str], *, environment: dict[str, str] | None = None,
-    signature: str = "cloudevent"
+    folder: Path,
+    source: str,
+    targets: Iterable[str],
+    *,
+    environment: dict[str, str] | None = None,
+    signature: str = "cloudevent",
 ) -> Iterator[Functions]:
     made = Functions(folder, source, environment)
     try:
