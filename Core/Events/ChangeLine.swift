@@ -71,7 +71,7 @@ package struct ChangeLine {
 
     /// A sign of life to a reader that waits, which moves its position past what it does not want.
     package static func heartbeat(_ time: Timestamp, _ token: ChangeToken) -> [UInt8] {
-        Array("{\"heartbeat\":\"\(CloudEventAttributes.time(time, digits: 6))\",\"token\":\"\(token.string)\"}".utf8)
+        Array("{\"heartbeat\":\"\(EventTime.string(time, digits: 6))\",\"token\":\"\(token.string)\"}".utf8)
     }
 
     private static func withoutName(_ document: EncodedDocument) -> EncodedDocument {
