@@ -107,15 +107,15 @@ let package = Package(
             name: "HearthRealtimeServer",
             dependencies: [
                 "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite",
-                "HearthTree",
-                "HearthTreeStorage", "HearthRules", "HearthWebSocket", "HearthNetwork", "HearthHost", "COpenSSL",
+                "HearthTree", "HearthTreeStorage", "HearthEvents", "HearthRules", "HearthWebSocket", "HearthNetwork",
+                "HearthHost", "COpenSSL",
             ],
             path: "Server/Realtime"),
         .target(
             name: "HearthTriggers",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthHTTPClient",
-                "HearthEvents", "HearthHost",
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
+                "HearthTreeStorage", "HearthHTTPClient", "HearthEvents", "HearthHost",
             ],
             path: "Server/Triggers"),
         .target(
@@ -301,7 +301,7 @@ let package = Package(
             name: "HearthRealtimeTests",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
-                "HearthTreeStorage", "HearthRules", "HearthNetwork",
+                "HearthTreeStorage", "HearthEvents", "HearthRules", "HearthNetwork",
                 "HearthServer", "HearthHost", "HearthRealtimeServer", "HearthTestDoubles",
                 "HearthTestSupport",
             ],
@@ -319,9 +319,9 @@ let package = Package(
         .testTarget(
             name: "HearthTriggersTests",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthHost",
-                "HearthEvents",
-                "HearthTriggers", "HearthTestSupport",
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
+                "HearthTreeStorage", "HearthHost", "HearthEvents", "HearthTriggers", "HearthTestDoubles",
+                "HearthTestSupport",
             ],
             path: "Tests/HearthTriggersTests"),
         .testTarget(

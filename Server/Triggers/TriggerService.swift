@@ -3,6 +3,7 @@ import HearthDocuments
 import HearthEvents
 import HearthHost
 import HearthModel
+import HearthTreeStorage
 import Synchronization
 
 /// The triggers of a server: which there are, which of their events wait in which database, and what became of the others.
@@ -36,6 +37,7 @@ package final class TriggerService: Sendable {
     private let state: Mutex<State>
     private let sender: EventSender
     private let dispatcher: EventDispatcher
+    private let trees: TreeTriggers
     let journal: TriggerJournal
     private let location: String
     private let log: Log
@@ -55,6 +57,9 @@ package final class TriggerService: Sendable {
         journal = TriggerJournal(log: configuration.log, clock: clock)
         sender = try EventSender(clock: clock)
         dispatcher = EventDispatcher(sender: sender, observer: journal, clock: clock)
+        trees = TreeTriggers(
+            configuration.definitions, dispatcher: dispatcher, location: configuration.location,
+            log: configuration.log, clock: clock)
         for definition in configuration.definitions { dispatcher.set(definition.name, Self.trigger(definition)) }
         try dispatcher.start()
     }
@@ -93,6 +98,12 @@ package final class TriggerService: Sendable {
                 notify(trigger, name)
             }
         }
+    }
+
+    /// The same for each tree of the Realtime Database.
+    /// - Parameter owner: what keeps the tree open while there is a reference to it.
+    package func opened(_ tree: TreeDatabase, of owner: any AnyObject & Sendable) throws(Status) {
+        try trees.opened(tree, of: owner)
     }
 
     private func notify(_ trigger: String, _ name: DatabaseName) {
@@ -150,6 +161,7 @@ package final class TriggerService: Sendable {
     /// How many events of a trigger are not settled, in the databases that are open.
     package func pending(_ trigger: String) -> Int {
         state.withLock { state in state.databases.values.reduce(0) { $0 + $1.events.pending(trigger) } }
+            + trees.pending(trigger)
     }
 
     /// Takes a trigger, or another definition of one. Its pattern holds for later commits.
@@ -161,6 +173,7 @@ package final class TriggerService: Sendable {
             )
         }
         for source in sources { source.change(definition) }
+        trees.set(definition)
         dispatcher.set(definition.name, Self.trigger(definition))
         if former == nil { journal.begin(definition.name) }
         refresh()
@@ -174,6 +187,7 @@ package final class TriggerService: Sendable {
         journal.end(name)
         refresh()
         for (database, events) in openDatabases { forget(name, database, events) }
+        trees.remove(name)
         return true
     }
 
