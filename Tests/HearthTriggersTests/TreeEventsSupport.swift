@@ -16,12 +16,12 @@ func tree(_ json: String) -> Node {
 
 func treeDefinition(
     _ name: String, _ ref: String, _ type: String = "google.firebase.database.ref.v1.written",
-    url: String = "http://127.0.0.1:9/", _ more: String = ""
+    url: String = "http://127.0.0.1:9/", retry: String = "{\"minBackoff\":\"1ms\",\"maxBackoff\":\"5ms\"}",
+    more: String = ""
 ) throws -> TriggerDefinition {
     var json: [UInt8] = Array("{\"event\":\"\(type)\",\"ref\":".utf8)
     TreeJSON.appendString(ref, to: &json)
-    json += Array(
-        ",\"url\":\"\(url)\",\"retry\":{\"minBackoff\":\"1ms\",\"maxBackoff\":\"5ms\"}\(more)}".utf8)
+    json += Array(",\"url\":\"\(url)\",\"retry\":\(retry)\(more)}".utf8)
     return try TriggerDefinition(
         name: name, try ConfigurationValue(parsing: json, file: "f"), source: .file, defaultProject: "p", members: json
     ) { (_) throws(Status) in [] }
