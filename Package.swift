@@ -294,7 +294,7 @@ let package = Package(
                 "HearthModel", "HearthConcurrency", "HearthWire", "HearthDocuments", "HearthTree", "HearthRules",
                 "HearthWebSocket", "HearthBundle", "HearthNetwork", "HearthHost", "HearthFirestoreServer",
                 "HearthRealtimeServer", "HearthServer", "HearthLoadClient", "HearthFuzzing", "HearthTestSupport",
-                "HearthEngine",
+                "HearthEngine", "HearthTreeStorage", "HearthEvents",
             ],
             path: "Tests/HearthServerTests"),
         .testTarget(

@@ -47,7 +47,13 @@ package final class TreeEventSource: EventSource {
     private var queue: EventQueue? { events.ledger.queue(of: definition.withLock { $0.name }) }
 
     private func reading<Result>(_ body: (any Snapshot) throws(Status) -> Result) throws(Status) -> Result {
-        let view = try tree.view()
+        let view: TreeView
+        do throws(Status) {
+            view = try tree.view()
+        } catch {
+            // That is no fault of an event.
+            throw .unavailable(error.message)
+        }
         defer { view.close() }
         return try body(view.records)
     }
@@ -109,23 +115,9 @@ package final class TreeEventSource: EventSource {
         _ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
         let name = definition.withLock { $0.name }
-        let released = Mutex(0)
-        let box = SharedCount(released)
         tree.edit(
             { [events] transaction throws(Status) in
-                let count = try events.release(settled.map(\.event), of: name, in: transaction)
-                box.value.withLock { $0 = count }
-            },
-            completion: { [events] result in
-                if case .success = result { events.ledger.changePending(name, by: -box.value.withLock { $0 }) }
-                completion(result)
-            })
+                try events.release(settled.map(\.event), of: name, in: transaction)
+            }, completion: completion)
     }
-}
-
-/// Lets two closures share a number.
-final class SharedCount: Sendable {
-    let value: Mutex<Int>
-
-    init(_ value: consuming Mutex<Int>) { self.value = value }
 }

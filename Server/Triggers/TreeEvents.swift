@@ -35,13 +35,19 @@ package final class TreeEvents: TreeRecorder {
         package init() {}
     }
 
+    private struct Commits {
+        /// The newest commit that is durable, and when that was.
+        var newest: (version: Int64, nanoseconds: UInt64)
+        /// The last one of the present transaction.
+        var present: Int64?
+    }
+
     package let namespace: String
     let ledger: TriggerLedger
     private let bounds: Bounds
     private let clock: any Clock
     private let triggers: Mutex<Triggers>
-    private let newest: Mutex<(version: Int64, nanoseconds: UInt64)>
-    private let lastVersion = Atomic<Int64>(0)
+    private let commits: Mutex<Commits>
     private let notify: @Sendable (_ events: TreeEvents, _ trigger: String) -> Void
 
     /// - Parameters:
@@ -56,7 +62,7 @@ package final class TreeEvents: TreeRecorder {
         self.clock = clock
         self.triggers = Mutex(triggers)
         ledger = try TriggerLedger(in: view.records)
-        newest = Mutex((view.version, clock.monotonicNanoseconds()))
+        commits = Mutex(Commits(newest: (view.version, clock.monotonicNanoseconds())))
         self.notify = notify
     }
 
@@ -69,7 +75,10 @@ package final class TreeEvents: TreeRecorder {
     package func pending(_ trigger: String) -> Int { ledger.pending(trigger) }
 
     /// The newest commit that was recorded, and when that was.
-    var newestCommit: (version: Int64, nanoseconds: UInt64) { newest.withLock { $0 } }
+    var newestCommit: (version: Int64, nanoseconds: UInt64) { commits.withLock { $0.newest } }
+
+    /// The events of a trigger that `change` has taken away before have at most this version.
+    var boundary: Int64 { commits.withLock { max($0.newest.version, $0.present ?? 0) } }
 
     // MARK: TreeRecorder
 
@@ -77,9 +86,10 @@ package final class TreeEvents: TreeRecorder {
         _ changes: [TreeChange], version: Int64, by author: () -> [UInt8], before view: TreeView,
         in transaction: any StoreTransaction
     ) throws(Status) {
+        // In this order: see `boundary`.
+        commits.withLock { $0.present = version }
         let triggers = triggers.withLock { $0 }
         if triggers.all.isEmpty { return }
-        lastVersion.store(version, ordering: .relaxed)
         if !changes.contains(where: { !$0.isPriority && triggers.patterns.concern($0.path) }) { return }
         let walk = TreeChangeWalk(
             triggers.patterns, before: view, bytesMax: bounds.storedBytesMax,
@@ -129,35 +139,38 @@ package final class TreeEvents: TreeRecorder {
     }
 
     package func ended(isDurable: Bool) {
-        let version = lastVersion.exchange(0, ordering: .relaxed)
-        if version == 0 { return }
-        if isDurable { newest.withLock { $0 = (version, clock.monotonicNanoseconds()) } }
+        let now = clock.monotonicNanoseconds()
+        commits.withLock { commits in
+            if isDurable, let version = commits.present { commits.newest = (version, now) }
+            commits.present = nil
+        }
         for trigger in ledger.ended(isDurable: isDurable) { notify(self, trigger) }
     }
 
     // MARK: Settling
 
-    /// Deletes events from a trigger's queue.
-    /// - Returns: how many there were.
+    /// Deletes events from a trigger's queue; those that are not there any more count for nothing.
     func release(
         _ events: [Delivery.Event], of trigger: String, in transaction: any StoreTransaction
-    ) throws(Status) -> Int {
-        guard let queue = ledger.queue(of: trigger) else { return 0 }
+    ) throws(Status) {
+        guard let queue = ledger.presentQueue(of: trigger) else { return }
         var count = 0
         for event in events where try TreeEventRecords.release(event, from: queue, in: transaction) { count += 1 }
-        return count
+        ledger.removed(count, of: trigger)
     }
 
-    /// Deletes a part of the events of a trigger that is gone, and in the end its number.
-    /// - Returns: how many that were, and whether it is done; `forgot` must follow then, when that is durable.
+    /// Deletes a part of the events of a trigger that is gone.
+    /// - Parameter boundary: later events are of another trigger with the same name.
+    /// - Returns: how many that were, and whether it is done.
     func forget(
-        _ trigger: String, in transaction: any StoreTransaction, limit: Int
+        _ trigger: String, through boundary: Int64, in transaction: any StoreTransaction, limit: Int
     ) throws(Status) -> (events: Int, isDone: Bool) {
-        guard let queue = ledger.queue(of: trigger) else { return (0, true) }
+        guard let queue = ledger.presentQueue(of: trigger) else { return (0, true) }
         let events = try queue.events(after: nil, countMax: limit, in: transaction)
-        let count = try release(events, of: trigger, in: transaction)
-        if events.count == limit { return (count, false) }
-        try ledger.deleteNumber(of: trigger, in: transaction)
-        return (count, true)
+        let old = events.filter { $0.version <= boundary }
+        try release(old, of: trigger, in: transaction)
+        if old.count == limit { return (old.count, false) }
+        if old.count == events.count { try ledger.deleteNumber(of: trigger, in: transaction) }
+        return (old.count, true)
     }
 }

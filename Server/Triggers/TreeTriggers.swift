@@ -68,7 +68,7 @@ final class TreeTriggers: Sendable {
         tree.setRecorder(events)
         for trigger in events.names {
             if definitions[trigger] == nil {
-                forget(trigger, tree, events)
+                forget(trigger, through: view.version, tree, events)
             } else if events.pending(trigger) > 0 {
                 notify(trigger, name)
             }
@@ -95,22 +95,21 @@ final class TreeTriggers: Sendable {
     }
 
     /// Deletes the events of a trigger that is gone, a part at a time.
-    private func forget(_ trigger: String, _ tree: TreeDatabase, _ events: TreeEvents, _ deleted: Int = 0) {
+    private func forget(
+        _ trigger: String, through boundary: Int64, _ tree: TreeDatabase, _ events: TreeEvents, _ deleted: Int = 0
+    ) {
         let step = SharedStep()
         tree.edit(
             { transaction throws(Status) in
-                let (count, isDone) = try events.forget(trigger, in: transaction, limit: Self.forgottenMax)
+                let (count, isDone) = try events.forget(
+                    trigger, through: boundary, in: transaction, limit: Self.forgottenMax)
                 step.value.withLock { $0 = (count, isDone) }
             },
             completion: { [weak self, weak tree] result in
                 // Otherwise the next start goes on.
                 guard case .success = result, let self, let tree else { return }
                 let (count, isDone) = step.value.withLock { $0 }
-                if !isDone {
-                    events.ledger.changePending(trigger, by: -count)
-                    return forget(trigger, tree, events, deleted + count)
-                }
-                events.ledger.forgot(trigger)
+                if !isDone { return forget(trigger, through: boundary, tree, events, deleted + count) }
                 if deleted + count > 0 {
                     log.warning(
                         "events of a trigger that is gone were dropped", ("trigger", .string(trigger)),
@@ -142,12 +141,13 @@ final class TreeTriggers: Sendable {
 
     /// Ends a trigger, and drops its events.
     func remove(_ trigger: String) {
-        let trees = state.withLock { state in
-            state.definitions[trigger] = nil
+        let trees = state.withLock { state -> [(TreeDatabase, TreeEvents)] in
+            if state.definitions.removeValue(forKey: trigger) == nil { return [] }
             refresh(state)
             return state.trees.values.compactMap { open in open.tree.map { ($0, open.events) } }
         }
-        for (tree, events) in trees where events.ledger.queue(of: trigger) != nil { forget(trigger, tree, events) }
+        // Also where no event is known of: the first one may be under way.
+        for (tree, events) in trees { forget(trigger, through: events.boundary, tree, events) }
     }
 
     /// The present definitions for later writes.

@@ -16,10 +16,14 @@ final class TriggerLedger: Sendable {
         var pending: [String: Int] = [:]
     }
 
-    /// What the present transaction has put; of the writer's thread.
+    /// What the present transaction has done; of the writer's thread.
     private struct Staged {
+        /// Of triggers that have lost their numbers, and of those that have got one.
+        var forgotten: Set<String> = []
         var numbers: [String: UInt32] = [:]
+        /// Events that were put, less those that were deleted.
         var counts: [String: Int] = [:]
+        var notified: Set<String> = []
     }
 
     private let state: Mutex<State>
@@ -52,29 +56,35 @@ final class TriggerLedger: Sendable {
         state.withLock { $0.numbers[trigger] }.map { EventQueue(trigger: $0) }
     }
 
+    /// How many events of a trigger are in its queue, which is durable.
     func pending(_ trigger: String) -> Int { state.withLock { $0.pending[trigger] ?? 0 } }
 
-    /// Events were removed from a queue, which is durable, or put into it again.
-    func changePending(_ trigger: String, by count: Int) {
-        state.withLock { state in
-            if state.numbers[trigger] != nil { state.pending[trigger, default: 0] += count }
+    // MARK: On the writer's thread, before `ended`
+
+    /// The queue of a trigger in the present transaction.
+    func presentQueue(of trigger: String) -> EventQueue? {
+        let number = staged.withLock { staged in
+            staged.numbers[trigger]
+                ?? (staged.forgotten.contains(trigger) ? nil : state.withLock { $0.numbers[trigger] })
         }
+        return number.map { EventQueue(trigger: $0) }
     }
 
-    // MARK: On the writer's thread
-
-    /// Puts an event into the queue of a trigger. `ended` must follow.
+    /// Puts an event into the queue of a trigger.
     func put(
         _ event: Delivery.Event, _ record: [UInt8], for trigger: String, in transaction: any StoreTransaction
     ) throws(Status) {
-        let number: UInt32
-        if let known = state.withLock({ $0.numbers[trigger] }) ?? staged.withLock({ $0.numbers[trigger] }) {
-            number = known
+        let queue: EventQueue
+        if let known = presentQueue(of: trigger) {
+            queue = known
         } else {
-            number = try newNumber(of: trigger, in: transaction)
+            queue = EventQueue(trigger: try newNumber(of: trigger, in: transaction))
         }
-        try EventQueue(trigger: number).put(event, record, in: transaction)
-        staged.withLock { $0.counts[trigger, default: 0] += 1 }
+        try queue.put(event, record, in: transaction)
+        staged.withLock { staged in
+            staged.counts[trigger, default: 0] += 1
+            staged.notified.insert(trigger)
+        }
     }
 
     private func newNumber(of trigger: String, in transaction: any StoreTransaction) throws(Status) -> UInt32 {
@@ -86,31 +96,38 @@ final class TriggerLedger: Sendable {
         return number
     }
 
-    /// Deletes the number of a trigger that has no events any more.
-    func deleteNumber(of trigger: String, in transaction: any StoreTransaction) throws(Status) {
-        try transaction.delete(.meta, [Self.mark] + Array(trigger.utf8))
+    /// Events were deleted from the queue of a trigger.
+    func removed(_ count: Int, of trigger: String) {
+        staged.withLock { $0.counts[trigger, default: 0] -= count }
     }
 
-    /// `deleteNumber` is durable.
-    func forgot(_ trigger: String) {
-        state.withLock { state in
-            state.numbers[trigger] = nil
-            state.pending[trigger] = nil
+    /// Takes the number away from a trigger whose queue is empty.
+    func deleteNumber(of trigger: String, in transaction: any StoreTransaction) throws(Status) {
+        try transaction.delete(.meta, [Self.mark] + Array(trigger.utf8))
+        staged.withLock { staged in
+            staged.forgotten.insert(trigger)
+            staged.numbers[trigger] = nil
+            staged.counts[trigger] = nil
         }
     }
 
-    /// The transaction of the last `put`s is durable, or undone.
+    /// The transaction is durable, or undone.
     /// - Returns: the triggers that have new events.
-    func ended(isDurable: Bool) -> [String] {
+    func ended(isDurable: Bool) -> Set<String> {
         let ended = staged.withLock { staged in
             defer { staged = Staged() }
             return staged
         }
-        guard isDurable, !ended.counts.isEmpty else { return [] }
+        guard isDurable else { return [] }
+        if ended.forgotten.isEmpty, ended.counts.isEmpty { return [] }
         state.withLock { state in
+            for name in ended.forgotten {
+                state.numbers[name] = nil
+                state.pending[name] = nil
+            }
             for (name, number) in ended.numbers { state.numbers[name] = number }
             for (name, count) in ended.counts { state.pending[name, default: 0] += count }
         }
-        return Array(ended.counts.keys)
+        return ended.notified
     }
 }

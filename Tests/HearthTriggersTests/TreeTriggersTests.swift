@@ -128,6 +128,26 @@ struct TreeTriggersTests {
         service.stop()
     }
 
+    /// Another trigger gets the name while the events of the former one are being deleted.
+    @Test(arguments: 0..<6) func aNewTriggerWithTheNameOfOneThatIsGoneKeepsItsEvents(count: Int) async throws {
+        let service = try service([try treeDefinition("t", "n/{id}")])
+        defer { service.stop() }
+        let namespace = try Namespace("ns", store, service)
+        let size = [0, 1, 10, 1999, 2000, 5000][count]
+        let members = (0..<size).map { "\"k\($0)\":1" }.joined(separator: ",")
+        try namespace.put("n", "{\(members)}")
+        #expect(service.pending("t") == size)
+        #expect(service.remove("t"))
+        service.set(try treeDefinition("t", "m/{id}"))
+        for number in 0..<20 { try namespace.put(TreePath("m/\(number)"), "1") }
+        #expect(await eventually { service.pending("t") == 20 })
+        #expect(await eventually { try! namespace.recordCount() == 40 })
+        // A recorder that is made anew finds the same.
+        let view = try namespace.database.view()
+        defer { view.close() }
+        #expect(try TriggerLedger(in: view.records).pending("t") == 20)
+    }
+
     @Test func definitionsHoldForLaterWritesOfTheirNamespaces() throws {
         let service = try service([])
         defer { service.stop() }
