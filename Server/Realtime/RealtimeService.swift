@@ -247,7 +247,7 @@ package final class RealtimeService: Sendable {
     package var openNamespaces: [RealtimeNamespace] { registry.values }
 
     /// The names of all namespaces, open or not. May wait for the disk.
-    func names() throws(Status) -> [String] {
+    package func names() throws(Status) -> [String] {
         let stored = try provider.databases().map(\.database)
         return Set(stored).union(registry.existingNames).sorted { UTF8Order.compare($0, $1) < 0 }
     }

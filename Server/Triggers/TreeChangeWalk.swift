@@ -74,10 +74,10 @@ struct TreeChangeWalk {
         _ changes: ChangeTree, _ position: TreePatterns<Int>.Position, _ path: TreePath,
         _ found: (Found) throws(Status) -> Void
     ) throws(Status) {
-        guard try differs(changes, path) else { return }
         let existed = try view.exists(at: path)
         let exists = try exists(changes, path)
         guard let (kind, triggers) = triggers(at: position, existed, exists) else { return }
+        if kind == .updated, try !differs(changes, path) { return }
         let values: Values
         switch try before(path, existed) {
         case .success(let before): values = .nodes(before: before, after: changes.applied(to: before))

@@ -57,8 +57,10 @@ import Testing
             #expect(try await write(method) == [.nobody])
             #expect(try await write(method, token: "owner") == [.administrator(name: "")])
         }
-        guard case .user("ann", "password", let claims)? = try await write(
-            "PUT", "&auth=" + Self.token(Self.claims)).first
+        guard
+            case .user("ann", "password", let claims)? = try await write(
+                "PUT", "&auth=" + Self.token(Self.claims)
+            ).first
         else { throw Status.aborted("not ann") }
         let parsed = try TreeJSON.value(Array(claims.utf8))
         #expect(parsed["role"]?.string == "editor" && parsed["sub"]?.string == "ann")
