@@ -107,15 +107,15 @@ let package = Package(
             name: "HearthRealtimeServer",
             dependencies: [
                 "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite",
-                "HearthTree",
-                "HearthTreeStorage", "HearthRules", "HearthWebSocket", "HearthNetwork", "HearthHost", "COpenSSL",
+                "HearthTree", "HearthTreeStorage", "HearthEvents", "HearthRules", "HearthWebSocket", "HearthNetwork",
+                "HearthHost", "COpenSSL",
             ],
             path: "Server/Realtime"),
         .target(
             name: "HearthTriggers",
             dependencies: [
                 "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments",
-                "HearthHTTPClient", "HearthEvents", "HearthNetwork", "HearthHost",
+                "HearthTree", "HearthTreeStorage", "HearthHTTPClient", "HearthEvents", "HearthNetwork", "HearthHost",
             ],
             path: "Server/Triggers"),
         .target(
@@ -297,14 +297,14 @@ let package = Package(
                 "HearthModel", "HearthConcurrency", "HearthWire", "HearthDocuments", "HearthTree", "HearthRules",
                 "HearthWebSocket", "HearthBundle", "HearthNetwork", "HearthHost", "HearthFirestoreServer",
                 "HearthRealtimeServer", "HearthServer", "HearthLoadClient", "HearthFuzzing", "HearthTestSupport",
-                "HearthEngine",
+                "HearthEngine", "HearthTreeStorage", "HearthEvents",
             ],
             path: "Tests/HearthServerTests"),
         .testTarget(
             name: "HearthRealtimeTests",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
-                "HearthTreeStorage", "HearthRules", "HearthNetwork",
+                "HearthTreeStorage", "HearthEvents", "HearthRules", "HearthNetwork",
                 "HearthServer", "HearthHost", "HearthRealtimeServer", "HearthTestDoubles",
                 "HearthTestSupport",
             ],
@@ -322,9 +322,9 @@ let package = Package(
         .testTarget(
             name: "HearthTriggersTests",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthHost",
-                "HearthEvents",
-                "HearthTriggers", "HearthTestSupport",
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
+                "HearthTreeStorage", "HearthHost", "HearthEvents", "HearthTriggers", "HearthTestDoubles",
+                "HearthTestSupport",
             ],
             path: "Tests/HearthTriggersTests"),
         .testTarget(

@@ -95,16 +95,3 @@ extension JSONWriter {
         raw("]}")
     }
 }
-
-/// Who made a change.
-package enum EventAuthor: Sendable, Equatable {
-    /// With a token; claims are JSON, which legacy events of the Realtime Database have.
-    case user(id: String, provider: String, claims: String)
-    /// - name: that of the credential.
-    case administrator(name: String)
-    case nobody
-    /// The server itself.
-    case system
-    /// Nobody has noted it.
-    case unknown
-}

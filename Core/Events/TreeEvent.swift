@@ -6,9 +6,14 @@ package struct TreeEvent: Sendable {
     package let namespace: String
     package let path: TreePath
     package let time: Timestamp
-    package let before: Node
-    package let after: Node
+    package let kind: ChangeKind
     package let author: EventAuthor
+    private let content: Content
+
+    private enum Content: Sendable {
+        case nodes(before: Node, after: Node)
+        case stored([UInt8])
+    }
 
     /// Nil when the value is the same; priorities are no part of it.
     package init?(
@@ -18,14 +23,26 @@ package struct TreeEvent: Sendable {
         self.namespace = namespace
         self.path = path
         self.time = time
-        self.before = before
-        self.after = after
         self.author = author
+        kind = before.isEmpty ? .created : after.isEmpty ? .deleted : .updated
+        content = .nodes(before: before, after: after)
     }
 
-    package var kind: ChangeKind { before.isEmpty ? .created : after.isEmpty ? .deleted : .updated }
+    /// A change whose states are gone.
+    /// - Parameter data: what `appendData` appended when it was made.
+    package init(
+        namespace: String, path: TreePath, time: Timestamp, kind: ChangeKind, data: [UInt8], author: EventAuthor
+    ) {
+        self.namespace = namespace
+        self.path = path
+        self.time = time
+        self.kind = kind
+        self.author = author
+        content = .stored(data)
+    }
 
-    private static func isSame(_ left: Node, _ right: Node) -> Bool {
+    /// Whether two values are the same, whatever priorities they have.
+    package static func isSame(_ left: Node, _ right: Node) -> Bool {
         if isObject(left), isObject(right) {
             return left.childCount == right.childCount
                 && zip(left.children, right.children).allSatisfy { $0.key == $1.key && isSame($0.node, $1.node) }
@@ -39,14 +56,21 @@ package struct TreeEvent: Sendable {
     ///
     /// Where both values are objects, arrays are written as objects: SDKs merge arrays in different ways.
     package func appendData(to json: inout [UInt8]) {
-        let isMerged = Self.isObject(before) && Self.isObject(after)
+        switch content {
+        case .nodes(let before, let after): Self.appendData(before, after, to: &json)
+        case .stored(let data): json += data
+        }
+    }
+
+    private static func appendData(_ before: Node, _ after: Node, to json: inout [UInt8]) {
+        let isMerged = isObject(before) && isObject(after)
         json.append(contentsOf: "\"data\":".utf8)
-        Self.append(before, isMerged: isMerged, to: &json)
+        append(before, isMerged: isMerged, to: &json)
         json.append(contentsOf: ",\"delta\":".utf8)
         if isMerged {
-            Self.appendDelta(before, after, to: &json)
+            appendDelta(before, after, to: &json)
         } else {
-            Self.append(after, isMerged: false, to: &json)
+            append(after, isMerged: false, to: &json)
         }
     }
 

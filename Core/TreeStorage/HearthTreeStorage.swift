@@ -27,6 +27,7 @@
 /// | long strings | documents | as the leaf's | UTF-8 |
 /// | records of a large write that is not complete | as above | 04, ID, the whole key | `TreeGraft`, `TreeDelta` |
 /// | last version, indexes, journal | meta | names | `TreeMeta` |
+/// | records of a recorder of commits | meta | other names | `TreeRecorder` |
 ///
 /// The store must not contain anything else.
 package enum HearthTreeStorage {}

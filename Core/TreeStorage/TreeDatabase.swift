@@ -107,6 +107,28 @@ package final class TreeDatabase: Sendable {
     /// The observer of commits, from the next group of writes on; nil for none.
     package func setObserver(_ observer: (any TreeObserver)?) { writer.setObserver(observer) }
 
+    /// The recorder of commits, from the next group of writes on; nil for none. Without one it costs nothing.
+    package func setRecorder(_ recorder: (any TreeRecorder)?) { writer.setRecorder(recorder) }
+
+    /// Changes records that a recorder has put, in a transaction that may be shared with writes.
+    /// - Parameters:
+    ///   - edit: on the writer's thread; may only throw what the store throws, which fails that transaction.
+    ///   - completion: called once when the change is durable, or has failed: on the writer's thread, or on this one
+    ///     when too many writes wait.
+    package func edit(
+        _ edit: @escaping @Sendable (any StoreTransaction) throws(Status) -> Void,
+        completion: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) {
+        var write = TreeWrite(changes: [], nowMilliseconds: 0)
+        write.edit = edit
+        submit(write) { outcome in
+            switch outcome {
+            case .committed, .stale: completion(.success(()))
+            case .failed(let status): completion(.failure(status))
+            }
+        }
+    }
+
     /// Replaces the definitions of indexes. New indexes are filled in the background, and are used when they are
     /// complete; entries of old ones are deleted in the background.
     /// - Parameter completion: is called on the writer's thread when the definitions are durable.
@@ -146,6 +168,9 @@ package final class TreeDatabase: Sendable {
     /// Ends the writer's thread, which finishes the queued writes, and closes the store. Must be called once, before
     /// another owner opens the store.
     /// - Parameter reason: the error of later reads.
+    /// Whether it was closed.
+    package var isEnded: Bool { isClosed.load(ordering: .acquiring) }
+
     package func close(because reason: Status = .unavailable("The database is closed.")) {
         if isClosed.exchange(true, ordering: .acquiringAndReleasing) { return }
         writer.stop()

@@ -119,7 +119,7 @@ package final class Server: Sendable {
         let authenticator = Authenticator(
             isEmulator: configuration.isEmulator, configuration.identity, clock: clock)
         realtime = try Self.realtime(
-            configuration, stores, authenticator, pool, memory, longReads, (lifecycle, openStores), clock)
+            configuration, stores, authenticator, pool, memory, longReads, (lifecycle, openStores), triggers, clock)
         let service = FirestoreService(
             registry: registry, pool: pool, memory: memory, longReads: longReads, options: configuration.firestore,
             authenticator: authenticator,
@@ -232,7 +232,7 @@ package final class Server: Sendable {
     private static func realtime(
         _ configuration: Configuration, _ stores: Stores, _ authenticator: Authenticator, _ pool: WorkerPool,
         _ memory: ServerMemory, _ longReads: LongReads,
-        _ lifecycle: (threads: LifecycleThreads, openStores: OpenStores), _ clock: any Clock
+        _ lifecycle: (threads: LifecycleThreads, openStores: OpenStores), _ triggers: Triggers, _ clock: any Clock
     ) throws(Status) -> RealtimeService {
         var realtime = RealtimeService.Configuration()
         realtime.isEmulator = configuration.isEmulator
@@ -245,7 +245,8 @@ package final class Server: Sendable {
             try RealtimeService(
                 realtime,
                 provider: stores.realtime, authenticator: authenticator, pool: pool, memory: memory,
-                longReads: longReads, lifecycle: lifecycle, clock: clock)
+                longReads: longReads, lifecycle: lifecycle, clock: clock,
+                prepare: { namespace throws(Status) in try triggers.opened(namespace) })
         }
     }
 
@@ -306,7 +307,7 @@ package final class Server: Sendable {
             upkeep.tick(count)
         }
         if ticks.value == nil { throw Status.unavailable("The system cannot start another thread.") }
-        triggers.start(registry)
+        triggers.start(registry, realtime)
     }
 
     package var port: Int { network.port }

@@ -3,6 +3,7 @@ import HearthFirestoreServer
 import HearthHost
 import HearthModel
 import HearthNetwork
+import HearthRealtimeServer
 import HearthSQLite
 import HearthTriggers
 
@@ -46,13 +47,19 @@ package struct Triggers: Sendable {
 
     func opened(_ database: Database) throws(Status) { try service.opened(database) }
 
+    func opened(_ namespace: RealtimeNamespace) throws(Status) {
+        try service.opened(namespace.database, of: namespace)
+    }
+
     /// Begins to deliver what an earlier run of the process has left.
-    func start(_ registry: DatabaseRegistry) {
+    func start(_ registry: DatabaseRegistry, _ realtime: RealtimeService) {
         service.start(
             TriggerDirectory(
                 names: { () throws(Status) in try registry.databases() },
                 exists: { name throws(Status) in try registry.exists(name) },
-                open: { name, completion in registry.open(name, completion) }))
+                open: { name, completion in registry.open(name, completion) },
+                namespaces: { () throws(Status) in try realtime.names() },
+                openNamespace: { name throws(Status) in _ = try realtime.namespace(name) }))
     }
 
     /// To be called about once a second.

@@ -8,7 +8,7 @@ import Synchronization
 
 /// One tree of the Realtime Database with its rules, listeners and sessions.
 package final class RealtimeNamespace: Sendable {
-    let name: String
+    package let name: String
     package let database: TreeDatabase
     /// Notifies listeners of changes.
     let hub: RealtimeHub

@@ -48,6 +48,7 @@ package final class RealtimeService: Sendable {
     /// Snapshots that workers read.
     let longReads: LongReads
     private let store: RealtimeRulesStore
+    private let prepare: Preparation
     private let provider: any StoreProvider
     private let registry: Registry<String, RealtimeNamespace>
     /// Nil when their owner ends them.
@@ -55,12 +56,18 @@ package final class RealtimeService: Sendable {
     /// The service itself, for objects that are opened when it is complete.
     private let itself: WeakService
 
+    /// Called with each namespace that is opened, before anything is read or written; what it throws fails the opening.
+    package typealias Preparation = @Sendable (RealtimeNamespace) throws(Status) -> Void
+
+    /// - Parameter prepare: on a thread that may wait.
     /// - Throws: INVALID_ARGUMENT with the error in a rules file, FAILED_PRECONDITION for a missing one.
     package init(
         _ configuration: Configuration, provider: any StoreProvider, authenticator: Authenticator, pool: WorkerPool,
         memory: ServerMemory = ServerMemory(), longReads: LongReads = LongReads(),
-        lifecycle: (threads: LifecycleThreads, openStores: OpenStores)? = nil, clock: any Clock = SystemClock()
+        lifecycle: (threads: LifecycleThreads, openStores: OpenStores)? = nil, clock: any Clock = SystemClock(),
+        prepare: @escaping Preparation = { (_) throws(Status) in }
     ) throws(Status) {
+        self.prepare = prepare
         isEmulator = configuration.isEmulator
         project = configuration.project
         self.provider = provider
@@ -195,9 +202,11 @@ package final class RealtimeService: Sendable {
             let store = DeferredStore(
                 isWorthKeeping: { snapshot throws(Status) in try TreeDatabase.hasContent(snapshot) }, make: make)
             let database = try TreeDatabase(name: name, store: store, clock: clock, run: background)
-            return RealtimeNamespace(
+            let namespace = RealtimeNamespace(
                 name: name, database: database, rules: rules, pool: pool,
                 windows: large.memory.windows)
+            try Self.preparing(database) { () throws(Status) in try prepare(namespace) }
+            return namespace
         }
         let store = try make()
         do throws(Status) {
@@ -205,16 +214,23 @@ package final class RealtimeService: Sendable {
             let namespace = RealtimeNamespace(
                 name: name, database: database, rules: rules, pool: pool,
                 windows: large.memory.windows)
-            do throws(Status) {
+            try Self.preparing(database) { () throws(Status) in
+                try prepare(namespace)
                 try namespace.runAbandoned(self)
-            } catch {
-                database.close()
-                throw error
             }
             return namespace
         } catch {
             store.close()
             openStores.leave()
+            throw error
+        }
+    }
+
+    private static func preparing(_ database: TreeDatabase, _ body: () throws(Status) -> Void) throws(Status) {
+        do throws(Status) {
+            try body()
+        } catch {
+            database.close()
             throw error
         }
     }
@@ -231,7 +247,7 @@ package final class RealtimeService: Sendable {
     package var openNamespaces: [RealtimeNamespace] { registry.values }
 
     /// The names of all namespaces, open or not. May wait for the disk.
-    func names() throws(Status) -> [String] {
+    package func names() throws(Status) -> [String] {
         let stored = try provider.databases().map(\.database)
         return Set(stored).union(registry.existingNames).sorted { UTF8Order.compare($0, $1) < 0 }
     }

@@ -1,5 +1,4 @@
 import HearthDocuments
-import HearthEvents
 import HearthModel
 
 /// What a record of a trigger's queue has beside its key: who made the commit, and, of an event whose history may be gone, the
@@ -66,36 +65,4 @@ struct QueuedEvent: Equatable {
     }
 
     private static let damaged = Status(.dataLoss, "A record of a trigger's queue is damaged.")
-}
-
-extension EventAuthor {
-    /// The form in which it is stored with a commit; none for the server itself.
-    ///
-    ///     kind 1 byte · the rest as UTF-8, parts of which are separated by a byte 0
-    package var stored: [UInt8] {
-        switch self {
-        case .system: []
-        case .unknown: [4]
-        case .nobody: [1]
-        case .administrator(let name): [2] + Array(name.utf8)
-        case .user(let id, let provider, let claims):
-            [3] + Array(id.utf8) + [0] + Array(provider.utf8) + [0] + Array(claims.utf8)
-        }
-    }
-
-    /// What can't be read is the server itself: nobody would be blamed for another's change.
-    package init(stored bytes: [UInt8]) {
-        let rest = bytes.dropFirst()
-        switch bytes.first {
-        case 1: self = .nobody
-        case 2: self = .administrator(name: String(decoding: rest, as: UTF8.self))
-        case 3:
-            let parts = rest.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
-                .map { String(decoding: $0, as: UTF8.self) }
-            self = .user(
-                id: parts[0], provider: parts.count == 3 ? parts[1] : "", claims: parts.count == 3 ? parts[2] : "")
-        case 4: self = .unknown
-        default: self = .system
-        }
-    }
 }

@@ -69,9 +69,10 @@ extension TriggerService {
 
     /// When the oldest event was committed that is not settled; nil when all are.
     package func oldestPending(_ trigger: String) -> Timestamp? {
-        state.withLock { state in
+        let oldest = state.withLock { state in
             state.databases.values.compactMap { $0.events.oldestPending(trigger) }.min()
-        }.map { Timestamp(microseconds: $0) }
+        }
+        return [oldest, trees.oldestPending(trigger)].compactMap { $0 }.min().map { Timestamp(microseconds: $0) }
     }
 
     /// Dead letters of a trigger, by database and in the order in which they were given up.
@@ -81,6 +82,9 @@ extension TriggerService {
     /// - Throws: NOT_FOUND for an unknown trigger, INVALID_ARGUMENT for an id that no dead letter has.
     package func deadLetters(_ name: String, after: String?, limit: Int) throws(Status) -> [DeadLetterItem] {
         let definition = try existing(name)
+        if definition.type.product == .database {
+            return try treeDeadLetters(definition, after: after, limit: limit)
+        }
         var items: [DeadLetterItem] = []
         var sizeBytes = 0
         var isBehind = after == nil
@@ -101,8 +105,12 @@ extension TriggerService {
                 }
             }
         }
-        if !isBehind { throw .invalidArgument("after: the trigger has no dead letter \"\(after ?? "")\".") }
+        if !isBehind { throw Self.unknownLetter(after) }
         return items
+    }
+
+    static func unknownLetter(_ id: String?) -> Status {
+        .invalidArgument("after: the trigger has no dead letter \"\(id ?? "")\".")
     }
 
     private func item(
@@ -130,7 +138,7 @@ extension TriggerService {
     /// - Returns: how many there were.
     /// - Throws: NOT_FOUND for an unknown trigger.
     package func deleteDeadLetters(_ name: String) throws(Status) -> Int {
-        _ = try existing(name)
+        if try existing(name).type.product == .database { return try deleteTreeDeadLetters(name) }
         var count = 0
         for (database, events) in try databases(name, { $0.deadLetterCount(name) > 0 }) {
             guard let letters = events.deadLetters(of: name) else { continue }
@@ -150,6 +158,7 @@ extension TriggerService {
     package func expireDeadLetters() {
         let names = state.withLock { Array($0.definitions.keys) }
         let before = clock.now().microseconds - DeadLetters.keptMicroseconds
+        trees.expireDeadLetters(before: before)
         for name in names {
             // Those of databases that are closed are deleted when they are open.
             let open = state.withLock { state in
@@ -183,7 +192,7 @@ extension TriggerService {
     /// - Returns: how many.
     /// - Throws: NOT_FOUND for an unknown trigger.
     package func replayDeadLetters(_ name: String) throws(Status) -> Int {
-        _ = try existing(name)
+        if try existing(name).type.product == .database { return try replayTreeDeadLetters(name) }
         var count = 0
         for (database, events) in try databases(name, { $0.deadLetterCount(name) > 0 }) {
             guard let letters = events.deadLetters(of: name) else { continue }
@@ -218,9 +227,13 @@ extension TriggerService {
     /// known any more, unless they still wait.
     /// - Parameter time: of the first commit that counts.
     /// - Returns: how many.
-    /// - Throws: NOT_FOUND for an unknown trigger, OUT_OF_RANGE for a time before the retention.
+    /// - Throws: NOT_FOUND for an unknown trigger, OUT_OF_RANGE for a time before the retention, INVALID_ARGUMENT for a
+    ///   trigger of the Realtime Database.
     package func replay(_ name: String, since time: Timestamp) throws(Status) -> Int {
         let definition = try existing(name)
+        if definition.type.product == .database {
+            throw .invalidArgument("since: the Realtime Database has no history; its dead letters can be sent again.")
+        }
         guard let directory = state.withLock({ $0.directory }) else { return 0 }
         var count = 0
         for databaseName in try directory.names() where definition.isFor(databaseName) {

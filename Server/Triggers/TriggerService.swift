@@ -3,6 +3,7 @@ import HearthDocuments
 import HearthEvents
 import HearthHost
 import HearthModel
+import HearthTreeStorage
 import Synchronization
 
 /// The triggers of a server: which there are, which of their events wait in which database, and what became of the others.
@@ -57,6 +58,7 @@ package final class TriggerService: Sendable {
     let state: Mutex<State>
     private let sender: EventSender
     let dispatcher: EventDispatcher
+    let trees: TreeTriggers
     let journal: TriggerJournal
     let location: String
     let log: Log
@@ -82,6 +84,9 @@ package final class TriggerService: Sendable {
         journal = TriggerJournal(log: configuration.log, clock: clock)
         sender = EventSender(clock: clock)
         dispatcher = EventDispatcher(sender: sender, observer: journal, clock: clock)
+        trees = TreeTriggers(
+            configuration.definitions, dispatcher: dispatcher, location: configuration.location,
+            log: configuration.log, clock: clock)
         for definition in configuration.definitions { dispatcher.set(definition.name, Self.trigger(definition)) }
         journal.notify(missing: { [weak self] trigger in self?.missing(trigger) })
         if !configuration.definitions.isEmpty { try dispatcher.start() }
@@ -115,6 +120,27 @@ package final class TriggerService: Sendable {
                     && state.definitions.values.contains { $0.isFor(name) }
             }
             if isWanted { open(name, directory) }
+        }
+        openAllTrees(directory)
+    }
+
+    private func openAllTrees(_ directory: TriggerDirectory) {
+        do throws(Status) {
+            for name in try directory.namespaces() {
+                let isWanted = state.withLock { state in
+                    !state.isStopped && state.definitions.values.contains { $0.isFor(namespace: name) }
+                }
+                if !isWanted || trees.isKnown(name) { continue }
+                do throws(Status) {
+                    try directory.openNamespace(name)
+                } catch {
+                    log.error(
+                        "a database that may have events of triggers can't be opened", ("database", .string(name)),
+                        ("reason", .string(error.message)))
+                }
+            }
+        } catch {
+            log.error("the namespaces of triggers can't be listed", ("reason", .string(error.message)))
         }
     }
 
@@ -170,6 +196,12 @@ package final class TriggerService: Sendable {
                 notify(trigger, name)
             }
         }
+    }
+
+    /// The same for each tree of the Realtime Database.
+    /// - Parameter owner: what keeps the tree open while there is a reference to it.
+    package func opened(_ tree: TreeDatabase, of owner: any AnyObject & Sendable) throws(Status) {
+        try trees.opened(tree, of: owner)
     }
 
     func notify(_ trigger: String, _ name: DatabaseName, isEarlier: Bool = false) {
@@ -263,10 +295,12 @@ package final class TriggerService: Sendable {
     /// How many events of a trigger are not settled, in all databases.
     package func pending(_ trigger: String) -> Int {
         state.withLock { state in state.databases.values.reduce(0) { $0 + $1.events.pending(trigger) } }
+            + trees.pending(trigger)
     }
 
     package func deadLetterCount(_ trigger: String) -> Int {
         state.withLock { state in state.databases.values.reduce(0) { $0 + $1.events.deadLetterCount(trigger) } }
+            + trees.deadLetterCount(trigger)
     }
 
     /// Takes a trigger, or another definition of one. Its pattern holds for later commits.
@@ -281,6 +315,7 @@ package final class TriggerService: Sendable {
             return .success((isNew, state.databases.values.compactMap { $0.sources[definition.name]?.source }))
         }.get()
         for source in sources { source.change(definition) }
+        trees.set(definition)
         try starting.withLock { _ throws(Status) in try dispatcher.start() }
         dispatcher.set(definition.name, Self.trigger(definition))
         if isNew { journal.begin(definition.name) }
@@ -294,6 +329,7 @@ package final class TriggerService: Sendable {
             state.databases.filter { $0.value.events.pending(trigger) > 0 }.map(\.key)
         }
         for name in names { notify(trigger, name) }
+        trees.notifyAll(trigger)
     }
 
     /// Ends a trigger, and drops its events and dead letters.
@@ -305,6 +341,7 @@ package final class TriggerService: Sendable {
         refresh()
         for (database, events) in openDatabases { forget(name, database, events) }
         openThose { $0.pending(name) > 0 || $0.deadLetterCount(name) > 0 }
+        trees.remove(name)
         return true
     }
 

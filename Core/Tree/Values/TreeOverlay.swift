@@ -11,8 +11,12 @@ package struct TreeOverlay: TreeData {
 
     /// - Parameter changes: at paths from the root of `base`, without deferred values.
     package init(base: any TreeData, changes: [TreeChange]) {
+        self.init(base: base, changes: ChangeTree(changes))
+    }
+
+    package init(base: any TreeData, changes: ChangeTree) {
         self.base = base
-        self.changes = ChangeTree(changes)
+        self.changes = changes
     }
 
     package func value(at path: TreePath) throws(Status) -> Scalar? {

@@ -1,3 +1,5 @@
+import HearthEngine
+import HearthModel
 import HearthTree
 
 /// The changes of one request, which are atomic.
@@ -31,10 +33,18 @@ package struct TreeWrite: Sendable {
     /// The location of an update of children; nil for a write that replaces. The tree does not use it; observers of the
     /// commit may send the change in the same form.
     package var base: TreePath?
+    /// Returns who makes it, in a form that only the recorder of commits reads; nil for the server itself. Called when that is
+    /// stored, on the writer's thread.
+    package var author: (@Sendable () -> [UInt8])?
+    /// Whether the recorder of commits is called for it.
+    package var isRecorded = true
+    /// Changes of a recorder's own records, which become durable with it.
+    var edit: (@Sendable (any StoreTransaction) throws(Status) -> Void)?
 
     package init(
         changes: [TreeChange], condition: Condition? = nil, guard: (any TreeGuard)? = nil, nowMilliseconds: Int64,
-        journal: [JournalChange] = [], base: TreePath? = nil
+        journal: [JournalChange] = [], base: TreePath? = nil,
+        author: (@Sendable () -> [UInt8])? = nil
     ) {
         self.changes = changes
         self.condition = condition
@@ -42,5 +52,6 @@ package struct TreeWrite: Sendable {
         self.nowMilliseconds = nowMilliseconds
         self.journal = journal
         self.base = base
+        self.author = author
     }
 }

@@ -25,8 +25,10 @@ extension TreeWriter {
     /// Makes writes in one transaction; those that do not fit into its time are put back.
     /// - Returns: what must be performed after it.
     func commit(_ group: [Entry]) -> [@Sendable (TreeView) -> Void] {
-        let (observer, indexes) = shared.withLock { ($0.observer, $0.indexes) }
-        var steps = GroupSteps(writer: self, group: group, observer: observer, indexes: indexes)
+        let (watchers, indexes) = shared.withLock { shared in
+            (Watchers(observer: shared.observer, recorder: shared.recorder), shared.indexes)
+        }
+        var steps = GroupSteps(writer: self, group: group, watchers: watchers, indexes: indexes)
         if group.contains(where: { if case .write = $0.job { true } else { false } }) {
             steps.commit { workOut throws(Status) in
                 try store.writeTree { transaction throws(Status) in try workOut(transaction) }
@@ -37,11 +39,17 @@ extension TreeWriter {
         return finish(group, group.compactMap { if case .perform = $0.job { .perform } else { nil } }, nil)
     }
 
+    /// Who is called for the commits of a group.
+    private struct Watchers {
+        let observer: (any TreeObserver)?
+        let recorder: (any TreeRecorder)?
+    }
+
     /// A group of writes, and of what is performed between them, on its way.
     private struct GroupSteps: WriteGroup {
         let writer: TreeWriter
         let group: [Entry]
-        let observer: (any TreeObserver)?
+        let watchers: Watchers
         let indexes: TreeIndexes
         /// What becomes of the jobs, as far as they were begun.
         var steps: [Step] = []
@@ -49,7 +57,7 @@ extension TreeWriter {
         var jobs: [@Sendable (TreeView) -> Void] = []
 
         mutating func workOut(in transaction: TreeTransaction) throws(Status) {
-            try writer.take(group, &steps, transaction, indexes, observer)
+            try writer.take(group, &steps, transaction, indexes, watchers)
             // When all were refused there is nothing to sync.
             if let last = steps.lazy.compactMap(\.commit).last?.version {
                 try transaction.put(.meta, TreeMeta.version, TreeMeta.encode(last))
@@ -62,10 +70,11 @@ extension TreeWriter {
                 writer.store.cancelGraft(ifBegunIn: group.lazy.compactMap(\.request?.replacement).map(\.graft))
             }
             writer.settle(commits: failure == nil ? steps.count { $0.commit != nil } : nil)
-            if failure != nil { observer?.discard() }
+            watchers.recorder?.ended(isDurable: failure == nil)
+            if failure != nil { watchers.observer?.discard() }
         }
 
-        func notify() { observer?.publish() }
+        func notify() { watchers.observer?.publish() }
 
         mutating func answer(_ failure: Status?) {
             if failure == nil {
@@ -78,7 +87,7 @@ extension TreeWriter {
 
     private func take(
         _ group: [Entry], _ steps: inout [Step], _ transaction: TreeTransaction, _ indexes: TreeIndexes,
-        _ observer: (any TreeObserver)?
+        _ watchers: Watchers
     ) throws(Status) {
         let end = MonotonicTime.now.advanced(milliseconds: options.groupMilliseconds)
         var undecided: Set<UInt64> = []
@@ -90,7 +99,7 @@ extension TreeWriter {
             }
             switch entry.job {
             case .write(let request):
-                let step = try apply(request, to: transaction, indexes, observer)
+                let step = try apply(request, to: transaction, indexes, watchers)
                 steps.append(step)
                 switch step {
                 case .compare, .judge, .replace:
@@ -166,8 +175,7 @@ extension TreeWriter {
 
     /// - Throws: when the store fails, which fails the group; what is wrong with the write is its outcome.
     private func apply(
-        _ request: TreeRequest, to transaction: TreeTransaction, _ indexes: TreeIndexes,
-        _ observer: (any TreeObserver)?
+        _ request: TreeRequest, to transaction: TreeTransaction, _ indexes: TreeIndexes, _ watchers: Watchers
     ) throws(Status) -> Step {
         let version = nextVersion()
         let view = TreeView(transaction, version: version, indexes: indexes, isOwner: false)
@@ -205,7 +213,13 @@ extension TreeWriter {
         }
         // From here on half of the write may be put: every failure undoes the group.
         var isChanged = true
-        if !changes.isEmpty { observer?.willChange(changes, before: view) }
+        if !changes.isEmpty {
+            if request.write.isRecorded {
+                try watchers.recorder?.record(
+                    changes, version: version, by: { request.write.author?() ?? [] }, before: view, in: transaction)
+            }
+            watchers.observer?.willChange(changes, before: view)
+        }
         if let replacement = request.replacement {
             try replacement.wide?.update(replacement.changes, to: changes, in: transaction, view)
             try mutation.apply(replacement, in: transaction)
@@ -216,11 +230,12 @@ extension TreeWriter {
             isChanged = try mutation.apply(changes)
         }
         for change in request.write.journal { try change.apply(to: transaction) }
+        try request.write.edit?(transaction)
         let commit = TreeCommit(
             version: version, changes: changes, isNoChange: !isChanged, base: request.write.base)
         if !changes.isEmpty {
             shared.withLock { $0.changes.note(commit, isCertain: request.replacement == nil) }
-            observer?.prepare(commit, after: view)
+            watchers.observer?.prepare(commit, after: view)
         }
         return .done(.committed(commit))
     }

@@ -18,6 +18,7 @@ final class TreeWriter: Sendable {
     struct Shared {
         var indexes: TreeIndexes
         var observer: (any TreeObserver)?
+        var recorder: (any TreeRecorder)?
         var queue = TreeWriteQueue()
         /// Whether the thread will look into the queue.
         var isAwake = false
@@ -91,6 +92,8 @@ final class TreeWriter: Sendable {
     }
 
     func setObserver(_ observer: (any TreeObserver)?) { shared.withLock { $0.observer = observer } }
+
+    func setRecorder(_ recorder: (any TreeRecorder)?) { shared.withLock { $0.recorder = recorder } }
 
     // MARK: Views
 

@@ -34,6 +34,8 @@ struct RealtimeParameters: Sendable {
     var form = Form.compact
     var isShallow = false
     var isExport = false
+    /// Of a write: triggers get no event of it.
+    var disablesTriggers = false
     /// The name of the function that receives the answer.
     var callback: String?
     /// The name of the file for the answer.
@@ -78,6 +80,7 @@ struct RealtimeParameters: Sendable {
             case "format":
                 isExport = value == "export"
                 isStrict = value == "strict"
+            case "disableTriggers": disablesTriggers = value == "true"
             case "callback": callback = try Self.function(value)
             case "download": download = value
             case "timeout": timeoutMilliseconds = try Self.milliseconds(value)

@@ -39,6 +39,8 @@ struct RealtimeWriting: Sendable {
         let guarding: (any TreeGuard)?
         do throws(Status) {
             guarding = try service.access.writeGuard(identity, namespace)
+            // Only administrators may keep functions from being called.
+            if call.parameters.disablesTriggers { try service.access.requireAdministrator(identity, writes: true) }
         } catch {
             return call.failAfterBody(error)
         }
@@ -142,11 +144,11 @@ struct RealtimeWriting: Sendable {
             return call.onLoop { [call] in call.respond(Array("{}".utf8)) }
         }
         let isLarge = body.count >= LargeRequests.sizeBytesMin
-        namespace.database.submit(
-            TreeWrite(
-                changes: write.changes, condition: checked, guard: guarding, nowMilliseconds: now,
-                base: call.method == "PATCH" ? path : nil), for: call.requester
-        ) { [self] outcome in
+        var treeWrite = TreeWrite(
+            changes: write.changes, condition: checked, guard: guarding, nowMilliseconds: now,
+            base: call.method == "PATCH" ? path : nil, author: { [identity] in identity.author.stored })
+        treeWrite.isRecorded = !call.parameters.disablesTriggers
+        namespace.database.submit(treeWrite, for: call.requester) { [self] outcome in
             // The writer has other clients to serve.
             if isLarge || outcome.isStale {
                 answerLater(outcome, write, isBrief: !isLarge, share)

@@ -127,17 +127,17 @@ struct DisconnectRecord: Sendable {
         do throws(Status) {
             treeGuard = try service.access.writeGuard(identity, namespace)
         } catch {
-            return Self.submit([], nil, session, for: requester, namespace, service, done)
+            return submit([], nil, session, for: requester, namespace, service, done)
         }
         let changes = changes
-        Self.submit(changes, treeGuard, session, for: requester, namespace, service) { outcome in
+        submit(changes, treeGuard, session, for: requester, namespace, service) { outcome in
             guard case .refused = outcome, let treeGuard else { return done(outcome) }
             Self.allowed(changes, by: treeGuard, for: requester, namespace, service) { allowed in
                 guard let allowed else { return done(.failed) }
-                Self.submit(allowed, treeGuard, session, for: requester, namespace, service) { outcome in
+                submit(allowed, treeGuard, session, for: requester, namespace, service) { outcome in
                     // Together they still fail, and there is no reason to prefer one to another.
                     guard case .refused = outcome else { return done(outcome) }
-                    Self.submit([], nil, session, for: requester, namespace, service, done)
+                    submit([], nil, session, for: requester, namespace, service, done)
                 }
             }
         }
@@ -172,13 +172,13 @@ struct DisconnectRecord: Sendable {
         }
     }
 
-    private static func submit(
+    private func submit(
         _ changes: [TreeChange], _ treeGuard: (any TreeGuard)?, _ session: String, for requester: Requester,
         _ namespace: RealtimeNamespace, _ service: RealtimeService, _ done: @escaping @Sendable (Outcome) -> Void
     ) {
         let write = TreeWrite(
             changes: changes, guard: treeGuard, nowMilliseconds: service.nowMilliseconds,
-            journal: [.end(session)])
+            journal: [.end(session)], author: { [identity] in identity.author.stored })
         namespace.database.submit(write, for: requester) { outcome in
             switch outcome {
             case .committed, .stale: done(.made)

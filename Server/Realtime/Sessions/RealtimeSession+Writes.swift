@@ -10,7 +10,7 @@ extension RealtimeSession {
             let treeGuard = try service.access.writeGuard(identity, namespace)
             var write = TreeWrite(
                 changes: update.changes, guard: treeGuard, nowMilliseconds: service.nowMilliseconds,
-                base: update.isMerge ? update.path : nil)
+                base: update.isMerge ? update.path : nil, author: { [identity] in identity.author.stored })
             guard let hash else { return submit(write, answer) }
             write.condition = TreeWrite.Condition(path: update.path, hash: hash, reveals: true)
             if treeGuard == nil { return submit(write, answer) }

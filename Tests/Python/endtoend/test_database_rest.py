@@ -361,9 +361,15 @@ class TestParameters:
         assert tree.send("PUT", "a", big, writeSizeLimit="unlimited", print="silent").status == 204
         assert failure(tree.send("DELETE", "a", writeSizeLimit="tiny")) == too_big
         assert failure(tree.send("PATCH", "", {"a/k1": None, "a/k2": None, "b": 1}, writeSizeLimit="huge"))[0] == 400
-        patch = tree.send("PATCH", "", {"a/k1": None, "a/k2": None}, writeSizeLimit="tiny", disableTriggers="true")
-        assert patch.status == 200
+        assert tree.send("PATCH", "", {"a/k1": None, "a/k2": None}, writeSizeLimit="tiny").status == 200
         assert tree.send("DELETE", "a", writeSizeLimit="medium").status == 200
+
+    def test_only_administrators_write_without_events(self, tree: Tree) -> None:
+        assert failure(tree.send("PUT", "a", 1, disableTriggers="true")) == (401, "Permission denied")
+        assert tree.get("a") is None
+        assert tree.send("PUT", "a", 1, OWNER, disableTriggers="true").status == 200
+        assert tree.send("PUT", "a", 2, disableTriggers="false").status == 200
+        assert tree.get("a", disableTriggers="true") == 2
 
     def test_unknown_parameters_are_left_alone(self, tree: Tree) -> None:
         assert tree.get("a", frob="1", alt="sse") is None
