@@ -194,7 +194,8 @@ let package = Package(
         .target(
             name: "HearthFuzzing",
             dependencies: [
-                "HearthModel", "HearthEvents", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
+                "HearthModel", "HearthEvents", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments",
+                "HearthTree",
                 "HearthTreeStorage", "HearthWebSocket", "HearthRules", "HearthBundle", "HearthNetwork", "HearthHost",
                 "HearthFirestoreServer", "HearthRealtimeServer",
             ], path: "Tools/Fuzz/Entries"),

@@ -152,12 +152,12 @@ private final class ChangeConnection: ExchangeTransport, Sendable {
         let site = try Site()
         defer { site.stop() }
         let database = try site.database
-        let text = String(repeating: "x", count: 20_000)
-        for number in 0..<100 { try await database.put("a/d\(number)", ["t": .string(text)]) }
+        let filling = String(repeating: "x", count: 20_000)
+        for number in 0..<100 { try await database.put("a/d\(number)", ["t": .string(filling)]) }
         let start = ChangeToken(incarnation: 0, version: 0).string
         let (paused, pausedExchange) = await site.get("\(Self.root)?wait=forever&after=\(start)", isFull: true)
         #expect(await eventually { paused.writeCount == 1 })
-        for number in 0..<20 { try await database.put("a/d\(number)", ["t": .string("y" + text)]) }
+        for number in 0..<20 { try await database.put("a/d\(number)", ["t": .string("y" + filling)]) }
         // All that was queued for the loop and the workers has run.
         for _ in 0..<5 {
             await withCheckedContinuation { continuation in

@@ -23,7 +23,7 @@ func treeDefinition(
     TreeJSON.appendString(ref, to: &json)
     json += Array(",\"url\":\"\(url)\",\"retry\":\(retry)\(more)}".utf8)
     return try TriggerDefinition(
-        name: name, try ConfigurationValue(parsing: json, file: "f"), source: .file, defaultProject: "p", members: json
+        name: name, try ConfigurationValue(parsing: json, file: "f"), source: .file, defaultProject: "p"
     ) { (_) throws(Status) in [] }
 }
 

@@ -122,7 +122,7 @@ struct TreeTriggersTests {
         #expect(await eventually { try! namespace.recordCount() == 0 })
         #expect(service.pending("u") == 0)
         // Its name gets another number, and begins anew.
-        service.set(try treeDefinition("u", "n/{id}"))
+        try service.set(try treeDefinition("u", "n/{id}"))
         try namespace.put("n/1", "5")
         #expect(service.pending("u") == 1)
         service.stop()
@@ -138,7 +138,7 @@ struct TreeTriggersTests {
         try namespace.put("n", "{\(members)}")
         #expect(service.pending("t") == size)
         #expect(service.remove("t"))
-        service.set(try treeDefinition("t", "m/{id}"))
+        try service.set(try treeDefinition("t", "m/{id}"))
         for number in 0..<20 { try namespace.put(TreePath("m/\(number)"), "1") }
         #expect(await eventually { service.pending("t") == 20 })
         #expect(await eventually { try! namespace.recordCount() == 40 })
@@ -153,11 +153,11 @@ struct TreeTriggersTests {
         defer { service.stop() }
         let (one, two) = (try Namespace("one", MemoryStore(), service), try Namespace("two", MemoryStore(), service))
         try one.put("n/a", "1")
-        service.set(try treeDefinition("t", "n/{id}", more: ",\"instance\":\"one\""))
-        service.set(try treeDefinition("all", "n/{id}"))
+        try service.set(try treeDefinition("t", "n/{id}", more: ",\"instance\":\"one\""))
+        try service.set(try treeDefinition("all", "n/{id}"))
         for namespace in [one, two] { try namespace.put("n/b", "1") }
         #expect(service.pending("t") == 1 && service.pending("all") == 2)
-        service.set(try treeDefinition("t", "m/{id}"))
+        try service.set(try treeDefinition("t", "m/{id}"))
         for namespace in [one, two] {
             try namespace.put("n/c", "1")
             try namespace.put("m/c", "1")
