@@ -923,29 +923,31 @@ class TestFile:
     """Triggers of `hearth.json`."""
 
     def test_events_and_their_ids_outlive_the_server(self, tmp_path: Path) -> None:
-        with Endpoint(lambda _: Reply(500)) as endpoint:
-            with Served(
+        with (
+            Endpoint(lambda _: Reply(500)) as endpoint,
+            Served(
                 tmp_path, {"t": definition(endpoint.url, retry={"minBackoff": "10ms", "maxBackoff": "50ms"})}
-            ) as served:
-                for number in range(10):
-                    served.put(f"a/{number}", n=number)
-                until(lambda: len({event.id for event in endpoint.events()}) == 10)
-                before = {event.document: (event.id, event.data) for event in endpoint.events()}
-                for kills in (True, False):
-                    served.restart(kills=kills)
-                    assert served.trigger("t")["pending"] == 10
-                    endpoint.clear()
-                    until(lambda: len({event.id for event in endpoint.events()}) == 10)
-                    assert {event.document: (event.id, event.data) for event in endpoint.events()} == before
-                endpoint.answer = lambda _: Reply()
-                served.settled("t")
-                served.restart()
-                # What is acknowledged does not come again: nothing is pending after the start.
+            ) as served,
+        ):
+            for number in range(10):
+                served.put(f"a/{number}", n=number)
+            until(lambda: len({event.id for event in endpoint.events()}) == 10)
+            before = {event.document: (event.id, event.data) for event in endpoint.events()}
+            for kills in (True, False):
+                served.restart(kills=kills)
+                assert served.trigger("t")["pending"] == 10
                 endpoint.clear()
-                assert served.trigger("t")["pending"] == 0
-                served.put("a/fence", n=1)
-                served.settled("t")
-                assert {event.document for event in endpoint.events()} <= {"a/fence"}
+                until(lambda: len({event.id for event in endpoint.events()}) == 10)
+                assert {event.document: (event.id, event.data) for event in endpoint.events()} == before
+            endpoint.answer = lambda _: Reply()
+            served.settled("t")
+            served.restart()
+            # What is acknowledged does not come again: nothing is pending after the start.
+            endpoint.clear()
+            assert served.trigger("t")["pending"] == 0
+            served.put("a/fence", n=1)
+            served.settled("t")
+            assert {event.document for event in endpoint.events()} <= {"a/fence"}
 
     def test_reload(self, tmp_path: Path) -> None:
         with Endpoint() as endpoint, Served(tmp_path, {"one": definition(endpoint.url + "one")}) as served:
