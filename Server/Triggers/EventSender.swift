@@ -106,7 +106,7 @@ private final class Exchange: @unchecked Sendable {
             // The rest is of no interest.
             if bodyBytes >= bodyBytesMax { end(answer, cancels: true) }
         case .unconnected: isUnconnected = true
-        case .closed(let status, _): 
+        case .closed(let status, _):
             // libcurl takes the end within a head for that of the answer.
             end(status.code == .ok && self.status > 0 ? answer : failure(status), cancels: false)
         }
