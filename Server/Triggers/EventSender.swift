@@ -107,6 +107,10 @@ private final class Exchange: @unchecked Sendable {
         if isOver { return }
         switch event {
         case .head(let status, let headers):
+            if Set(headers.filter { $0.name == "content-length" }.map(\.value)).count > 1 {
+                return end(
+                    .failed(DeliveryFailure(.cut, "The endpoint's answer has two lengths.")), cancels: true)
+            }
             self.status = status
             if status == 429 || status == 503 {
                 retryAfterNanoseconds = headers.firstValue("retry-after").flatMap {
@@ -118,7 +122,9 @@ private final class Exchange: @unchecked Sendable {
             // The rest is of no interest.
             if bodyBytes >= bodyBytesMax { end(answer, cancels: true) }
         case .unconnected: isUnconnected = true
-        case .closed(let status, _): end(status.code == .ok ? answer : failure(status), cancels: false)
+        case .closed(let status, _):
+            // libcurl takes the end within a head for that of the answer.
+            end(status.code == .ok && self.status > 0 ? answer : failure(status), cancels: false)
         }
     }
 
@@ -130,6 +136,9 @@ private final class Exchange: @unchecked Sendable {
     }
 
     private func failure(_ status: Status) -> Delivery.Answer {
+        if status.code == .ok {
+            return .failed(DeliveryFailure(.cut, "The endpoint's answer ended within its head."))
+        }
         if isUnconnected { return .unreachable(DeliveryFailure(.unreachable, status.message)) }
         return .failed(DeliveryFailure(status.code == .deadlineExceeded ? .timeout : .cut, status.message))
     }

@@ -67,6 +67,8 @@ package final class TriggerService: Sendable {
     private let starting = Mutex(())
     private let threads = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-open")
     private let work = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-work")
+    /// Set when the databases are open that an earlier run of the process may have left events in.
+    private let wereOpened = Awaited<Void>()
 
     /// How many events of a trigger that is gone are deleted by one transaction.
     private static let forgottenMax = 2000
@@ -103,10 +105,16 @@ package final class TriggerService: Sendable {
             state.directory = directory
             return !state.definitions.isEmpty
         }
-        if isNeeded { threads.run { [weak self] in self?.openAll() } }
+        if !isNeeded { return wereOpened.set(.success(())) }
+        threads.run { [weak self] in self?.openAll() }
     }
 
+    /// Waits until the events and dead letters that an earlier run has left are known: before, there seem to be none. Must
+    /// not run on an event loop.
+    func waitUntilOpened() { _ = try? wereOpened.wait() }
+
     private func openAll() {
+        defer { wereOpened.set(.success(())) }
         guard let directory = state.withLock({ $0.directory }) else { return }
         let names: [DatabaseName]
         do throws(Status) {
@@ -165,6 +173,7 @@ package final class TriggerService: Sendable {
         state.withLock { $0.isStopped = true }
         if graceSeconds > 0 { dispatcher.drain(seconds: graceSeconds) }
         threads.stop()
+        wereOpened.set(.success(()))
         work.stop()
         dispatcher.stop()
         sender.close()

@@ -133,6 +133,7 @@ package struct TriggersHTTP: HTTPExtension {
     /// Waits for disks, so not on the loop.
     private func run(_ method: Method, _ body: [UInt8], _ call: RESTCall) {
         service.background { [self] in
+            service.waitUntilOpened()
             let result = Result { () throws(Status) in try answer(method, body) }
             call.onLoop {
                 switch result {

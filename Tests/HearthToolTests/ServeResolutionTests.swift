@@ -45,6 +45,11 @@ import Testing
         #expect(try settings().functionsEmulator == "127.0.0.1:5001")
         #expect(try settings(["--functions_emulator", "localhost:1"]).functionsEmulator == "localhost:1")
         #expect(try settings([], ["HEARTH_FUNCTIONS_EMULATOR": "h:2"]).functionsEmulator == "h:2")
+        let parts = ["--functions_emulator_host=::1", "--functions_emulator_port=5002"]
+        #expect(try settings(parts).functionsEmulator == "[::1]:5002")
+        #expect(try settings(["--functions_emulator_port=5002"]).functionsEmulator == "127.0.0.1:5002")
+        #expect(throws: ToolFailure.self) { try settings(["--functions_emulator_host", "h"]) }
+        #expect(throws: ToolFailure.self) { try settings(parts + ["--functions_emulator_host", "a/b"]) }
         #expect(try settings(["--no-emulator"]).functionsEmulator == nil)
         #expect(throws: ToolFailure.self) { try settings(["--functions-emulator", "http://h:1/"]) }
     }

@@ -73,7 +73,8 @@ struct EventSenderTests {
     @Test(arguments: [
         "", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nshort",
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n", "SSH-2.0-OpenSSH\r\n",
-        "\u{1}\u{2}\u{3}\r\n\r\n",
+        "\u{1}\u{2}\u{3}\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-le",
+        "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
         "HTTP/1.1 200 OK\r\n" + String(repeating: "x-a: \(String(repeating: "b", count: 1000))\r\n", count: 300)
             + "\r\n",
     ])

@@ -62,6 +62,10 @@ enum ServeOptions {
             "The functions emulator of Firebase's tools, which gets the events of functions that the tools register, in local "
                 + "development only. Default: emulators.functions of firebase.json."
         ),
+        Option(
+            "functions-emulator-host", "HOST",
+            "Its host alone, as Google's emulator of the Realtime Database takes it. Default 127.0.0.1."),
+        Option("functions-emulator-port", "PORT", "Its port alone, likewise."),
         Option("location", "REGION", "The region that events of triggers name. Default us-central1."),
         Option(
             "once-collection", "ID",

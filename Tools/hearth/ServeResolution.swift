@@ -279,13 +279,29 @@ struct ServeResolution {
             settings.location = region.string
         }
         settings.functionsEmulator = files.functionsAddress
+        if let address = try functionsAddress() { settings.functionsEmulator = address }
+        if !settings.isEmulator { settings.functionsEmulator = nil }
+    }
+
+    /// Of the functions emulator, as options name it: `HOST:PORT`.
+    private func functionsAddress() throws(ToolFailure) -> String? {
         if let address = origin("functions-emulator") {
             if TriggerURL.fault(of: "http://\(address.string)") != nil || address.string.contains("/") {
                 throw address.failure("HOST:PORT")
             }
-            settings.functionsEmulator = address.string
+            return address.string
         }
-        if !settings.isEmulator { settings.functionsEmulator = nil }
+        let host = origin("functions-emulator-host")
+        guard let port = try origin("functions-emulator-port")?.integer(1...65_535) else {
+            if let host { throw host.failure("a host with --functions-emulator-port") }
+            return nil
+        }
+        let name = host?.string ?? "127.0.0.1"
+        let address = (name.contains(":") && !name.hasPrefix("[") ? "[\(name)]" : name) + ":\(port)"
+        if let host, TriggerURL.fault(of: "http://\(address)") != nil || name.contains("/") {
+            throw host.failure("a name or an address")
+        }
+        return address
     }
 
     private func resolveIndexes(_ files: ProjectFiles, _ settings: inout ServeSettings) throws(Status) {

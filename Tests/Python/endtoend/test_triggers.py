@@ -12,6 +12,7 @@ import json
 import os
 import random
 import select
+import threading
 import time
 import uuid
 from collections import defaultdict
@@ -800,6 +801,14 @@ class TestDelivery:
         # It includes its instant.
         assert [event.id for event in world.endpoint.events()] == sent[1:]
         assert [event.after for event in world.endpoint.events()] == [{"n": 1}, {"n": 2}]
+        # A database that is younger than the retention has all of its commits.
+        long_ago = {"since": "2020-01-01T00:00:00Z"}
+        assert world.served.good("POST", f"/hearth/v1/triggers/{name}/replay", long_ago) == {"events": 3}
+        assert world.served.good("POST", f"/hearth/v1/triggers/{name}/replay", {"since": "2100-01-01T00:00:00Z"}) == {
+            "events": 0
+        }
+        world.settled()
+        assert [event.id for event in world.endpoint.events()][2:] == sent
 
     def test_paused(self, world: World) -> None:
         name = world.trigger(paused=True)
@@ -828,6 +837,52 @@ class TestDelivery:
             world.put("a/b", n=number)
         until(lambda: world.state(name)["pending"] == 1, lambda: world.state(name))
         assert {event.after["n"] for event in world.endpoint.events()} == set(range(10))
+
+    def test_requests_at_the_same_time(self, world: World) -> None:
+        released = threading.Event()
+        most = under_way = 0
+
+        def answer(_: Request) -> Reply:
+            nonlocal most, under_way
+            with world.endpoint.lock:
+                under_way += 1
+                most = max(most, under_way)
+            assert released.wait(60)
+            with world.endpoint.lock:
+                under_way -= 1
+            return Reply()
+
+        world.endpoint.answer = answer
+        name = world.trigger(concurrency=3)
+        for number in range(20):
+            world.put(f"a/{number}", n=number)
+        world.endpoint.wait(3)
+        # One of another trigger is not held up.
+        with Endpoint() as other:
+            world.trigger(url=other.url, name="other")
+            world.put("a/more", n=1)
+            other.wait(1)
+        assert (most, len(world.endpoint.all()), world.state(name)["pending"]) == (3, 3, 21)
+        released.set()
+        world.settled()
+        assert most == 3 and len(world.endpoint.all()) == 21
+
+    @pytest.mark.parametrize("is_down", [False, True])
+    def test_an_event_that_is_too_old_is_given_up(self, world: World, is_down: bool) -> None:
+        """Whether the endpoint answers with failures or can't be reached."""
+        world.endpoint.answer = lambda _: Reply(500)
+        url = f"http://127.0.0.1:{free_port()}/" if is_down else world.endpoint.url
+        name = world.trigger(url=url, retry={"minBackoff": "100ms", "maxBackoff": "200ms", "maxAge": "1s"})
+        began = time.monotonic()
+        for number in range(2):
+            world.put("a/b", n=number)
+        world.settled()
+        assert time.monotonic() - began >= 1
+        letters = world.served.good("GET", f"/hearth/v1/triggers/{name}/dead-letters")["deadLetters"]
+        assert len(letters) == world.state(name)["deadLetters"] == 2
+        statuses = {letter["lastError"]["status"] for letter in letters}
+        # The second one is too old when it is the first one's successor, perhaps before it was ever sent.
+        assert statuses <= ({"unreachable"} if is_down else {500, "unreachable"})
 
     def test_a_function_that_writes_makes_events(self, world: World) -> None:
         """The endpoint writes with the event's number plus one, until five."""
@@ -868,29 +923,31 @@ class TestFile:
     """Triggers of `hearth.json`."""
 
     def test_events_and_their_ids_outlive_the_server(self, tmp_path: Path) -> None:
-        with Endpoint(lambda _: Reply(500)) as endpoint:
-            with Served(
+        with (
+            Endpoint(lambda _: Reply(500)) as endpoint,
+            Served(
                 tmp_path, {"t": definition(endpoint.url, retry={"minBackoff": "10ms", "maxBackoff": "50ms"})}
-            ) as served:
-                for number in range(10):
-                    served.put(f"a/{number}", n=number)
-                until(lambda: len({event.id for event in endpoint.events()}) == 10)
-                before = {event.document: (event.id, event.data) for event in endpoint.events()}
-                for kills in (True, False):
-                    served.restart(kills=kills)
-                    assert served.trigger("t")["pending"] == 10
-                    endpoint.clear()
-                    until(lambda: len({event.id for event in endpoint.events()}) == 10)
-                    assert {event.document: (event.id, event.data) for event in endpoint.events()} == before
-                endpoint.answer = lambda _: Reply()
-                served.settled("t")
-                served.restart()
-                # What is acknowledged does not come again: nothing is pending after the start.
+            ) as served,
+        ):
+            for number in range(10):
+                served.put(f"a/{number}", n=number)
+            until(lambda: len({event.id for event in endpoint.events()}) == 10)
+            before = {event.document: (event.id, event.data) for event in endpoint.events()}
+            for kills in (True, False):
+                served.restart(kills=kills)
+                assert served.trigger("t")["pending"] == 10
                 endpoint.clear()
-                assert served.trigger("t")["pending"] == 0
-                served.put("a/fence", n=1)
-                served.settled("t")
-                assert {event.document for event in endpoint.events()} <= {"a/fence"}
+                until(lambda: len({event.id for event in endpoint.events()}) == 10)
+                assert {event.document: (event.id, event.data) for event in endpoint.events()} == before
+            endpoint.answer = lambda _: Reply()
+            served.settled("t")
+            served.restart()
+            # What is acknowledged does not come again: nothing is pending after the start.
+            endpoint.clear()
+            assert served.trigger("t")["pending"] == 0
+            served.put("a/fence", n=1)
+            served.settled("t")
+            assert {event.document for event in endpoint.events()} <= {"a/fence"}
 
     def test_reload(self, tmp_path: Path) -> None:
         with Endpoint() as endpoint, Served(tmp_path, {"one": definition(endpoint.url + "one")}) as served:
@@ -1078,22 +1135,53 @@ class TestAdministrators:
             assert error("POST", f"{base}/{name}/replay", body)[:2] == (400, "INVALID_ARGUMENT")
         for query in ("limit=0", "limit=x", "after=none", "nonsense=1"):
             assert error("GET", f"{base}/{name}/dead-letters?{query}")[:2] == (400, "INVALID_ARGUMENT")
-        # Users are no administrators.
-        for token, expected in ((unsigned("eva"), 403), ("nonsense", 401)):
-            for method, path in (
-                ("GET", base),
-                ("GET", f"{base}/{name}"),
-                ("DELETE", f"{base}/{name}"),
-                ("PUT", f"{base}/x"),
-            ):
-                assert error(method, path, None, token=token)[0] == expected
         assert world.state(name)["source"] == "api"
 
-    def test_without_a_token(self, tmp_path: Path) -> None:
-        with Served(tmp_path, {}, "--no-emulator", "--memory") as served:
-            for method, path in (("GET", ""), ("PUT", "/x"), ("POST", "/x/replay")):
-                status, _ = served.ask(method, f"/hearth/v1/triggers{path}", {}, token=None)
-                assert status in (401, 403)
+    @pytest.mark.parametrize("options", [[], ["--no-emulator"]])
+    def test_they_are_for_administrators(self, tmp_path: Path, options: list[str]) -> None:
+        """In local development without rules everybody is one."""
+        (tmp_path / "firestore.rules").write_text(
+            "service cloud.firestore { match /databases/{d}/documents { match /{all=**} { allow read, write; } } }"
+        )
+        with Served(tmp_path, {"t": definition("http://127.0.0.1:1/")}, "--memory", *options) as served:
+            for token, expected in ((unsigned("eva"), {401, 403}), ("nonsense", {401}), (None, {401, 403})):
+                for method, path in (
+                    ("GET", ""),
+                    ("GET", "/t"),
+                    ("PUT", "/x"),
+                    ("DELETE", "/t"),
+                    ("GET", "/t/dead-letters"),
+                    ("DELETE", "/t/dead-letters"),
+                    ("POST", "/t/replay"),
+                ):
+                    status, answer = served.ask(method, f"/hearth/v1/triggers{path}", token=token)
+                    assert status in expected and answer["error"]["code"] == status
+
+    def test_credentials(self, tmp_path: Path) -> None:
+        """One that may only read changes nothing; one of a project doesn't administer the server."""
+        secrets = {"all": "a" * 30, "reader": "r" * 30, "project": "p" * 30}
+        for name, secret in secrets.items():
+            (tmp_path / f"{name}.secret").write_text(secret)
+        credentials = [
+            {"name": "all", "secretFile": "all.secret"},
+            {"name": "reader", "secretFile": "reader.secret", "scope": "read-only"},
+            {"name": "project", "secretFile": "project.secret", "project": "demo-hearth"},
+        ]
+        auth = {"credentials": credentials}
+        with (
+            Endpoint() as endpoint,
+            Served(tmp_path, None, "--memory", "--no-emulator", auth=auth) as served,
+        ):
+            body = definition(endpoint.url, kind="written" + WITH_AUTHOR)
+            for name, put, get in (("reader", 403, 404), ("project", 403, 403), ("all", 200, 200)):
+                assert served.ask("PUT", "/hearth/v1/triggers/x", body, token=secrets[name])[0] == put
+                assert served.ask("GET", "/hearth/v1/triggers/x", token=secrets[name])[0] == get
+            assert served.ask("GET", "/hearth/v1/triggers/x", token=secrets["reader"])[0] == 200
+            # Events name the credential.
+            status, _ = served.ask("PATCH", f"/v1/{name_of('a/b')}", {"fields": {}}, token=secrets["project"])
+            assert status == 200
+            (request,) = endpoint.wait(1)
+            assert (request.header("ce-authtype"), request.header("ce-authid")) == ("service_account", "project")
 
     def test_one_of_the_file_is_changed_there(self, tmp_path: Path) -> None:
         with Endpoint() as endpoint, Served(tmp_path, {"t": definition(endpoint.url)}, "--memory") as served:
