@@ -3,7 +3,7 @@ import HearthJSON
 
 extension ConfigurationValue {
     /// The value as JSON without comments and white space.
-    func appendJSON(to json: inout [UInt8]) {
+    package func appendJSON(to json: inout [UInt8]) {
         switch content {
         case .null: json += Array("null".utf8)
         case .boolean(let flag): json += Array((flag ? "true" : "false").utf8)

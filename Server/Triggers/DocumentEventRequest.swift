@@ -18,15 +18,29 @@ enum DocumentEventRequest {
         guard let path = DocumentKey.decode(event.key) else {
             throw Status(.dataLoss, "A record of a trigger's queue has no document.")
         }
-        let name = ResourceName(database: database.name, path: path).string
+        let name = ResourceName(database: database.name, path: path)
+        let id = id(event, name.string, database, definition.name)
+        return try make(
+            name, Timestamp(microseconds: event.version), states, author: author, id: id, for: definition,
+            location: location)
+    }
+
+    /// - Parameters:
+    ///   - time: that of the commit.
+    ///   - author: as it is stored.
+    /// - Throws: as above.
+    static func make(
+        _ document: ResourceName, _ time: Timestamp, _ states: QueuedEvent.States, author: [UInt8], id: EventID,
+        for definition: TriggerDefinition, location: String
+    ) throws(Status) -> EventRequest {
+        let name = document.string
         let change = DocumentEvent(
-            database: database.name, path: path.string, commitTime: Timestamp(microseconds: event.version),
+            database: document.database, path: document.path.string, commitTime: time,
             before: states.before?.encoded(name: name), after: states.after?.encoded(name: name),
             author: EventAuthor(stored: author))
         guard let change else { throw Status(.dataLoss, "A trigger waits for a commit that changed nothing.") }
         let request = try EventRequest(
-            change, id: id(event, name, database, definition.name), type: definition.type, location: location,
-            form: definition.form)
+            change, id: id, type: definition.type, location: location, form: definition.form)
         if request.body.count > sizeBytesMax {
             throw .resourceExhausted("The event has \(request.body.count) bytes, of at most \(sizeBytesMax).")
         }

@@ -27,8 +27,8 @@ package final class EventSender: Sendable {
         }
     }
 
-    /// Of an answer, which nobody reads.
-    private static let bodyBytesMax = 64 << 10
+    /// Of an answer, of which a delivery needs nothing.
+    fileprivate static let bodyBytesMax = 64 << 10
     private static let connectMillisecondsMax = 10_000
 
     private struct Connection: Sendable {
@@ -61,23 +61,56 @@ package final class EventSender: Sendable {
         _ event: EventRequest, to target: Target, attempt: Int,
         _ done: @escaping @Sendable (Delivery.Answer) -> Void
     ) {
+        let request = Self.request(event, to: target, attempt: attempt)
+        start(request, Exchange(keptBytesMax: 0, clock: clock) { answer, _ in done(answer) })
+    }
+
+    /// What an endpoint has answered, as much as was kept of it.
+    package struct Response: Sendable {
+        /// 0 without an answer.
+        package internal(set) var status = 0
+        package internal(set) var headers: [HTTPField] = []
+        /// The first bytes of the body.
+        package internal(set) var body: [UInt8] = []
+        /// Of the body, as far as it was read.
+        package internal(set) var bodyBytes = 0
+    }
+
+    /// Sends an event in the same way as `send`, for somebody who wants to see the answer.
+    /// - Parameters:
+    ///   - keptBytesMax: of the answer's body.
+    ///   - done: called once, on the sender's thread; it must not block.
+    package func test(
+        _ event: EventRequest, to target: Target, keptBytesMax: Int,
+        _ done: @escaping @Sendable (Delivery.Answer, Response) -> Void
+    ) {
+        let request = Self.request(event, to: target, attempt: 1)
+        start(request, Exchange(keptBytesMax: keptBytesMax, clock: clock, done))
+    }
+
+    private func start(_ request: HTTPRequest, _ exchange: Exchange) {
+        do throws(Status) {
+            exchange.started(try connect().client.start(request) { exchange.take($0) })
+        } catch {
+            exchange.fail(error)
+        }
+    }
+
+    /// The headers of an event's request, without that of the secret, and without what every request of HTTP has.
+    package static func headers(_ event: EventRequest, attempt: Int) -> [HTTPField] {
+        event.headers.map { HTTPField($0.name, $0.value) }
+            + [HTTPField("x-hearth-attempt", String(attempt)), HTTPField("user-agent", "hearth")]
+    }
+
+    private static func request(_ event: EventRequest, to target: Target, attempt: Int) -> HTTPRequest {
         var request = HTTPRequest(method: "POST", url: target.url, body: event.body)
-        request.headers = event.headers.map { HTTPField($0.name, $0.value) }
-        request.headers.append(HTTPField("x-hearth-attempt", String(attempt)))
-        request.headers.append(HTTPField("user-agent", "hearth"))
+        request.headers = headers(event, attempt: attempt)
         if let secret = target.secret { request.headers.append(HTTPField("authorization", "Bearer " + secret)) }
         request.timeoutMilliseconds = target.timeoutMilliseconds
-        request.connectTimeoutMilliseconds = min(Self.connectMillisecondsMax, target.timeoutMilliseconds)
+        request.connectTimeoutMilliseconds = min(connectMillisecondsMax, target.timeoutMilliseconds)
         request.proxy = .none
         request.isHTTP1Only = true
-        let connection: Connection
-        do throws(Status) {
-            connection = try connect()
-        } catch {
-            return done(.unreachable(DeliveryFailure(.unreachable, error.message)))
-        }
-        let exchange = Exchange(bodyBytesMax: Self.bodyBytesMax, clock: clock, done)
-        exchange.started(connection.client.start(request) { exchange.take($0) })
+        return request
     }
 }
 
@@ -85,23 +118,31 @@ package final class EventSender: Sendable {
 ///
 /// `@unchecked Sendable`: all but `task` belongs to the sender's thread.
 private final class Exchange: @unchecked Sendable {
-    private let bodyBytesMax: Int
+    private let keptBytesMax: Int
     private let clock: any Clock
-    private let done: @Sendable (Delivery.Answer) -> Void
+    private let done: @Sendable (Delivery.Answer, EventSender.Response) -> Void
     private let task = Mutex<HTTPTask?>(nil)
-    private var status = 0
+    private var response = EventSender.Response()
     private var retryAfterNanoseconds: UInt64?
-    private var bodyBytes = 0
     private var isUnconnected = false
     private var isOver = false
 
-    init(bodyBytesMax: Int, clock: any Clock, _ done: @escaping @Sendable (Delivery.Answer) -> Void) {
+    /// - Parameter keptBytesMax: of the answer's body; 0 keeps nothing of the answer but its status.
+    init(
+        keptBytesMax: Int, clock: any Clock,
+        _ done: @escaping @Sendable (Delivery.Answer, EventSender.Response) -> Void
+    ) {
         self.clock = clock
-        self.bodyBytesMax = bodyBytesMax
+        self.keptBytesMax = keptBytesMax
         self.done = done
     }
 
     func started(_ new: HTTPTask) { task.withLock { $0 = new } }
+
+    /// Nothing was sent.
+    func fail(_ status: Status) {
+        end(.unreachable(DeliveryFailure(.unreachable, status.message)), cancels: false)
+    }
 
     func take(_ event: HTTPEvent) {
         if isOver { return }
@@ -111,24 +152,27 @@ private final class Exchange: @unchecked Sendable {
                 return end(
                     .failed(DeliveryFailure(.cut, "The endpoint's answer has two lengths.")), cancels: true)
             }
-            self.status = status
+            response.status = status
+            if keptBytesMax > 0 { response.headers = headers }
             if status == 429 || status == 503 {
                 retryAfterNanoseconds = headers.firstValue("retry-after").flatMap {
                     RetryAfter.nanoseconds($0, now: clock.now().microseconds / 1_000_000)
                 }
             }
         case .body(let bytes):
-            bodyBytes += bytes.count
+            response.bodyBytes += bytes.count
+            response.body += bytes.prefix(keptBytesMax - response.body.count)
             // The rest is of no interest.
-            if bodyBytes >= bodyBytesMax { end(answer, cancels: true) }
+            if response.bodyBytes >= EventSender.bodyBytesMax { end(answer, cancels: true) }
         case .unconnected: isUnconnected = true
         case .closed(let status, _):
             // libcurl takes the end within a head for that of the answer.
-            end(status.code == .ok && self.status > 0 ? answer : failure(status), cancels: false)
+            end(status.code == .ok && response.status > 0 ? answer : failure(status), cancels: false)
         }
     }
 
     private var answer: Delivery.Answer {
+        let status = response.status
         if (200..<300).contains(status) { return .acknowledged }
         return .failed(
             DeliveryFailure(.status(status), "The endpoint answered \(status)."),
@@ -150,7 +194,7 @@ private final class Exchange: @unchecked Sendable {
             return task
         }
         if cancels { task?.cancel() }
-        done(answer)
+        done(answer, response)
     }
 }
 

@@ -94,6 +94,9 @@ package final class TriggerConfiguration: Sendable {
 
     // MARK: Administrators
 
+    /// The server's project.
+    var project: String { source.project }
+
     /// Stores a trigger, and has it in force.
     /// - Throws: INVALID_ARGUMENT that names the member; ALREADY_EXISTS for one of the file, RESOURCE_EXHAUSTED beyond the
     ///   number that a server may have, UNAVAILABLE when it can't be stored.
@@ -136,7 +139,7 @@ package final class TriggerConfiguration: Sendable {
 package struct TriggerFile: Sendable, Equatable {
     package let path: String
     /// Of triggers that name no project.
-    private let project: String
+    let project: String
 
     package init(path: String, project: String) {
         self.path = path
@@ -175,6 +178,34 @@ package struct TriggerFile: Sendable, Equatable {
             throw value.failure("A server has at most \(TriggerService.countMax) triggers.")
         }
         return definitions
+    }
+
+    /// What a start of the server would find wrong in the file, for people: the first error of each trigger.
+    /// - Returns: how many triggers are right, and for each error a sentence with file, line, column and member.
+    /// - Throws: INVALID_ARGUMENT for what is no JSON, FAILED_PRECONDITION for a file that can't be read or is not there.
+    package func check() throws(Status) -> (count: Int, errors: [Status]) {
+        guard let bytes = try TextFile.read(path) else { throw .failedPrecondition("\(path) is not there.") }
+        guard let value = try ConfigurationValue(parsing: bytes, file: path).member("triggers") else { return (0, []) }
+        var names: Set<String> = []
+        var (count, errors): (Int, [Status]) = (0, [])
+        let members = try value.members()
+        if members.count > TriggerService.countMax {
+            errors.append(value.failure("A server has at most \(TriggerService.countMax) triggers."))
+        }
+        for member in members {
+            do throws(Status) {
+                try define(member, &names)
+                count += 1
+            } catch {
+                errors.append(error)
+            }
+        }
+        return (count, errors)
+    }
+
+    private func define(_ member: ConfigurationValue.Member, _ names: inout Set<String>) throws(Status) {
+        if !names.insert(member.name).inserted { throw member.value.failure("There are two triggers of this name.") }
+        _ = try definition(member.name, member.value, source: .file)
     }
 
     func definition(

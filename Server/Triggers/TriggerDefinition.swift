@@ -300,7 +300,8 @@ enum TriggerDuration {
         let number = string.utf8.prefix {
             (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: ".")
         }
-        let unit = String(string.dropFirst(number.count))
+        // Of bytes, since a combining character after a digit would be dropped with it.
+        let unit = String(Substring(string.utf8.dropFirst(number.count)))
         guard let value = Double(String(decoding: Array(number), as: UTF8.self)),
             let seconds = units.first(where: { $0.name == unit })?.seconds
         else { return nil }

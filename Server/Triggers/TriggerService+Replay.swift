@@ -42,7 +42,7 @@ extension TriggerService {
         return found
     }
 
-    private func opened(
+    func opened(
         _ name: DatabaseName, _ directory: TriggerDirectory
     ) throws(Status) -> (Database, DatabaseEvents)? {
         let answer = Awaited<Database>()
@@ -52,12 +52,12 @@ extension TriggerService {
         return (database, events)
     }
 
-    private func existing(_ name: String) throws(Status) -> TriggerDefinition {
+    func existing(_ name: String) throws(Status) -> TriggerDefinition {
         guard let definition = definition(name) else { throw .notFound("There is no trigger \"\(name)\".") }
         return definition
     }
 
-    private func reading<Result>(
+    func reading<Result>(
         _ database: Database, _ body: (any Snapshot) throws(Status) -> Result
     ) throws(Status) -> Result {
         let snapshot = try database.store.snapshot()

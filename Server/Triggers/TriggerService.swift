@@ -56,7 +56,9 @@ package final class TriggerService: Sendable {
     }
 
     let state: Mutex<State>
-    private let sender: EventSender
+    let sender: EventSender
+    /// Tests whose endpoints have not answered yet.
+    let tests = Atomic(0)
     let dispatcher: EventDispatcher
     let trees: TreeTriggers
     let journal: TriggerJournal

@@ -39,17 +39,18 @@ package struct TriggersHTTP: HTTPExtension {
         case deadLetters(String, after: String?, limit: Int)
         case deleteDeadLetters(String)
         case replay(String)
+        case test(String)
 
         var changes: Bool {
             switch self {
             case .list, .get, .deadLetters: false
-            case .put, .delete, .deleteDeadLetters, .replay: true
+            case .put, .delete, .deleteDeadLetters, .replay, .test: true
             }
         }
 
         var hasBody: Bool {
             switch self {
-            case .put, .replay: true
+            case .put, .replay, .test: true
             default: false
             }
         }
@@ -105,6 +106,7 @@ package struct TriggersHTTP: HTTPExtension {
         case ("GET", 2, "dead-letters"): return try deadLetters(segments[0], parameters)
         case ("DELETE", 2, "dead-letters"): found = .deleteDeadLetters(segments[0])
         case ("POST", 2, "replay"): found = .replay(segments[0])
+        case ("POST", 2, "test"): found = .test(segments[0])
         default: throw .notFound("There is no method \(head.method) \(head.path).")
         }
         if let first = parameters.first { throw .invalidArgument("There is no parameter \"\(first.name)\".") }
@@ -134,6 +136,7 @@ package struct TriggersHTTP: HTTPExtension {
     private func run(_ method: Method, _ body: [UInt8], _ call: RESTCall) {
         service.background { [self] in
             service.waitUntilOpened()
+            if case .test(let name) = method { return test(name, body, call) }
             let result = Result { () throws(Status) in try answer(method, body) }
             call.onLoop {
                 switch result {
@@ -166,6 +169,27 @@ package struct TriggersHTTP: HTTPExtension {
             return TriggerReport.deadLetters(try service.deadLetters(name, after: after, limit: limit))
         case .deleteDeadLetters(let name): return Self.count(try service.deleteDeadLetters(name), "deadLetters")
         case .replay(let name): return Self.count(try replay(name, body), "events")
+        case .test(let name): throw .internalError("The test of \(name) has an answer of its own.")
+        }
+    }
+
+    /// Answers when the endpoint has, which other requests of administrators don't wait for.
+    private func test(_ name: String, _ body: [UInt8], _ call: RESTCall) {
+        do throws(Status) {
+            let value = try ConfigurationValue(parsing: body, file: "body")
+            for member in try value.members() where member.name != "document" {
+                throw member.value.failure("Unknown member\(Spelling.hint(for: member.name, among: ["document"]))")
+            }
+            guard let member = try value.member("document") else {
+                throw value.failure("Expected {\"document\": PATH}.")
+            }
+            let path = try member.string()
+            try service.test(name, document: path, project: configuration.project) { result in
+                let json = result.json
+                call.onLoop { call.respond(json) }
+            }
+        } catch {
+            call.onLoop { call.finish(error) }
         }
     }
 

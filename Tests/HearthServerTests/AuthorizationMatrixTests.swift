@@ -330,6 +330,7 @@ enum Outcome: Equatable {
             Route(method: "POST", path: "/hearth/v1/triggers/t/replay", demand: .changesServer, body: "{}"),
             Route(method: "GET", path: "/hearth/v1/changes", demand: .administers(.reads)),
             Route(method: "GET", path: "/hearth/v1/changes/p/(default)?snapshot=true", demand: .administers(.reads)),
+            Route(method: "POST", path: "/hearth/v1/triggers/t/test", demand: .changesServer, body: "{}"),
             Route(method: "GET", path: "/v1/\(Self.database)/bundles", demand: .administers(.reads)),
             Route(method: "GET", path: "/v1/\(Self.database)/bundles/b", demand: .administers(.reads)),
             Route(

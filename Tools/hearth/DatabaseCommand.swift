@@ -10,15 +10,10 @@ enum DatabaseCommand {
         name: "database", summary: "Read and write a Realtime Database.", help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
-    static let options = [
-        Option(
-            "address", "ADDRESS:PORT", aliases: ["host"],
-            "The server. Default: FIREBASE_DATABASE_EMULATOR_HOST, else 127.0.0.1:8080."),
+    private static let options =
+        ServerConnection.options(defaultAddress: "FIREBASE_DATABASE_EMULATOR_HOST") + ownOptions
+    private static let ownOptions = [
         Option("namespace", "NAME", aliases: ["ns", "instance"], "Which database. Default: the server's own."),
-        Option("tls", nil, "Use TLS."),
-        Option("tls-ca", "FILE", "Trusted certificates (PEM) instead of the system's."),
-        Option("token", "TOKEN", "An ID token or an administrator's secret. Default: \"owner\" is sent."),
-        Option("credential", "FILE", "A file with the token."),
         Option(
             "file", "FILE", aliases: ["f"], "The input file; - for standard input, the default. Also -f."),
         Option("output", "FILE", aliases: ["o"], "The output file; - for standard output, the default. Also -o."),

@@ -1,9 +1,6 @@
-import HearthLoadClient
 import HearthToolSupport
 import HearthConcurrency
 import HearthModel
-import HearthNetwork
-import HearthHost
 import HearthTree
 
 /// Requests on a Realtime Database over REST, one after another.
@@ -17,42 +14,15 @@ final class DatabaseConnection {
         var isTooLarge: Bool { status == 400 && message.hasPrefix("Data requested exceeds") }
     }
 
-    private let loop: EventLoop
-    private let client: HTTP2Client
-    private let headers: [HTTPHeader]
+    private let server: ServerConnection
     private let namespace: String?
 
     init(_ parsed: ParsedOptions) throws(ToolFailure) {
-        let address =
-            parsed.string("address") ?? Environment.all["FIREBASE_DATABASE_EMULATOR_HOST"] ?? "127.0.0.1:8080"
-        let configuration = try HTTP2Client.Configuration(address, option: "address", parsed)
-        headers = [HTTPHeader("authorization", "Bearer \(try Self.token(parsed))")]
+        server = try ServerConnection(parsed, defaultAddress: "FIREBASE_DATABASE_EMULATOR_HOST")
         namespace = parsed.string("namespace")
-        loop = try ToolLoop.start()
-        let outcome = Awaited<HTTP2Client>()
-        HTTP2Client.connect(configuration, on: loop) { outcome.set($0) }
-        do throws(Status) {
-            client = try outcome.wait()
-        } catch {
-            loop.stopAndJoin()
-            throw ToolFailure(.unavailable, "Cannot reach \(address): \(error.message)")
-        }
     }
 
-    private static func token(_ parsed: ParsedOptions) throws(ToolFailure) -> String {
-        if let token = parsed.string("token") { return token }
-        guard let file = parsed.string("credential") else { return "owner" }
-        do throws(Status) {
-            return String(decoding: try IdentityConfiguration.secret(file), as: UTF8.self)
-        } catch {
-            throw .configuration(error.message)
-        }
-    }
-
-    func close() {
-        loop.execute { [client] in client.close() }
-        loop.stopAndJoin()
-    }
+    func close() { server.close() }
 
     // MARK: Requests
 
@@ -61,13 +31,7 @@ final class DatabaseConnection {
     func request(
         _ method: String, _ path: TreePath, _ parameters: [(String, String)], _ body: [UInt8] = []
     ) throws(ToolFailure) -> [UInt8] {
-        let outcome = Awaited<HTTPClientAnswer>()
-        let target = target(path, parameters)
-        loop.execute { [client, headers] in
-            let fields = headers + [HTTPHeader("content-type", "application/json")]
-            client.request(method: method, path: target, headers: fields, body: body) { outcome.set($0) }
-        }
-        let answer = try wait(outcome)
+        let answer = try server.request(method, target(path, parameters), body)
         if !(200...299).contains(answer.status) { throw Self.failure(Self.refusal(answer.status, answer.body), path) }
         return answer.body
     }
@@ -87,7 +51,7 @@ final class DatabaseConnection {
         let outcome = Awaited<Download>()
         let target = target(path, parameters)
         let job = Job(body)
-        loop.execute { [client, headers] in
+        server.loop.execute { [client = server.client, headers = server.headers] in
             let stream = client.open(method: "GET", path: target, headers: headers, hasBody: false)
             let download = Download()
             stream.onHead = { status, _ in download.status = status }
@@ -107,7 +71,7 @@ final class DatabaseConnection {
             stream.onEnd = { _ in outcome.set(.success(download)) }
             stream.onFailure = { outcome.set(.failure($0)) }
         }
-        let download = try wait(outcome)
+        let download = try ServerConnection.wait(outcome)
         if let failure = download.failure { throw failure }
         if (200...299).contains(download.status) { return nil }
         return Self.refusal(download.status, download.refused)
@@ -125,14 +89,6 @@ final class DatabaseConnection {
         let body: ([UInt8]) throws(ToolFailure) -> Void
 
         init(_ body: @escaping ([UInt8]) throws(ToolFailure) -> Void) { self.body = body }
-    }
-
-    private func wait<Value>(_ outcome: Awaited<Value>) throws(ToolFailure) -> Value {
-        do throws(Status) {
-            return try outcome.wait()
-        } catch {
-            throw ToolFailure(.unavailable, "The connection to the server broke: \(error.message)")
-        }
     }
 
     private static func refusal(_ status: Int, _ body: [UInt8]) -> Refusal {

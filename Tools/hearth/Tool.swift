@@ -7,8 +7,8 @@ import HearthHost
 enum Tool {
     static let commands: [ToolCommand] = [
         ServeCommand.command, CheckCommand.command, RulesCommand.command, BundleCommand.command,
-        DatabaseCommand.command, TokenCommand.command, BenchCommand.command, VersionCommand.command,
-        HelpCommand.command,
+        DatabaseCommand.command, TriggersCommand.command, TokenCommand.command, BenchCommand.command,
+        VersionCommand.command, HelpCommand.command,
     ]
 
     static func main() -> Never {

@@ -147,6 +147,8 @@ package struct ConfigurationValue: Sendable {
 private struct ConfigurationParser {
     private var reader: JSONReader
     private let file: String
+    /// The last position that was located, its line, and its column: the next one is counted from there.
+    private var located = (position: 0, line: 1, column: 1)
 
     init(_ bytes: UnsafeRawBufferPointer, file: String) throws(Status) {
         self.file = file
@@ -171,12 +173,21 @@ private struct ConfigurationParser {
         }
     }
 
-    private func location(of position: Int) -> (line: Int, column: Int) {
-        let before = reader.bytes[..<min(position, reader.bytes.count)]
-        let line = before.reduce(1) { $1 == UInt8(ascii: "\n") ? $0 + 1 : $0 }
-        let start = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-        // Columns are counted in characters, as editors do; continuation bytes of UTF-8 are no characters.
-        return (line, before[start...].reduce(1) { $1 & 0xC0 == 0x80 ? $0 : $0 + 1 })
+    /// - Parameter position: not before that of the last call.
+    private mutating func location(of position: Int) -> (line: Int, column: Int) {
+        let end = min(position, reader.bytes.count)
+        while located.position < end {
+            let byte = reader.bytes[located.position]
+            located.position += 1
+            if byte == UInt8(ascii: "\n") {
+                located.line += 1
+                located.column = 1
+            } else if byte & 0xC0 != 0x80 {
+                // Columns are counted in characters, as editors do; continuation bytes of UTF-8 are no characters.
+                located.column += 1
+            }
+        }
+        return (located.line, located.column)
     }
 
     private mutating func value(_ path: String) throws(Status) -> ConfigurationValue {

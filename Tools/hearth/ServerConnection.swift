@@ -1,0 +1,76 @@
+import HearthLoadClient
+import HearthToolSupport
+import HearthConcurrency
+import HearthModel
+import HearthNetwork
+import HearthHost
+
+/// Requests to a running server, one after another.
+final class ServerConnection {
+    let loop: EventLoop
+    let client: HTTP2Client
+    let headers: [HTTPHeader]
+
+    /// - Parameter variable: the environment variable with the address when no option has it.
+    static func options(defaultAddress variable: String) -> [Option] {
+        [
+            Option(
+                "address", "ADDRESS:PORT", aliases: ["host"], "The server. Default: \(variable), else 127.0.0.1:8080."),
+            Option("tls", nil, "Use TLS."),
+            Option("tls-ca", "FILE", "Trusted certificates (PEM) instead of the system's."),
+            Option("token", "TOKEN", "An ID token or an administrator's secret. Default: \"owner\" is sent."),
+            Option("credential", "FILE", "A file with the token."),
+        ]
+    }
+
+    /// - Parameter variable: as for `options`.
+    /// - Throws: 64 for an address that is none, 69 when the server can't be reached, 78 for a file without a token.
+    init(_ parsed: ParsedOptions, defaultAddress variable: String) throws(ToolFailure) {
+        let address = parsed.string("address") ?? Environment.all[variable] ?? "127.0.0.1:8080"
+        let configuration = try HTTP2Client.Configuration(address, option: "address", parsed)
+        headers = [HTTPHeader("authorization", "Bearer \(try Self.token(parsed))")]
+        loop = try ToolLoop.start()
+        let outcome = Awaited<HTTP2Client>()
+        HTTP2Client.connect(configuration, on: loop) { outcome.set($0) }
+        do throws(Status) {
+            client = try outcome.wait()
+        } catch {
+            loop.stopAndJoin()
+            throw ToolFailure(.unavailable, "Cannot reach \(address): \(error.message)")
+        }
+    }
+
+    private static func token(_ parsed: ParsedOptions) throws(ToolFailure) -> String {
+        if let token = parsed.string("token") { return token }
+        guard let file = parsed.string("credential") else { return "owner" }
+        do throws(Status) {
+            return String(decoding: try IdentityConfiguration.secret(file), as: UTF8.self)
+        } catch {
+            throw .configuration(error.message)
+        }
+    }
+
+    func close() {
+        loop.execute { [client] in client.close() }
+        loop.stopAndJoin()
+    }
+
+    /// - Parameter body: JSON.
+    /// - Throws: 69 when the connection breaks.
+    func request(_ method: String, _ target: String, _ body: [UInt8] = []) throws(ToolFailure) -> HTTPClientAnswer {
+        let outcome = Awaited<HTTPClientAnswer>()
+        loop.execute { [client, headers] in
+            let fields = headers + [HTTPHeader("content-type", "application/json")]
+            client.request(method: method, path: target, headers: fields, body: body) { outcome.set($0) }
+        }
+        return try Self.wait(outcome)
+    }
+
+    static func wait<Value>(_ outcome: Awaited<Value>) throws(ToolFailure) -> Value {
+        do throws(Status) {
+            return try outcome.wait()
+        } catch {
+            throw ToolFailure(.unavailable, "The connection to the server broke: \(error.message)")
+        }
+    }
+}
