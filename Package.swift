@@ -193,7 +193,7 @@ let package = Package(
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
                 "HearthTreeStorage", "HearthWebSocket", "HearthRules", "HearthBundle", "HearthNetwork", "HearthHost",
-                "HearthFirestoreServer", "HearthRealtimeServer",
+                "HearthFirestoreServer", "HearthRealtimeServer", "HearthEvents", "HearthTriggers",
             ], path: "Tools/Fuzz/Entries"),
 
         // Tests, one folder a target.
@@ -321,7 +321,7 @@ let package = Package(
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthHost",
                 "HearthEvents",
-                "HearthTriggers", "HearthTestSupport",
+                "HearthTriggers", "HearthFuzzing", "HearthTestSupport",
             ],
             path: "Tests/HearthTriggersTests"),
         .testTarget(

@@ -16,7 +16,7 @@ import Testing
 @Suite struct FuzzSeedTests {
     static let targets = [
         "protobuf", "json", "http1", "rest", "indexkeys", "listen", "write", "webchannel", "bundle", "rules", "tree",
-        "treequery", "websocket", "realtime", "databaserules",
+        "treequery", "websocket", "realtime", "databaserules", "triggers", "patterns", "endpoint",
     ]
 
     @Test(arguments: targets) func everySeedIsAnsweredOrRejected(_ target: String) throws {
@@ -40,6 +40,9 @@ import Testing
             TreeFuzzing.fuzzQuery(seed)
             WebSocketFuzzing.fuzz(seed)
             RealtimeFuzzing.fuzz(seed)
+            TriggerFuzzing.fuzzDefinitions(seed)
+            TriggerFuzzing.fuzzPatterns(seed)
+            EndpointFuzzing.fuzz(seed)
         }
     }
 

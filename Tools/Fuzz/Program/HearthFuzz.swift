@@ -27,6 +27,9 @@ private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "realtime": { RealtimeFuzzing.fuzz($0) },
     "databaserules": { TreeRulesFuzzing.fuzz($0) },
     "indexkeys": { StorageFuzzing.fuzzIndexKeys($0) },
+    "triggers": { TriggerFuzzing.fuzzDefinitions($0) },
+    "patterns": { TriggerFuzzing.fuzzPatterns($0) },
+    "endpoint": { EndpointFuzzing.fuzz($0) },
 ]
 
 private let entryPoint: @Sendable ([UInt8]) -> Void = {
