@@ -197,7 +197,7 @@ let package = Package(
                 "HearthModel", "HearthEvents", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments",
                 "HearthTree",
                 "HearthTreeStorage", "HearthWebSocket", "HearthRules", "HearthBundle", "HearthNetwork", "HearthHost",
-                "HearthFirestoreServer", "HearthRealtimeServer",
+                "HearthFirestoreServer", "HearthRealtimeServer", "HearthTriggers",
             ], path: "Tools/Fuzz/Entries"),
 
         // Tests, one folder a target.
@@ -324,8 +324,8 @@ let package = Package(
             name: "HearthTriggersTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
-                "HearthTreeStorage", "HearthHost", "HearthEvents", "HearthTriggers", "HearthTestDoubles",
-                "HearthTestSupport",
+                "HearthTreeStorage", "HearthHost", "HearthEvents", "HearthTriggers", "HearthFuzzing",
+                "HearthTestDoubles", "HearthTestSupport",
             ],
             path: "Tests/HearthTriggersTests"),
         .testTarget(

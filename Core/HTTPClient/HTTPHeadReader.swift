@@ -48,17 +48,26 @@ package struct HTTPHeadReader {
         return false
     }
 
-    /// `HTTP/2 200`
+    /// `HTTP/2 200`, or `HTTP/1.1 200 OK`. libcurl takes more than that.
     private mutating func beginHead(_ line: String) {
         phase = .head
         head = []
         let parts = line.split(separator: " ", maxSplits: 2)
         version = String(parts[0].dropFirst(5))
-        status = parts.count > 1 ? Int(parts[1]) ?? 0 : 0
+        func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+        let numbers = version.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard numbers.count <= 2, numbers.allSatisfy({ $0.count == 1 && $0.allSatisfy(isDigit) }), parts.count > 1,
+            parts[1].utf8.count == 3, parts[1].utf8.allSatisfy(isDigit), let number = Int(parts[1])
+        else {
+            status = 0
+            failure = failure ?? .unavailable("the status line of the answer is malformed")
+            return
+        }
+        status = number
     }
 
     private mutating func endOfBlock() -> Bool {
-        guard phase == .head, status >= 200 else { return false }
+        guard phase == .head, status >= 200, failure == nil else { return false }
         phase = .body
         return true
     }

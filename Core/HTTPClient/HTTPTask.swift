@@ -99,7 +99,10 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     }
 
     package func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer) {
-        guard reader.read(line) else { return }
+        guard reader.read(line) else {
+            if reader.failure != nil { transfer.mark() }
+            return
+        }
         // The heads of followed redirections are ignored.
         let isRedirection =
             followsRedirects && (300..<400).contains(reader.status)

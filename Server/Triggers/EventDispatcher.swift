@@ -83,7 +83,7 @@ package final class EventDispatcher: @unchecked Sendable {
     /// Sends nothing new, and waits until what was sent is answered, and that is stored.
     /// - Parameter seconds: at most so long.
     package func drain(seconds: Double) {
-        leave(.drain)
+        startDraining()
         let end = clock.monotonicNanoseconds() + UInt64(max(0, seconds) * 1e9)
         monitor.lock()
         defer { monitor.unlock() }
@@ -91,6 +91,9 @@ package final class EventDispatcher: @unchecked Sendable {
             monitor.wait(until: MonotonicTime(nanoseconds: Int64(end)))
         }
     }
+
+    /// Sends nothing new.
+    func startDraining() { leave(.drain) }
 
     /// Begins nothing any more, and waits for the thread. What was sent and not answered is sent again after the next start.
     package func stop() {
@@ -135,15 +138,19 @@ package final class EventDispatcher: @unchecked Sendable {
 
     private func run() {
         while let notes = nextNotes() {
-            for note in notes { take(note) }
-            let now = clock.monotonicNanoseconds()
-            while let route = timers.popDue(now) { route.markDue(&due) }
-            while let route = due.popLast() {
-                route.isDue = false
-                work(route)
-            }
-            noteDrained()
+            advance(notes)
         }
+    }
+
+    private func advance(_ notes: [Note]) {
+        for note in notes { take(note) }
+        let now = clock.monotonicNanoseconds()
+        while let route = timers.popDue(now) { route.markDue(&due) }
+        while let route = due.popLast() {
+            route.isDue = false
+            work(route)
+        }
+        noteDrained()
     }
 
     /// Nothing is under way any more, and everything that was answered is stored.
@@ -178,14 +185,11 @@ package final class EventDispatcher: @unchecked Sendable {
             defer { self.notes = [] }
             return self.notes
         }
-        for note in notes { take(note) }
-        let now = clock.monotonicNanoseconds()
-        while let route = timers.popDue(now) { route.markDue(&due) }
-        while let route = due.popLast() {
-            route.isDue = false
-            work(route)
-        }
+        advance(notes)
     }
+
+    /// For tests.
+    var hasDrained: Bool { monitor.withLock { isDrained } }
 
     private func take(_ note: Note) {
         switch note {

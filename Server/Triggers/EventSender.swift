@@ -173,6 +173,8 @@ private final class Exchange: @unchecked Sendable {
 
     private var answer: Delivery.Answer {
         let status = response.status
+        // An answer that ends before its head, in a form that libcurl takes.
+        if status == 0 { return .failed(DeliveryFailure(.cut, "The endpoint's answer has no status.")) }
         if (200..<300).contains(status) { return .acknowledged }
         return .failed(
             DeliveryFailure(.status(status), "The endpoint answered \(status)."),

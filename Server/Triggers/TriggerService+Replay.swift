@@ -241,15 +241,21 @@ extension TriggerService {
             let replay = FeedReplay(database: database, definition: definition)
             try replay.check(time)
             var position = FeedReplay.Position(version: time.microseconds)
+            let dead = try deadLetters(of: name, database, events)
             while let next = try replay.step(&position, countMax: Self.stepEvents) {
                 let record = QueuedEvent(author: EventAuthor.unknown.stored).bytes
-                let added = try perform(database) { transaction throws(Status) in
-                    var added = 0
+                let (added, revived) = try perform(database) { transaction throws(Status) -> (Int, Int) in
+                    var (added, revived) = (0, 0)
                     for event in next {
                         if try events.put(event, record, for: name, in: transaction) { added += 1 }
+                        guard let (letters, entry) = dead[event], try letters.letter(entry, in: transaction) != nil
+                        else { continue }
+                        try letters.delete(entry, in: transaction)
+                        revived += 1
                     }
-                    return added
+                    return (added, revived)
                 }
+                events.changeDeadLetters(name, by: -revived)
                 try reading(database) { snapshot throws(Status) in
                     try events.havePut(added, for: name, in: snapshot)
                 }
@@ -258,6 +264,20 @@ extension TriggerService {
             if events.pending(name) > 0 { notify(name, databaseName, isEarlier: true) }
         }
         return count
+    }
+
+    /// What is a dead letter in a database: replayed, it is none any more.
+    private func deadLetters(
+        of name: String, _ database: Database, _ events: DatabaseEvents
+    ) throws(Status) -> [Delivery.Event: (DeadLetters, DeadLetters.Entry)] {
+        guard let letters = events.deadLetters(of: name) else { return [:] }
+        return try reading(database) { snapshot throws(Status) in
+            var dead: [Delivery.Event: (DeadLetters, DeadLetters.Entry)] = [:]
+            for entry in try letters.entries(after: nil, countMax: .max, in: snapshot) {
+                dead[entry.event] = (letters, entry)
+            }
+            return dead
+        }
     }
 
     private func perform<Result: Sendable>(

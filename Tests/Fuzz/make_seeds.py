@@ -378,6 +378,62 @@ def stream_seeds() -> None:
         write("databaserules", name, text.encode())
     for name, text in CHANGES.items():
         write("changes", name, text.encode())
+    trigger_seeds()
+
+
+def trigger_seeds() -> None:
+    """Triggers of hearth.json, patterns with a path below them, and answers of endpoints."""
+    document = {"event": "google.cloud.firestore.document.v1.written", "document": "c/{id}", "url": "http://e:1/x"}
+    reference = {"event": "google.firebase.database.ref.v1.written", "ref": "a/{b=x*y}", "url": "https://[::1]/?q"}
+    retry = {"minBackoff": "1.5s", "maxBackoff": "2m", "maxAge": "7d", "maxAttempts": 3}
+    triggers = {
+        "plain": {"a": document, "b": reference},
+        "full": {
+            "a-1_": {
+                **document,
+                **{"project": "*", "database": "d", "mode": "structured", "content": "json", "order": "none"},
+                **{"concurrency": 256, "timeout": "100ms", "retry": retry, "paused": True},
+            }
+        },
+        "instance": {"a": {**reference, "instance": "x*y", "retry": False, "content": "json"}},
+        "legacy": {"a": {**document, "event": "providers/cloud.firestore/eventTypes/document.write"}},
+        "null": {"a": {**document, "project": None, "retry": None}},
+        "secret": {"a": {**document, "secretFile": "../x"}},
+        "wrong": {"a": {**document, "retry": {"maxBackoff": "1ms"}}},
+    }
+    for name, definitions in triggers.items():
+        write("triggers", name, json.dumps(definitions).encode())
+    write("triggers", "comments", b'{\n// x\n"a": /* y */ {"event": "e", "url": "http://e/", "url": 1}}')
+    patterns = {
+        "literal": ["a/b", "/a/b", "a/c", "a/b"],
+        "parts": ["{a=x*}/{b=*y}", "x*z/p*y", "*/**", "xz/py"],
+        "many": ["a/{m=**}", "{m=**}/b", "a/**/b", "a/{m=**}/{n}", "a/x/y/b"],
+        "empty": ["**", "{m=**}", "*", ""],
+        "wrong": ["a/**/b/**", "{a}/{a}", "a/x*y*z", "a//b", "./a", "{}", "a/b"],
+        "bytes": ["é/{ü=*é}", "é/üé"],
+    }
+    for name, lines in patterns.items():
+        write("patterns", name, "\n".join(lines).encode())
+    head = b"HTTP/1.1 200 OK\r\n"
+    chunked = head + b"transfer-encoding: chunked\r\n\r\n"
+    answers = {
+        "length": head + b"content-length: 5\r\n\r\nwhole",
+        "cut": head + b"content-length: 9\r\n\r\nshort",
+        "chunks": chunked + b"3\r\nabc\r\n0\r\nx: y\r\n\r\n",
+        "chunks-cut": chunked + b"3\r\nab",
+        "end": b"HTTP/1.0 200\r\n\r\nuntil the end",
+        "interim": b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + head + b"content-length: 0\r\n\r\n",
+        "busy": b"HTTP/1.1 429 Slow\r\nretry-after: 7\r\nContent-Length: 0\r\n\r\n",
+        "date": b"HTTP/1.1 503 No\r\nretry-after: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n",
+        "redirect": b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\nset-cookie: a=b\r\n\r\n",
+        "empty": b"HTTP/1.1 204 No Content\r\nconnection: keep-alive\r\n\r\n",
+        "http2": b"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x64",
+        "other": b"SSH-2.0-OpenSSH\r\n",
+        "folded": head + b"x: a\r\n b\r\n\tc\r\n: d\r\ne\r\n\r\n",
+        "compressed": head + b"content-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc",
+    }
+    for name, answer in answers.items():
+        write("endpoint", name, answer)
 
 
 if __name__ == "__main__":

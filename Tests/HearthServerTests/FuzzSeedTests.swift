@@ -16,7 +16,7 @@ import Testing
 @Suite struct FuzzSeedTests {
     static let targets = [
         "protobuf", "json", "http1", "rest", "indexkeys", "listen", "write", "webchannel", "bundle", "rules", "tree",
-        "treequery", "websocket", "realtime", "databaserules", "changes",
+        "treequery", "websocket", "realtime", "databaserules", "changes", "triggers", "patterns", "endpoint",
     ]
 
     @Test(arguments: targets) func everySeedIsAnsweredOrRejected(_ target: String) throws {
@@ -41,6 +41,9 @@ import Testing
             WebSocketFuzzing.fuzz(seed)
             RealtimeFuzzing.fuzz(seed)
             ChangeFuzzing.fuzz(seed)
+            TriggerFuzzing.fuzzDefinitions(seed)
+            TriggerFuzzing.fuzzPatterns(seed)
+            EndpointFuzzing.fuzz(seed)
         }
     }
 

@@ -34,7 +34,9 @@ struct TriggerTestTests {
         let database = try Database(name: name, store: store)
         try service.opened(database)
         let name = name
-        service.start(TriggerDirectory(names: { [name] }, open: { _, done in done(.success(database)) }))
+        service.start(
+            TriggerDirectory(
+                names: { [name] }, exists: { _ in true }, open: { _, done in done(.success(database)) }))
         let outcome = Promise<Result<CommitOutcome, Status>>()
         let write = Write(
             document: ResourceName(database: name, path: ResourcePath(["c", "d"])),

@@ -189,6 +189,14 @@ def test_replay_since_a_time(site: Site) -> None:
     assert json.loads(site("replay", "sum", "--since", since, "--json")) == {"events": 1}
     site.wait(lambda: site.show("sum")["delivered"] == 3)
     assert site.endpoint.requests[2]["ce-id"] == site.endpoint.requests[1]["ce-id"]
+    # A dead letter that is replayed is none any more.
+    site.endpoint.status = 500
+    site.write("c/dead", 3)
+    site.wait(lambda: site.show("sum")["deadLetters"] == 1)
+    site.endpoint.status = 200
+    assert json.loads(site("replay", "sum", "--since", since, "--json")) == {"events": 2}
+    site.wait(lambda: site.show("sum")["delivered"] == 5)
+    assert site("dead", "sum") == ""
     wrong = site.run("replay", "sum", "--since", "yesterday")
     assert wrong.returncode == 1
     assert "since: Expected a time" in wrong.stderr

@@ -28,6 +28,9 @@ private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "databaserules": { TreeRulesFuzzing.fuzz($0) },
     "changes": { ChangeFuzzing.fuzz($0) },
     "indexkeys": { StorageFuzzing.fuzzIndexKeys($0) },
+    "triggers": { TriggerFuzzing.fuzzDefinitions($0) },
+    "patterns": { TriggerFuzzing.fuzzPatterns($0) },
+    "endpoint": { EndpointFuzzing.fuzz($0) },
 ]
 
 private let entryPoint: @Sendable ([UInt8]) -> Void = {
