@@ -9,24 +9,30 @@ extension Database {
     private var onceHorizon: Int64 { elapsed.microseconds - Int64(Limits.onceSeconds) * 1_000_000 }
 
     /// Deletes answers to commits with an id that were made `Limits.onceSeconds` ago, a bounded number at a time.
+    /// Does nothing while another call is under way.
     /// - Parameter completion: called with whether there is more to delete; on the writer's thread, or at once.
     package func deleteOldOnceAnswers(
         limit: Int = Limits.onceDeletedMax, completion: @escaping @Sendable (Result<Bool, Status>) -> Void
     ) {
+        if areOnceAnswersInWork.exchange(true, ordering: .acquiringAndReleasing) { return completion(.success(false)) }
+        let end: @Sendable (Result<Bool, Status>) -> Void = { [self] result in
+            areOnceAnswersInWork.store(false, ordering: .releasing)
+            completion(result)
+        }
         let horizon = onceHorizon
         do throws(Status) {
             let snapshot = try store.snapshot()
             defer { snapshot.close() }
-            guard try OnceAnswers.hasOld(before: horizon, in: snapshot) else { return completion(.success(false)) }
+            guard try OnceAnswers.hasOld(before: horizon, in: snapshot) else { return end(.success(false)) }
         } catch {
-            return completion(.failure(error))
+            return end(.failure(error))
         }
         let more = SharedBox(Mutex(false))
         pipeline.perform(
             { transaction throws(Status) in
                 let isMore = try OnceAnswers.deleteOld(before: horizon, limit: limit, in: transaction)
                 more.value.withLock { $0 = isMore }
-            }, completion: { completion($0.map { more.value.withLock { $0 } }) })
+            }, completion: { end($0.map { more.value.withLock { $0 } }) })
     }
 
     /// Deletes the documents of a top-level collection, the ledger, that were created `Limits.onceSeconds` ago, without

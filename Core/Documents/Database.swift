@@ -29,6 +29,7 @@ package final class Database: Sendable {
     let elapsed: ElapsedTime
     /// A step of `deleteOldLedgerDocuments` is under way.
     let isLedgerInWork = Atomic(false)
+    let areOnceAnswersInWork = Atomic(false)
     /// So many seconds lay the newest commit ahead of the clock when the database was opened; nil when that is nothing to
     /// speak of.
     package let clockSkewSeconds: Int64?

@@ -278,9 +278,15 @@ package struct Delivery {
         let isStarved = Set(starved.map { ObjectIdentifier($0) })
         for lane in old where !isStarved.contains(ObjectIdentifier(lane)) {
             waiting.remove(lane)
-            settled.append(
-                settle(lane, .dead(attempts: lane.attempts, lane.failure ?? DeliveryFailure(.unreachable, "Not sent.")))
-            )
+            let failure = lane.failure ?? DeliveryFailure(.unreachable, "Not sent.")
+            // What is too old behind the head ends with it.
+            while let next = lane.followers.first, next < version {
+                settled.append(Settled(event: lane.event, result: .dead(attempts: lane.attempts, failure)))
+                lane.attempts = 0
+                lane.head = next
+                _ = lane.followers.popFirst()
+            }
+            settled.append(settle(lane, .dead(attempts: lane.attempts, failure)))
         }
         return settled
     }

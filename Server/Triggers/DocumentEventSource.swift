@@ -95,7 +95,13 @@ package final class DocumentEventSource: EventSource {
     private func reading<Result>(
         _ database: Database, _ body: (any Snapshot) throws(Status) -> Result
     ) throws(Status) -> Result {
-        let snapshot = try database.store.snapshot()
+        let snapshot: any Snapshot
+        do throws(Status) {
+            snapshot = try database.store.snapshot()
+        } catch {
+            // That is no fault of an event: clients may read much, or the database is being closed.
+            throw .unavailable(error.message)
+        }
         defer { snapshot.close() }
         return try body(snapshot)
     }

@@ -83,6 +83,8 @@ package final class EventDispatcher: @unchecked Sendable {
     /// Sends nothing new, and waits until what was sent is answered, and that is stored.
     /// - Parameter seconds: at most so long.
     package func drain(seconds: Double) {
+        // Nothing was ever sent.
+        if thread == nil { return }
         startDraining()
         let end = clock.monotonicNanoseconds() + UInt64(max(0, seconds) * 1e9)
         monitor.lock()
@@ -204,9 +206,11 @@ package final class EventDispatcher: @unchecked Sendable {
             route.markDue(&due)
         case .answer(let route, let event, let answer):
             route.sending -= 1
+            let wasDown = route.endpoint.delivery.isDown
             ended(route, event, answer)
-            // Others of the trigger may have waited for the end of a request.
-            for route in route.endpoint.routes where route.isHeldBack { route.markDue(&due) }
+            // Others of the trigger may have waited for the end of a request, or for the endpoint's return.
+            let isBack = wasDown && !route.endpoint.delivery.isDown
+            for route in route.endpoint.routes where route.isHeldBack || isBack { route.markDue(&due) }
             route.markDue(&due)
         case .drain: isDraining = true
         case .settled(let route, let result):

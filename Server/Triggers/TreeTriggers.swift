@@ -166,6 +166,16 @@ final class TreeTriggers: Sendable {
         return found
     }
 
+    /// The namespaces that are closed and have something of a trigger.
+    func closed(with trigger: String) -> [String] {
+        state.withLock { state in
+            state.trees.filter { _, known in
+                known.owner == nil
+                    && (known.events.pending(trigger) > 0 || known.events.ledger.deadLetterCount(trigger) > 0)
+            }.map(\.key)
+        }
+    }
+
     /// What waits of a trigger that may have been paused.
     func notifyAll(_ trigger: String) {
         let names = state.withLock { state in

@@ -120,11 +120,13 @@ final class TriggerLedger: Sendable {
             queue = EventQueue(trigger: try newNumber(of: trigger, in: transaction))
         }
         try queue.put(event, record, in: transaction)
-        let isFirst = state.withLock { $0.oldest[trigger].map { event.version < $0 } ?? true }
+        let known = state.withLock { $0.oldest[trigger] }
         staged.withLock { staged in
             staged.counts[trigger, default: 0] += 1
             staged.notified.insert(trigger)
-            if isFirst { staged.oldest[trigger] = min(event.version, (staged.oldest[trigger] ?? nil) ?? .max) }
+            // What the present transaction has changed goes before what is durable.
+            let oldest = staged.oldest[trigger] ?? known
+            staged.oldest[trigger] = .some(min(event.version, oldest ?? .max))
         }
     }
 

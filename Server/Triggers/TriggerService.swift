@@ -127,7 +127,7 @@ package final class TriggerService: Sendable {
         for name in names {
             let isWanted = state.withLock { state in
                 !state.isStopped && state.databases[name] == nil
-                    && state.definitions.values.contains { $0.isFor(name) }
+                    && state.definitions.values.contains { $0.type.product == .firestore }
             }
             if isWanted { open(name, directory) }
         }
@@ -196,12 +196,15 @@ package final class TriggerService: Sendable {
         database.setRecorder(events)
         state.withLock { state in
             state.forgetClosed()
-            state.databases[name] = OpenDatabase(database: database, events: events)
+            // Routes live on while a database is closed.
+            let sources = state.databases[name]?.sources ?? [:]
+            state.databases[name] = OpenDatabase(database: database, events: events, sources: sources)
             // Triggers may have changed meanwhile.
             state.refresh(name)
         }
         for trigger in events.names {
-            if definition(trigger)?.isFor(name) != true {
+            // One that is for other databases now keeps what it has of this one.
+            if definition(trigger)?.type.product != .firestore {
                 forget(trigger, database, events)
             } else if events.pending(trigger) > 0 {
                 notify(trigger, name)
@@ -341,6 +344,24 @@ package final class TriggerService: Sendable {
         }
         for name in names { notify(trigger, name) }
         trees.notifyAll(trigger)
+        openTrees(trees.closed(with: trigger))
+    }
+
+    /// Opens namespaces that are closed, which has their events delivered, or dropped when the trigger is gone.
+    private func openTrees(_ names: [String]) {
+        guard let directory = state.withLock({ $0.directory }) else { return }
+        for name in names {
+            threads.run { [weak self] in
+                guard let self, !state.withLock({ $0.isStopped }) else { return }
+                do throws(Status) {
+                    try directory.openNamespace(name)
+                } catch {
+                    log.error(
+                        "a database that may have events of triggers can't be opened", ("database", .string(name)),
+                        ("reason", .string(error.message)))
+                }
+            }
+        }
     }
 
     /// Ends a trigger, and drops its events and dead letters.
@@ -352,7 +373,9 @@ package final class TriggerService: Sendable {
         refresh()
         for (database, events) in openDatabases { forget(name, database, events) }
         openThose { $0.pending(name) > 0 || $0.deadLetterCount(name) > 0 }
+        let closed = trees.closed(with: name)
         trees.remove(name)
+        openTrees(closed)
         return true
     }
 

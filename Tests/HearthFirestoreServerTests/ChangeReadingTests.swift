@@ -184,6 +184,23 @@ import Testing
         #expect(numbers == Array(0..<count) && neededTime)
     }
 
+    /// The first step ends when the second document turns out to have changed often: what came before is not read again.
+    @Test func aFirstStepThatBecomesHeavyGoesOnWhereItWas() async throws {
+        let site = try ChangeSite()
+        let count = 5000
+        try await site.commit([("a/x", 7)])
+        for number in 0..<count { try await site.commit([("a/d1", number)]) }
+        let reading = ChangeReading(
+            try ChangeParameters("after=\(ChangeToken(incarnation: 0, version: 0).string)"), of: site.database)
+        var numbers: [Int] = []
+        while numbers.count <= count {
+            let step = reading.readOn()
+            try #require(step.failure == nil)
+            numbers += try ReadLine.all(step.bytes).compactMap(\.after)
+        }
+        #expect(numbers == [7] + Array(0..<count))
+    }
+
     @Test func chainsAreWalkedAgainWhenTheyAreTooLongToRemember() async throws {
         let site = try ChangeSite()
         var versions: [Int64] = []

@@ -67,14 +67,16 @@ package final class ChangeReading: @unchecked Sendable {
             let snapshot = try database.store.snapshot(needsTime ? .long : .short)
             defer { snapshot.close() }
             needsTime = false
-            if !hasBegun { try begin(in: snapshot) }
+            let isFirst = !hasBegun
+            if isFirst { try begin(in: snapshot) }
+            // Also when the step becomes too heavy below: what it has read until then is sent.
+            hasBegun = true
             if past != nil {
-                if hasBegun { try readDocuments(in: snapshot, budget) }
+                if !isFirst { try readDocuments(in: snapshot, budget) }
                 needsTime = past != nil
             } else {
                 try readFeed(in: snapshot, budget)
             }
-            hasBegun = true
         } catch {
             if error == WorkMeter.isHeavier { needsTime = true } else { step.failure = error }
         }
