@@ -739,9 +739,15 @@ class TestSettings:
         tree.put("a", 1)
         databases = tree.send("GET", ".inspect/databases", headers=OWNER).json
         assert {"name": tree.namespace} in databases
-        for verb in ("PUT", "POST"):
-            triggers = tree.send(verb, ".settings/functionTriggers", {"functionTriggers": []}, OWNER)
-            assert triggers.json == {"status": "ok"}
+        # Without the address of a functions emulator it has no effect: see test_trigger_registration.
+        trigger = {
+            "name": "projects/p/locations/_/functions/k",
+            "path": "/a/{b}",
+            "event": "providers/google.firebase.database/eventTypes/ref.write",
+            "topic": "projects/p/topics/k",
+        }
+        for verb, body in (("PUT", [trigger]), ("POST", trigger), ("PUT", [])):
+            assert tree.send(verb, ".settings/functionTriggers", body, OWNER).json == {"status": "ok"}
 
     @pytest.mark.parametrize("name", [".settings/rulesets", ".settings/profile", ".settings", ".inspect/x"])
     def test_what_is_not_there(self, tree: Tree, name: str) -> None:
