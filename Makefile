@@ -93,7 +93,7 @@ test-threads: setup-build
 
 test-fuzz: setup-build
 	@FUZZ_CONFIGURATION=$(FUZZ_CONFIGURATION) $(TIMED) "build for fuzzing" Tools/scripts/fuzz.sh --build
-	@export FUZZ_CONFIGURATION=$(FUZZ_CONFIGURATION); for target in $(patsubst Tests/Fuzz/%/seeds,%,$(wildcard Tests/Fuzz/*/seeds)); do \
+	@export FUZZ_BUILT=yes FUZZ_CONFIGURATION=$(FUZZ_CONFIGURATION); for target in $(patsubst Tests/Fuzz/%/seeds,%,$(wildcard Tests/Fuzz/*/seeds)); do \
 		log=.build/fuzz-$$target.log; \
 		if $(TIMED) "fuzz $$target" Tools/scripts/fuzz.sh "$$target" "$(FUZZ_SECONDS)" $(FUZZ_FLAGS) >$$log 2>&1; then \
 			echo "fuzz $$target: clean"; \

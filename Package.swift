@@ -13,8 +13,9 @@ let fuzzing: [Target] = [
         swiftSettings: [.unsafeFlags(["-parse-as-library"])])
 ]
 
-// Test targets to build, separated by commas, for whoever changes one module: HEARTH_TESTS=HearthDocumentsTests.
-let wantedTests = Context.environment["HEARTH_TESTS"].map { Set($0.split(separator: ",").map(String.init)) }
+// Test targets to build with what they depend on, separated by commas, for whoever changes one module:
+// HEARTH_TESTS=HearthDocumentsTests.
+let wantedTests = Context.environment["HEARTH_TESTS"].map { $0.split(separator: ",").map(String.init) }
 
 // The folders are the architecture: see docs/internals/architecture.md. Dependencies point inward only:
 // Model, JSON <- Wire, Engine <- Documents, TreeStorage <- Host <- the products <- the programs.
@@ -381,6 +382,37 @@ let package = Package(
                 "hearth-bench",
             ],
             path: "Tests/HearthToolTests"),
-    ].filter { $0.type != .test || wantedTests?.contains($0.name) ?? true } + (isFuzzing ? fuzzing : []),
+    ] + (isFuzzing ? fuzzing : []),
     swiftLanguageModes: [.v6]
 )
+
+extension Target {
+    /// The targets of this package that this one names.
+    var namesOfDependencies: [String] {
+        dependencies.compactMap { dependency in
+            switch dependency {
+            case .targetItem(let name, _), .byNameItem(let name, _): name
+            default: nil
+            }
+        }
+    }
+}
+
+if let wantedTests {
+    var needed: Set<String> = []
+    var open = wantedTests
+    while let name = open.popLast() {
+        guard needed.insert(name).inserted, let target = package.targets.first(where: { $0.name == name }) else {
+            continue
+        }
+        open += target.namesOfDependencies
+    }
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.products.removeAll { product in
+        switch product {
+        case let executable as Product.Executable: !needed.isSuperset(of: executable.targets)
+        case let library as Product.Library: !needed.isSuperset(of: library.targets)
+        default: false
+        }
+    }
+}

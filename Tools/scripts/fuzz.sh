@@ -2,7 +2,7 @@
 # Fuzzes one entry point with libFuzzer and AddressSanitizer, from the kept seeds; new inputs stay in .build/fuzz.
 # Usage: fuzz.sh TARGET [SECONDS] [arguments for libFuzzer]     TARGET: a folder of Tests/Fuzz that has seeds
 #        fuzz.sh --build                                        only builds
-# FUZZ_CONFIGURATION is `release`, which runs faster, or `debug`, which is built faster.
+# FUZZ_CONFIGURATION is `release`, which runs faster, or `debug`, which is built faster; FUZZ_BUILT says that it is built.
 set -eu
 
 build() {
@@ -29,7 +29,7 @@ if [ -z "$target" ] || [ ! -d "$seeds" ]; then
 fi
 corpus=$scratch/corpus/$target
 mkdir -p "$corpus"
-build
+[ -n "${FUZZ_BUILT:-}" ] || build
 binary=$(build --show-bin-path)/HearthFuzz
 # Swift's own backtracer copies memory that AddressSanitizer guards, and so hides the fault and hangs.
 export SWIFT_BACKTRACE=enable=no
