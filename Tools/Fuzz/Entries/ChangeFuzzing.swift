@@ -31,8 +31,9 @@ package enum ChangeFuzzing {
         var segments = prefix
         while segments.count % 2 != 0 || segments.isEmpty { segments.append("x") }
         _ = pattern.matches(EventPath(segments.joined(separator: "/")))
-        let other = EventPath((["\u{1}"] + segments.dropFirst()).joined(separator: "/"))
-        if !prefix.isEmpty { precondition(!pattern.matches(other), "a pattern matches without its first segment") }
+        guard let first = prefix.first else { return }
+        let other = EventPath((["\(first)x"] + segments.dropFirst()).joined(separator: "/"))
+        precondition(!pattern.matches(other), "a pattern matches without its first segment")
     }
 
     private static func fuzzToken(_ string: String) {
