@@ -215,14 +215,8 @@ def firebase(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Functions]:
 
 @pytest.fixture(scope="module")
 def framework(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Functions]:
-    made = Functions(tmp_path_factory.mktemp("framework"), FRAMEWORK)
-    try:
-        made.start("recorded")
-        made.start("background", "event")
-        made.wait()
+    with functions(tmp_path_factory.mktemp("framework"), FRAMEWORK, ["recorded", "background:event"]) as made:
         yield made
-    finally:
-        made.close()
 
 
 class TestFirebaseFunctions:
