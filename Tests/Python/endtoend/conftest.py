@@ -22,7 +22,6 @@ from endtoend.trees import Tree
 from support.servers import Unavailable, hearth
 from support.wire import METHODS, parse
 
-
 #: Files that take longest. With several processes they begin first, so that all processes end at about the same time.
 LONG = ["test_exhaustion", "test_database_abuse", "test_faults", "test_carry_over", "test_extremes"]
 
