@@ -22,13 +22,6 @@ from endtoend.trees import Tree
 from support.servers import Unavailable, hearth
 from support.wire import METHODS, parse
 
-#: Files that take longest. With several processes they begin first, so that all processes end at about the same time.
-LONG = ["test_exhaustion", "test_database_abuse", "test_faults", "test_carry_over", "test_extremes"]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
-
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "emulator_differs(reason): Google's emulator is known to answer otherwise")
