@@ -90,11 +90,13 @@ class Event:
             return Event(attributes, Event.decoded(body))
         legacy = json.loads(request.body)
         context = legacy["context"]
+        resource = context["resource"]
+        name = resource if isinstance(resource, str) else resource["name"]
         attributes = {
             "id": context["eventId"],
             "type": context["eventType"],
             "time": context["timestamp"],
-            "document": context["resource"]["name"].split("/documents/", 1)[1],
+            "document": name.split("/documents/", 1)[1],
         }
         return Event(attributes, legacy["data"])
 
