@@ -30,13 +30,14 @@ package struct EventRequest: Sendable, Equatable {
         package var isStructured = false
         /// The data as JSON, instead of protobuf.
         package var isJSON = false
-        /// As Firebase's functions emulator takes it: protobuf in Base64.
-        package var isBase64 = false
+        /// As Firebase's functions emulator takes it from Google's emulators: protobuf in Base64, and the resource of functions
+        /// of the first generation as an object.
+        package var isEmulated = false
 
-        package init(isStructured: Bool = false, isJSON: Bool = false, isBase64: Bool = false) {
+        package init(isStructured: Bool = false, isJSON: Bool = false, isEmulated: Bool = false) {
             self.isStructured = isStructured
             self.isJSON = isJSON
-            self.isBase64 = isBase64
+            self.isEmulated = isEmulated
         }
     }
 
@@ -48,7 +49,7 @@ package struct EventRequest: Sendable, Equatable {
         _ event: DocumentEvent, id: EventID, type: EventType, location: String, form: Form
     ) throws(Status) {
         if type.form == .legacy {
-            self.init(json: try LegacyEvent.json(event, id: id, type: type))
+            self.init(json: try LegacyEvent.json(event, id: id, type: type, isEmulated: form.isEmulated))
             return
         }
         let attributes = CloudEventAttributes(event, id: id, type: type, location: location, isJSON: form.isJSON)
@@ -89,7 +90,7 @@ package struct EventRequest: Sendable, Equatable {
             + attributes.all.map { Header(name: "ce-" + $0.name, value: Self.escaped($0.value)) }
         switch data {
         case .json(let json): body = json
-        case .bytes(let bytes): body = form.isBase64 ? Array(Base64.encode(bytes).utf8) : bytes
+        case .bytes(let bytes): body = form.isEmulated ? Array(Base64.encode(bytes).utf8) : bytes
         }
     }
 

@@ -5,17 +5,27 @@ import HearthWire
 
 /// Events for functions of the first generation.
 enum LegacyEvent {
-    static func json(_ event: DocumentEvent, id: EventID, type: EventType) throws(Status) -> [UInt8] {
+    /// - Parameter isEmulated: with the resource as an object, as Google's emulator sends it to Firebase's functions emulator,
+    ///   which takes the name out of it. In the service it is that name; Node's SDK takes the object for an existing document.
+    static func json(
+        _ event: DocumentEvent, id: EventID, type: EventType, isEmulated: Bool
+    ) throws(Status) -> [UInt8] {
         var json = Array("{\"data\":".utf8)
         json += try event.json(hasMask: true)
         json += Array(",\"context\":{".utf8)
         append("eventId", id.string, to: &json, isFirst: true)
         append("timestamp", EventTime.string(event.commitTime, digits: 6), to: &json)
         append("eventType", type.name, to: &json)
-        json += Array(",\"resource\":{".utf8)
-        append("name", event.database.string + "/documents/" + event.path, to: &json, isFirst: true)
-        append("service", "firestore.googleapis.com", to: &json)
-        json += Array("}}}".utf8)
+        let name = event.database.string + "/documents/" + event.path
+        if isEmulated {
+            json += Array(",\"resource\":{".utf8)
+            append("name", name, to: &json, isFirst: true)
+            append("service", "firestore.googleapis.com", to: &json)
+            json.append(UInt8(ascii: "}"))
+        } else {
+            append("resource", name, to: &json)
+        }
+        json += Array("}}".utf8)
         return json
     }
 

@@ -106,7 +106,7 @@ package struct TriggerDefinition: Sendable, Equatable {
         self.database = database
         self.instance = instance
         target = EventSender.Target(url: url)
-        form = EventRequest.Form(isBase64: true)
+        form = EventRequest.Form(isEmulated: true)
         var terms = DeliveryTerms()
         terms.minBackoffNanoseconds = 200_000_000
         terms.attemptsMax = 6

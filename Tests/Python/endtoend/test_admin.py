@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import grpc
 import pytest
@@ -22,9 +23,18 @@ ASCENDING = Index.IndexField.Order.ASCENDING
 DESCENDING = Index.IndexField.Order.DESCENDING
 
 
+class Owner(grpc.UnaryUnaryClientInterceptor):
+    """An administrator's credential with each call: without one, calls depend on the rules of all other tests."""
+
+    def intercept_unary_unary(self, continuation: Any, details: grpc.ClientCallDetails, request: Any) -> Any:
+        metadata = [*(details.metadata or ()), ("authorization", "Bearer owner")]
+        return continuation(details._replace(metadata=metadata), request)
+
+
 @pytest.fixture
 def admin(channel: grpc.Channel) -> FirestoreAdminClient:
-    return FirestoreAdminClient(transport=FirestoreAdminGrpcTransport(channel=channel))
+    transport = FirestoreAdminGrpcTransport(channel=grpc.intercept_channel(channel, Owner()))
+    return FirestoreAdminClient(transport=transport)
 
 
 @pytest.fixture

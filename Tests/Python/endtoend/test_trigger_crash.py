@@ -1,8 +1,8 @@
 """The server is killed at random moments under load while an endpoint fails every fifth request and loses every tenth
 answer: every committed change is delivered at least once, none is invented, the events of a document come in order,
-their ids and bytes stay, and a function that uses the ledger of the guide counts each exactly once.
+their ids and bytes stay, and a function that uses one of the guide's recipes counts each exactly once.
 
-    HEARTH_TEST_KILLS=200 pytest endtoend/test_trigger_crash.py
+    HEARTH_TEST_KILLS=200 HEARTH_TEST_RATINGS=10000 pytest endtoend/test_trigger_crash.py
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name 
 
 KILLS = int(os.environ.get("HEARTH_TEST_KILLS", "4"))
 WRITERS = 4
-#: Documents of each writer.
-DOCUMENTS = 6
+#: Documents of all writers, each of which is committed at least once.
+RATINGS = int(os.environ.get("HEARTH_TEST_RATINGS", "24"))
+#: How many of those whose last commit was answered are read again after a kill.
+READ_AGAIN = 50
 SECONDS_MAX = 1.0
-SETTLE_SECONDS = 180.0
+SETTLE_SECONDS = 180.0 + RATINGS / 20
 
 
 @dataclass
@@ -69,8 +71,11 @@ class Writer(threading.Thread):
             self.fault = error
 
     def commit(self) -> None:
+        self.write(self.choice.sample(self.ratings, self.choice.choice([1, 1, 1, 2, 4])))
+
+    def write(self, ratings: list[Rating]) -> None:
         writes, changed = [], []
-        for rating in self.choice.sample(self.ratings, self.choice.choice([1, 1, 1, 2, 4])):
+        for rating in ratings:
             value = None if rating.value is not None and self.choice.random() < 0.2 else next(self.numbers)
             rating.asked = [value]
             changed.append((rating, value))
@@ -85,10 +90,12 @@ class Writer(threading.Thread):
 
 
 class Function:
-    """The endpoint, which keeps sums at write time with the recipe of the guide."""
+    """The endpoint, which keeps sums at write time with a recipe of the guide: the function's ledger, or the id of the
+    commit."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: Served, recipe: str) -> None:
         self.served = served
+        self.recipe = recipe
         self.lock = threading.Lock()
         self.count = 0
 
@@ -115,9 +122,12 @@ class Function:
             {"fieldPath": "sum", "increment": {"integerValue": str((after or 0) - (before or 0))}},
             {"fieldPath": "count", "increment": {"integerValue": str((after is not None) - (before is not None))}},
         ]
-        once = {"update": {"name": name_of(f"_once/{event.id}"), "fields": {}}, "currentDocument": {"exists": False}}
-        writes = [once, {"transform": {"document": restaurant, "fieldTransforms": more}}]
+        writes = [{"transform": {"document": restaurant, "fieldTransforms": more}}]
         path = "/v1/projects/demo-hearth/databases/(default)/documents:commit"
+        if self.recipe == "id":
+            return self.served.ask("POST", path, {"writes": writes}, **{"x-hearth-once": event.id})[0] == 200
+        name = name_of(f"_once/{event.id}")
+        writes.insert(0, {"update": {"name": name, "fields": {}}, "currentDocument": {"exists": False}})
         status, answer = self.served.ask("POST", path, {"writes": writes})
         # It is there: an earlier attempt was not lost, but its answer.
         return status == 200 or answer["error"]["status"] == "ALREADY_EXISTS"
@@ -128,13 +138,15 @@ def read(served: Served, path: str) -> dict[str, Any] | None:
     return Event({}, {"value": answer}).after if status == 200 else None
 
 
-def test_killed_under_load(tmp_path: Path) -> None:
+@pytest.mark.parametrize("recipe", ["ledger", "id"])
+def test_killed_under_load(tmp_path: Path, recipe: str) -> None:
     seed = int(os.environ.get("HEARTH_TEST_SEED", str(random.randrange(10**6))))
     where = f"HEARTH_TEST_SEED={seed}"
     print(where)
     choice = random.Random(seed)
     ratings = [
-        [Rating(f"restaurants/r{writer}/ratings/{number}") for number in range(DOCUMENTS)] for writer in range(WRITERS)
+        [Rating(f"restaurants/r{writer}/ratings/{number}") for number in range(RATINGS // WRITERS)]
+        for writer in range(WRITERS)
     ]
     numbers = [iter(range(1, 1 << 40)) for _ in range(WRITERS)]
     runs: list[int] = []
@@ -142,7 +154,7 @@ def test_killed_under_load(tmp_path: Path) -> None:
         retry = {"minBackoff": "10ms", "maxBackoff": "200ms"}
         trigger = definition(endpoint.url, "restaurants/{r}/ratings/{x}", retry=retry)
         with Served(tmp_path, {"t": trigger}) as served:
-            endpoint.answer = Function(served)
+            endpoint.answer = Function(served, recipe)
             for kill in range(KILLS):
                 writers = [
                     Writer(served, ratings[number], numbers[number], f"{seed} {kill} {number}")
@@ -161,7 +173,12 @@ def test_killed_under_load(tmp_path: Path) -> None:
                 until(lambda: endpoint.connections == 0)
                 runs.append(len(endpoint.all()))
                 served.start()
-                resolve(served, ratings, where)
+                resolve(served, ratings, choice, where)
+            for number, of_one in enumerate(ratings):
+                writer = Writer(served, of_one, numbers[number], f"{seed} rest {number}")
+                rest = [rating for rating in of_one if not rating.committed]
+                for start in range(0, len(rest), 4):
+                    writer.write(rest[start : start + 4])
             served.settled("t", seconds=SETTLE_SECONDS)
             judge(endpoint.all(), runs, [rating for of_one in ratings for rating in of_one], where)
             for number, of_one in enumerate(ratings):
@@ -172,9 +189,12 @@ def test_killed_under_load(tmp_path: Path) -> None:
     print(f"{KILLS} kills, {committed} changes, {len(endpoint.all())} requests")
 
 
-def resolve(served: Served, ratings: list[list[Rating]], where: str) -> None:
-    """Adds what was committed and not answered."""
-    for rating in (rating for of_one in ratings for rating in of_one):
+def resolve(served: Served, ratings: list[list[Rating]], choice: random.Random, where: str) -> None:
+    """Adds what was committed and not answered; what was answered is there."""
+    every = [rating for of_one in ratings for rating in of_one]
+    answered = [rating for rating in every if not rating.asked]
+    again = choice.sample(answered, min(READ_AGAIN, len(answered)))
+    for rating in [rating for rating in every if rating.asked] + again:
         found = read(served, rating.path)
         value = found and found["rating"]
         if value != rating.value:

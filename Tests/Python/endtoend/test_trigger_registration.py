@@ -539,3 +539,39 @@ class TestFunctionsEmulator:
                 status, content = side.send("PUT", path, [], owner)
                 assert (status, json.loads(content)) == (200, {"status": "ok"})
                 assert json.loads(side.send("GET", path, None, owner)[1]) == []
+
+    @pytest.mark.parametrize("generation", [1, 2])
+    def test_events_of_the_realtime_database(self, tmp_path: Path, generation: int) -> None:
+        """In the form that the functions emulator takes, at its address for the trigger's key."""
+        owner = {"Authorization": "Bearer owner"}
+        folder, event, more = {
+            1: ("locations/_/functions", "providers/google.firebase.database/eventTypes/ref.create", {}),
+            2: ("locations/us-central1/triggers", "google.firebase.database.ref.v1.created", {"namespacePattern": "*"}),
+        }[generation]
+        body = {
+            "name": f"projects/{PROJECT}/{folder}/{key('f')}",
+            "path": "/posts/{id}",
+            "event": event,
+            "topic": f"projects/{PROJECT}/topics/{key('f')}",
+            **more,
+        }
+        with Endpoint() as endpoint:
+            served, side = self.start(tmp_path, endpoint, "--functions-emulator", f"127.0.0.1:{endpoint.port}")
+            with served:
+                query = "" if generation == 2 else f"?ns={PROJECT}"
+                assert side.send("POST", f"/.settings/functionTriggers.json{query}", body, owner)[0] == 200
+                assert side.send("PUT", f"/posts/a/title.json?ns={PROJECT}", json.dumps("hello"), owner)[0] == 200
+                (request,) = endpoint.wait(1)
+                assert request.path == f"/functions/projects/{PROJECT}/triggers/{key('f')}"
+                assert request.header("content-type") == "application/json"
+                content = json.loads(request.body)
+                change = {"data": None, "delta": {"title": "hello"}}
+                if generation == 1:
+                    assert content["data"] == change
+                    assert (content["eventType"], content["params"]) == (event, {"id": "a"})
+                    assert content["resource"] == f"projects/_/instances/{PROJECT}/refs/posts/a"
+                    assert (content["domain"], content["auth"]) == ("firebaseio.com", {"admin": True})
+                else:
+                    assert {name: content[name] for name in ("data", "delta")} == change
+                    assert request.header("ce-type") == event
+                    assert (request.header("ce-ref"), request.header("ce-instance")) == ("posts/a", PROJECT)

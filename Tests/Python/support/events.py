@@ -90,11 +90,13 @@ class Event:
             return Event(attributes, Event.decoded(body))
         legacy = json.loads(request.body)
         context = legacy["context"]
+        resource = context["resource"]
+        name = resource if isinstance(resource, str) else resource["name"]
         attributes = {
             "id": context["eventId"],
             "type": context["eventType"],
             "time": context["timestamp"],
-            "document": context["resource"]["name"].split("/documents/", 1)[1],
+            "document": name.split("/documents/", 1)[1],
         }
         return Event(attributes, legacy["data"])
 
@@ -374,7 +376,7 @@ def definition(url: str, document: str = "{all=**}", kind: str = "written", **mo
 
 
 class Functions:
-    """Processes of `functions-framework`, each of which serves one function of a source file."""
+    """Functions of a source file under `functions-framework`: each in a process of its own, or several in one."""
 
     def __init__(self, folder: Path, source: str, environment: dict[str, str] | None = None) -> None:
         self.source = folder / "main.py"
@@ -393,22 +395,30 @@ class Functions:
         )
         self.processes: list[subprocess.Popen[bytes]] = []
         self.ports: dict[str, int] = {}
+        self.urls: dict[str, str] = {}
 
     def start(self, target: str, signature: str = "cloudevent") -> None:
-        port = free_port()
+        """As people start it: a process for one function."""
         framework = Path(sys.executable).parent / "functions-framework"
-        log = (self.folder / f"{target}.log").open("wb")
-        command = [str(framework), "--target", target, "--source", str(self.source), "--signature-type", signature]
-        started = subprocess.Popen(
-            [*command, "--host", "127.0.0.1", "--port", str(port)],
-            env=self.environment,
-            cwd=self.folder,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        log.close()
+        options = ["--target", target, "--source", str(self.source), "--signature-type", signature]
+        port = free_port()
+        self._run([str(framework), *options, "--host", "127.0.0.1", "--port", str(port)], self.folder, target, port)
+        self.urls[target] = f"http://127.0.0.1:{port}/"
+
+    def start_together(self, targets: Iterable[str]) -> None:
+        """One process for all. A target may have its signature behind a colon."""
+        port = free_port()
+        command = [sys.executable, "-m", "support.function_host", str(self.source), str(port), *targets]
+        self._run(command, Path(__file__).parents[1], "together", port)
+        for target in targets:
+            name = target.partition(":")[0]
+            self.urls[name] = f"http://127.0.0.1:{port}/{name}/"
+
+    def _run(self, command: list[str], folder: Path, name: str, port: int) -> None:
+        with (self.folder / f"{name}.log").open("wb") as log:
+            started = subprocess.Popen(command, env=self.environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
         self.processes.append(started)
-        self.ports[target] = port
+        self.ports[name] = port
 
     def wait(self) -> None:
         """Until all of them accept requests."""
@@ -416,10 +426,11 @@ class Functions:
             until(lambda port=port: answers(port), lambda target=target: self.log(target))
 
     def url(self, target: str) -> str:
-        return f"http://127.0.0.1:{self.ports[target]}/"
+        return self.urls[target]
 
     def log(self, target: str) -> str:
-        return (self.folder / f"{target}.log").read_text()[-4000:]
+        name = target if target in self.ports else "together"
+        return (self.folder / f"{name}.log").read_text()[-4000:]
 
     def reports(self, target: str | None = None) -> list[dict[str, Any]]:
         """What the functions have reported, in order."""
@@ -464,17 +475,12 @@ def answers(port: int) -> bool:
 
 @contextmanager
 def functions(
-    folder: Path,
-    source: str,
-    targets: Iterable[str],
-    *,
-    environment: dict[str, str] | None = None,
-    signature: str = "cloudevent",
+    folder: Path, source: str, targets: Iterable[str], *, environment: dict[str, str] | None = None
 ) -> Iterator[Functions]:
+    """Functions in one process."""
     made = Functions(folder, source, environment)
     try:
-        for target in targets:
-            made.start(target, signature)
+        made.start_together(targets)
         made.wait()
         yield made
     finally:
