@@ -95,7 +95,11 @@ package struct EventRequest: Sendable, Equatable {
     }
 
     private static func escaped(_ value: String) -> String {
-        if !value.utf8.contains(where: isControl) { return value }
+        // Over the memory of the string: several times faster than over its view.
+        let hasControl =
+            value.utf8.withContiguousStorageIfAvailable { $0.contains(where: isControl) }
+            ?? value.utf8.contains(where: isControl)
+        if !hasControl { return value }
         var bytes: [UInt8] = []
         for byte in value.utf8 {
             if isControl(byte) {

@@ -14,13 +14,18 @@ package struct HTTPField: Sendable, Hashable {
     /// - Throws: INVALID_ARGUMENT for a name that is not a token and for a value with control characters, which could
     ///   inject a second field.
     package func line() throws(Status) -> String {
-        guard !name.isEmpty, name.utf8.allSatisfy(HTTPField.isNameByte) else {
+        guard !name.isEmpty, HTTPField.all(name, HTTPField.isNameByte) else {
             throw .invalidArgument("\"\(name)\" is not a name of an HTTP field")
         }
-        guard value.utf8.allSatisfy({ $0 == 9 || ($0 >= 0x20 && $0 != 0x7F) }) else {
+        guard HTTPField.all(value, { $0 == 9 || ($0 >= 0x20 && $0 != 0x7F) }) else {
             throw .invalidArgument("the value of the HTTP field \(name) has control characters")
         }
-        return value.isEmpty ? "\(name);" : "\(name): \(value)"
+        return value.isEmpty ? name + ";" : name + ": " + value
+    }
+
+    /// Over the memory of the string: several times faster than over its view.
+    @inline(__always) private static func all(_ string: String, _ isTaken: (UInt8) -> Bool) -> Bool {
+        string.utf8.withContiguousStorageIfAvailable { $0.allSatisfy(isTaken) } ?? string.utf8.allSatisfy(isTaken)
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool {

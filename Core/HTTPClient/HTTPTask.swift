@@ -43,7 +43,8 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
             }
         }
         do throws(Status) {
-            let transfer = try Transfer(loop: loop, pool: try loop.sharedPlainPool(), delegate: self)
+            let transfer = try Transfer(
+                loop: loop, pool: try loop.sharedPlainPool(), delegate: self, isRecycled: true)
             self.transfer = transfer
             try set(request, on: transfer)
             try transfer.start()
@@ -89,6 +90,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         timer = nil
         transfer?.forbidReuseUnlessDone()
         transfer?.detach()
+        transfer?.leaveHandle()
         transfer = nil
         transport.loop.remove(self)
     }

@@ -286,8 +286,9 @@ package final class EventDispatcher: @unchecked Sendable {
 
     private func send(_ route: EventRoute, _ now: UInt64) throws(Status) {
         guard !isDraining, route.beginAnew() else { return }
+        // One part of the queue at a time: what it holds is sent, and others have their time, before the next is read.
+        try read(route)
         while true {
-            try read(route)
             guard let (event, attempt) = route.delivery.next(now) else { break }
             let answer: Delivery.Answer
             do throws(Status) {
@@ -310,15 +311,9 @@ package final class EventDispatcher: @unchecked Sendable {
     }
 
     private func read(_ route: EventRoute) throws(Status) {
-        while let wanted = route.delivery.wantsFollowers {
-            route.delivery.takeFollowers(
-                try route.source.versions(
-                    of: wanted.key, from: wanted.from, through: wanted.through, countMax: wanted.countMax))
-        }
-        while let wanted = route.delivery.wantsEvents {
-            let events = try route.source.events(after: wanted.after, countMax: wanted.countMax)
-            route.delivery.take(events, isEnd: events.count < wanted.countMax)
-        }
+        guard let wanted = route.delivery.wantsEvents else { return }
+        let events = try route.source.events(after: wanted.after, countMax: wanted.countMax)
+        route.delivery.take(events, isEnd: events.count < wanted.countMax)
     }
 
     private func ended(_ route: EventRoute, _ event: Delivery.Event, _ answer: Delivery.Answer) {
@@ -352,7 +347,10 @@ package final class EventDispatcher: @unchecked Sendable {
 
     private func setTimer(_ route: EventRoute, _ now: UInt64) {
         // While the route waits for what is under way, its ends are what goes on.
-        var time = route.termsAfterwards == nil && !isDraining ? route.delivery.nextTime : nil
+        var time: UInt64?
+        if route.termsAfterwards == nil, !isDraining {
+            time = route.delivery.wantsEvents == nil ? route.delivery.nextTime : now
+        }
         if route.delivery.isWaiting { time = min(time ?? .max, route.expiryAt) }
         if !route.settled.isEmpty, route.settling.isEmpty { time = min(time ?? .max, max(now, route.settleAt)) }
         // After a failure of the store, whatever there is to do is done then.

@@ -70,8 +70,7 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
         if !settled.isEmpty, settling.isEmpty, isSettlingDue(now, isDraining) { return true }
         if isDraining { return false }
         if termsAfterwards != nil { return sending == 0 && settled.isEmpty && settling.isEmpty }
-        return delivery.wantsFollowers != nil || delivery.wantsEvents != nil
-            || delivery.nextTime.map { $0 <= now } ?? false
+        return delivery.wantsEvents != nil || delivery.nextTime.map { $0 <= now } ?? false
     }
 
     /// Whether all events are settled, and removed from the queue; or those of a trigger that is paused, which wait there.

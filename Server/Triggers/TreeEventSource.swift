@@ -73,15 +73,6 @@ package final class TreeEventSource: EventSource {
         }
     }
 
-    package func versions(
-        of key: [UInt8], from version: Int64, through event: Delivery.Event, countMax: Int
-    ) throws(Status) -> [Int64] {
-        guard let queue else { return [] }
-        return try reading { records throws(Status) in
-            try queue.versions(of: key, from: version, through: event, countMax: countMax, in: records)
-        }
-    }
-
     package func request(for event: Delivery.Event) throws(Status) -> EventRequest? {
         guard let queue else { return nil }
         let stored = try reading { records throws(Status) in

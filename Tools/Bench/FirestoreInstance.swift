@@ -29,7 +29,7 @@ final class FirestoreInstance {
         }
     }
 
-    let server: RunningServer
+    private(set) var server: RunningServer
     let requests = BenchRequests()
     private let settings: BenchSettings
     private let source: any FirestoreServer
@@ -46,6 +46,14 @@ final class FirestoreInstance {
 
     func stop() { server.process?.stop() }
 
+    /// Ends the server, and starts it again with its data.
+    func restart() throws(ToolFailure) {
+        guard let new = try server.restarted() else {
+            throw ToolFailure(.unavailable, "The server is not one of the bench.")
+        }
+        server = new
+    }
+
     // MARK: Data
 
     /// Excludes the payload, which represents unqueried data, from the automatic indexes. A server without the admin
@@ -54,6 +62,24 @@ final class FirestoreInstance {
         guard server.host == "127.0.0.1" || server.host == "localhost" else { return }
         let path = "/v1/\(requests.database)/collectionGroups/\(collection)/fields/payload?updateMask=indexConfig"
         _ = Loopback.request(port: server.port, "PATCH", path, body: #"{"indexConfig": {"indexes": []}}"#)
+    }
+
+    /// Writes documents by BatchWrite again and again.
+    /// - Parameters:
+    ///   - documents: a multiple of the documents of a batch.
+    ///   - writes: how many altogether.
+    func write(_ collection: Collection, documents: Int, writes: Int) throws(ToolFailure) {
+        let name = collection.name
+        exempt(name)
+        let size = source.batchDocuments
+        let load = generator("BatchWrite", connections: 2, streams: source.batchesInFlight / 2)
+        let result = try load.run(.requests(writes / size)) { [requests] number, random in
+            let start = number * size % documents
+            return requests.batch(name, start..<start + size, &random)
+        }
+        if result.errors > 0 {
+            throw ToolFailure(.failed, "Writing \(name) failed: \(result.firstError ?? "")")
+        }
     }
 
     /// Fills a collection by BatchWrite unless it is filled.

@@ -164,7 +164,7 @@ final class FirestoreSession: BenchSession {
     private func triggers(_ name: String, _ load: Workload.TriggerLoad) throws(ToolFailure) -> [Figure] {
         let instance = try FirestoreInstance(settings, source)
         defer { instance.stop() }
-        return try TriggerWorkloads(instance: instance, settings: settings, name: name).run(load)
+        return try TriggerWorkloads(instance: instance, source: source, settings: settings, name: name).run(load)
     }
 
     // MARK: Reads

@@ -1,4 +1,5 @@
 import Glibc
+import HearthToolSupport
 
 /// A running instance.
 struct RunningServer {
@@ -10,6 +11,15 @@ struct RunningServer {
     var foreignProcess: pid_t?
     /// From the start of the process to the first answer.
     var startMilliseconds = 0.0
+    /// The command and the folder of a process that the bench has started.
+    var command: (words: [String], folder: String)?
+
+    /// Ends the process, and starts it again with its data; nil for a server that the bench did not start.
+    func restarted() throws(ToolFailure) -> RunningServer? {
+        guard let process, let command else { return nil }
+        process.stop()
+        return try ServerStart.start(command.words, port: port, folder: command.folder)
+    }
 
     /// CPU time up to now; nil when the server's process is not known.
     var processorSeconds: Double? {

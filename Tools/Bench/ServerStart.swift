@@ -14,7 +14,8 @@ enum ServerStart {
             return Loopback.request(port: port, "GET", path)?.hasPrefix("HTTP/1.1 ") ?? false
         }
         return RunningServer(
-            host: "127.0.0.1", port: port, process: process, startMilliseconds: start.seconds * 1000)
+            host: "127.0.0.1", port: port, process: process, startMilliseconds: start.seconds * 1000,
+            command: (words, folder))
     }
 
     /// Polls a condition until it holds; fails when that takes too long.

@@ -8,13 +8,16 @@ import Synchronization
 /// The workloads on triggers of Cloud Firestore, whose endpoint is in this process.
 struct TriggerWorkloads {
     let instance: FirestoreInstance
+    let source: any FirestoreServer
     let settings: BenchSettings
     let name: String
 
     /// Events that wait before they are delivered.
     private static let backlog = 50_000
     private static let sequence = 10_000
-    private static let pending = 200_000
+    /// Events that wait at a start, of so many documents.
+    private static let pending = 1_000_000
+    private static let pendingDocuments = 100_000
     private static let waitSeconds = 120.0
 
     private func figure(_ metric: String, _ unit: String, _ value: Double, _ direction: Figure.Direction) -> Figure {
@@ -113,19 +116,53 @@ struct TriggerWorkloads {
         return figures
     }
 
-    /// The same load without and with a trigger whose endpoint is down.
+    /// The same writes on a server without a trigger and on this one, with a trigger whose endpoint is down; then both start anew.
     private func memory(_ endpoint: TriggerEndpoint) throws(ToolFailure) -> [Figure] {
-        guard let process = instance.server.process else { return [] }
+        let base = try FirestoreInstance(settings, source)
+        defer { base.stop() }
+        let without = try waiting(base)
+        base.stop()
         try set("t", "bulk-1/{id}", endpoint, isDown: true)
-        try instance.fill(.bulk(0), documents: Self.pending)
-        sleep(2)
-        let before = process.residentBytes
-        try instance.fill(.bulk(1), documents: Self.pending)
-        sleep(2)
+        let with = try waiting(instance)
+        // The endpoint is back before the server is: up to now it was probed every 10 s.
+        try set("t", "bulk-1/{id}", endpoint)
+        let before = endpoint.count
+        let watch = Stopwatch()
+        try instance.restart()
+        try endpoint.wait(for: before + 1, seconds: Self.waitSeconds)
+        let first = watch.seconds
         return [
-            figure(
-                "resident", "MB", Double(process.residentBytes - before) / 1e6, .lowerIsBetter)
+            figure("without, written", "MB", without.written, .lowerIsBetter),
+            figure("with, written", "MB", with.written, .lowerIsBetter),
+            figure("without, started", "MB", without.started, .lowerIsBetter),
+            figure("with, started", "MB", with.started, .lowerIsBetter),
+            figure("events cost", "MB", with.started - without.started, .lowerIsBetter),
+            figure("without, start", "ms", without.milliseconds, .lowerIsBetter),
+            figure("with, start", "ms", with.milliseconds, .lowerIsBetter),
+            figure("stop, start to first event", "ms", first * 1000, .lowerIsBetter),
         ]
+    }
+
+    private struct Waiting {
+        /// Resident memory after the writes, and after the start, in MB.
+        var written = 0.0
+        var started = 0.0
+        /// From the start of the process to the first answer.
+        var milliseconds = 0.0
+    }
+
+    private func waiting(_ instance: FirestoreInstance) throws(ToolFailure) -> Waiting {
+        func megabytes() -> Double { Double(instance.server.process?.residentBytes ?? 0) / 1e6 }
+        var figures = Waiting()
+        try instance.write(.bulk(1), documents: Self.pendingDocuments, writes: Self.pending)
+        sleep(5)
+        figures.written = megabytes()
+        try instance.restart()
+        figures.milliseconds = instance.server.startMilliseconds
+        // Databases are opened, events are counted.
+        sleep(5)
+        figures.started = megabytes()
+        return figures
     }
 }
 

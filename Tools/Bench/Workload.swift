@@ -227,7 +227,7 @@ struct Workload: Sendable, Equatable {
             name: "triggers-sequence", summary: "Events of one document, one after the other.",
             kind: .triggers(.sequence)),
         Workload(
-            name: "triggers-pending", summary: "Resident memory that events cost while their endpoint is down.",
+            name: "triggers-pending", summary: "Memory and start with 1,000,000 events that wait.",
             kind: .triggers(.pending)),
         Workload(name: "count-huge", summary: "count() over the huge collection.", kind: .count(.huge)),
     ]
