@@ -15,7 +15,8 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     private var pending: [HTTPEvent] = []
     private var followsRedirects = false
     /// Whether a connection was ready for the request.
-    private var isConnected = false
+    private var isReady = false
+    /// As messages show it.
     private var url = ""
 
     package init(transport: Transport, onEvent: @escaping (HTTPEvent) -> Void) {
@@ -35,11 +36,11 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         guard !isSilenced.load(ordering: .sequentiallyConsistent) else { return }
         let loop = transport.loop
         loop.add(self)
-        url = request.url
+        url = request.shownURL
         if let milliseconds = request.timeoutMilliseconds {
             timer = loop.schedule(afterMilliseconds: milliseconds) { [unowned self] in
                 timer = nil
-                abort(Status(.deadlineExceeded, "\(url) did not answer in time"))
+                timedOut()
             }
         }
         do throws(Status) {
@@ -73,6 +74,14 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         }
     }
 
+    private func timedOut() {
+        if !isConnected { onEvent?(.unconnected) }
+        finish(Status(.deadlineExceeded, "\(url) did not answer in time"))
+    }
+
+    /// Whether there is or was a connection, of TCP at least, for the request.
+    private var isConnected: Bool { isReady || transfer?.hasConnected ?? false }
+
     package func abort(_ status: Status) { finish(status) }
 
     private func finish(_ status: Status) {
@@ -94,7 +103,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     }
 
     package func transferIsReady(_ transfer: Transfer) -> Bool {
-        isConnected = true
+        isReady = true
         return true
     }
 
