@@ -88,6 +88,7 @@ package struct Delivery {
         self.endpoint = endpoint
         self.bounds = bounds
         self.jitter = jitter
+        endpoint.concurrency = terms.concurrency
     }
 
     private final class Lane: HeapTimer {
@@ -124,12 +125,13 @@ package struct Delivery {
     package mutating func change(_ terms: DeliveryTerms) {
         precondition(terms.isOrdered == self.terms.isOrdered, "the order of a trigger does not change")
         self.terms = terms
+        endpoint.concurrency = terms.concurrency
     }
 
     /// After which event the owner should read the queue; nil when it should not.
     package var wantsEvents: (after: Event?, countMax: Int)? {
         guard mayHaveMore, !terms.isPaused else { return nil }
-        let count = bounds.lanes - lanes.count
+        let count = min(bounds.lanes - lanes.count, max(lanes.isEmpty ? 1 : 0, endpoint.lanesLeft))
         return count > 0 ? (read, count) : nil
     }
 
@@ -143,6 +145,7 @@ package struct Delivery {
             } else {
                 let lane = Lane(id, event)
                 lanes[id] = lane
+                endpoint.changeLanes(by: 1)
                 ready.append(lane)
             }
         }
@@ -174,71 +177,75 @@ package struct Delivery {
     /// - Parameter versions: at most so many as asked for; fewer when there are no more.
     package mutating func takeFollowers(_ versions: [Int64]) {
         guard let lane = starved.popLast() else { return }
-        guard let first = versions.first else {
-            lanes[lane.id] = nil
-            return
-        }
+        guard let first = versions.first else { return drop(lane) }
         lane.head = first
         for version in versions.dropFirst() { lane.followers.append(version) }
         lane.leftOut = versions.count == bounds.followers ? versions.last.map { $0 + 1 } : nil
         ready.append(lane)
     }
 
+    private mutating func drop(_ lane: Lane) {
+        lanes[lane.id] = nil
+        endpoint.changeLanes(by: -1)
+    }
+
     /// Whether there are events that are not settled.
     package var isWaiting: Bool { !lanes.isEmpty }
 
+    /// Forgets all events: nothing is read or sent any more. Answers to what was sent are still to be reported.
+    package mutating func end() {
+        endpoint.changeLanes(by: -lanes.count)
+        lanes = [:]
+        ready = Queue()
+        waiting.removeAll()
+        starved = []
+        mayHaveMore = false
+    }
+
     // MARK: Sending
+
+    /// Takes up what waited for another attempt, and is due.
+    package mutating func wake(_ now: UInt64) {
+        while let lane = waiting.popDue(now) { ready.append(lane) }
+    }
+
+    /// Whether there is something to send or to read before, as soon as the endpoint may have it.
+    package var hasMore: Bool {
+        !terms.isPaused && (!ready.isEmpty || !starved.isEmpty || wantsEvents != nil)
+    }
 
     /// The next event to send now, and the number of the attempt, from 1; nil when there is none.
     package mutating func next(_ now: UInt64) -> (event: Event, attempt: Int)? {
-        while let lane = waiting.popDue(now) { ready.append(lane) }
-        guard !terms.isPaused, endpoint.sending < terms.concurrency else { return nil }
-        if endpoint.isDown, endpoint.isProbing || now < endpoint.probeAt { return nil }
-        guard let lane = ready.popFirst() else { return nil }
+        wake(now)
+        guard !terms.isPaused, endpoint.mayBegin(now), let lane = ready.popFirst() else { return nil }
         endpoint.begin()
         lane.isSending = true
         return (lane.event, lane.attempts + 1)
     }
 
-    /// When `next` must be called again, if nothing else happens before; nil: not at all.
-    package var nextTime: UInt64? {
-        guard !terms.isPaused, endpoint.sending < terms.concurrency else { return nil }
-        if endpoint.isDown {
-            if endpoint.isProbing { return nil }
-            return ready.isEmpty ? waiting.earliestDeadline.map { max($0, endpoint.probeAt) } : endpoint.probeAt
-        }
-        return ready.isEmpty ? waiting.earliestDeadline : 0
-    }
+    /// When `wake` has something to do next.
+    package var retryTime: UInt64? { terms.isPaused ? nil : waiting.earliestDeadline }
 
     /// What became of an attempt.
     /// - Parameter expired: events of commits before this version are not repeated any more.
     /// - Returns: nil when the event is sent again.
     package mutating func ended(_ event: Event, _ answer: Answer, _ now: UInt64, expired: Int64) -> Settled? {
-        endpoint.end()
+        endpoint.ended(answer, now)
         guard let lane = lanes[laneID(event)], lane.isSending, lane.head == event.version else { return nil }
         lane.isSending = false
         switch answer {
         case .unsent:
-            endpoint.unsent()
             ready.prepend(lane)
             return nil
-        case .gone:
-            endpoint.unsent()
-            return settle(lane, .gone)
-        case .impossible(let failure):
-            endpoint.unsent()
-            return settle(lane, .dead(attempts: lane.attempts, failure))
-        case .acknowledged:
-            endpoint.answered()
-            return settle(lane, .delivered)
+        case .gone: return settle(lane, .gone)
+        case .impossible(let failure): return settle(lane, .dead(attempts: lane.attempts, failure))
+        case .acknowledged: return settle(lane, .delivered)
         case .unreachable(let failure):
             lane.failure = failure
-            endpoint.failed(now)
             if event.version < expired { return settle(lane, .dead(attempts: lane.attempts, failure)) }
             ready.prepend(lane)
             return nil
         case .failed(let failure, let retryAfter):
-            endpoint.answered()
             lane.failure = failure
             lane.attempts += 1
             if !terms.repeatsAnswers { return settle(lane, .dropped(failure)) }
@@ -261,7 +268,7 @@ package struct Delivery {
         } else if lane.leftOut != nil {
             starved.append(lane)
         } else {
-            lanes[lane.id] = nil
+            drop(lane)
         }
         return Settled(event: event, result: result)
     }
@@ -289,47 +296,6 @@ package struct Delivery {
             settled.append(settle(lane, .dead(attempts: lane.attempts, failure)))
         }
         return settled
-    }
-}
-
-/// Where the events of a trigger go: what its deliveries know of it together. Belongs to their owner's thread.
-package final class DeliveryEndpoint {
-    /// Requests under way.
-    package private(set) var sending = 0
-    /// Whether it can't be reached.
-    package private(set) var isDown = false
-    /// When the next probe may be made.
-    fileprivate private(set) var probeAt: UInt64 = 0
-    fileprivate private(set) var isProbing = false
-    private var pause: UInt64 = 0
-
-    private static let firstPause: UInt64 = 500_000_000
-    private static let lastPause: UInt64 = 10_000_000_000
-
-    package init() {}
-
-    fileprivate func begin() {
-        sending += 1
-        if isDown { isProbing = true }
-    }
-
-    fileprivate func end() { sending -= 1 }
-
-    /// What was begun was no attempt.
-    fileprivate func unsent() { isProbing = false }
-
-    fileprivate func answered() {
-        isDown = false
-        isProbing = false
-    }
-
-    fileprivate func failed(_ now: UInt64) {
-        // Requests that were begun before the first failure fail soon after it: one failure.
-        if isDown, !isProbing { return }
-        pause = isDown ? min(Self.lastPause, pause * 2) : Self.firstPause
-        isDown = true
-        isProbing = false
-        probeAt = now + pause
     }
 }
 
