@@ -146,6 +146,8 @@ package final class DatabaseEvents: EventRecorder {
         let queue = EventQueue(trigger: try number(of: trigger, in: transaction))
         if try queue.record(of: event, in: transaction) != nil { return false }
         try queue.put(event, record, in: transaction)
+        // What is settled meanwhile looks for the oldest one from here on.
+        state.withLock { if let oldest = $0.oldest[trigger] { $0.oldest[trigger] = min(oldest, event.version) } }
         return true
     }
 

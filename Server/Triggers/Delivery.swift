@@ -5,7 +5,8 @@ import HearthModel
 ///
 /// The events are in a queue that is stored with the data, in the order of commits. A part of it is here, in lanes: one for
 /// each document (or location), since a document's events are sent one after the other. A lane has the event that is sent
-/// next, its head, and some of those behind it; what the lanes have no space for is read again when a lane has got so far.
+/// next, its head, and some of those behind it. No more of the queue is read than keeps the endpoint busy; what lanes have
+/// no space for is left out, and read a second time when one of them has got so far, for all of them at once.
 ///
 /// - An attempt that fails is repeated after a pause that doubles (`DeliveryTerms`).
 /// - An endpoint that can't be connected fails as a whole: one attempt after the other is made as a probe, and none of them
@@ -54,7 +55,8 @@ package struct Delivery {
         package let result: Result
     }
 
-    /// How many lanes there are at most, and how many events one has behind its head.
+    /// How many lanes there are at most, and how many events each may have behind its head. Few lanes may have more: as
+    /// many together as that.
     package struct Bounds: Sendable {
         package var lanes: Int
         package var followers: Int
@@ -72,8 +74,13 @@ package struct Delivery {
     private var lanes: [[UInt8]: Lane] = [:]
     private var ready = Queue<Lane>()
     private var waiting = TimerHeap<Lane>()
-    /// Lanes that need events that were left out.
-    private var starved: [Lane] = []
+    /// What the lanes count as, for the endpoint.
+    private var chargedLanes = 0
+    /// Events behind the heads of all lanes.
+    private var followerCount = 0
+    /// Lanes without an event, which need those that were left out.
+    private var starvedCount = 0
+    private var pass: Pass?
     private let endpoint: DeliveryEndpoint
     /// Everything in the queue up to here was read.
     private var read: Event?
@@ -98,9 +105,16 @@ package struct Delivery {
         /// Those of the head that were answered.
         var attempts = 0
         var followers = Queue<Int64>()
-        /// The first event that is in the queue, but not in `followers`.
-        var leftOut: Int64?
+        /// Events of these versions are in the queue, but not in `followers`: all from the first on, of which the last is
+        /// known.
+        var leftOut: (first: Int64, last: Int64)?
+        /// Whether it has no head: all that it has was left out.
+        var isStarved = false
+        /// Whether the present pass goes on for it.
+        var isHungry = false
         var isSending = false
+        /// As how many it counts.
+        var count = 0
         /// When the head is sent again.
         var deadline: UInt64 = 0
         var heapIndex = -1
@@ -128,16 +142,21 @@ package struct Delivery {
         endpoint.concurrency = terms.concurrency
     }
 
-    /// After which event the owner should read the queue; nil when it should not.
+    /// After which event the owner should read the queue; nil when it should not. In parts: the owner sends what there is
+    /// before it asks again.
     package var wantsEvents: (after: Event?, countMax: Int)? {
-        guard mayHaveMore, !terms.isPaused else { return nil }
+        if terms.isPaused { return nil }
+        if let pass { return (pass.after, Self.passCount) }
+        if starvedCount > 0 { return (Event(version: passStart, key: []), Self.passCount) }
+        guard mayHaveMore, ready.count < terms.concurrency else { return nil }
         let count = min(bounds.lanes - lanes.count, max(lanes.isEmpty ? 1 : 0, endpoint.lanesLeft))
         return count > 0 ? (read, count) : nil
     }
 
-    /// Events of the queue in their order, behind the last one that was taken.
+    /// What `wantsEvents` asked for, in the order of the queue.
     /// - Parameter isEnd: whether there are no more.
     package mutating func take(_ events: [Event], isEnd: Bool) {
+        if pass != nil || starvedCount > 0 { return takeAgain(events, isEnd: isEnd) }
         for event in events {
             let id = laneID(event)
             if let lane = lanes[id] {
@@ -145,7 +164,7 @@ package struct Delivery {
             } else {
                 let lane = Lane(id, event)
                 lanes[id] = lane
-                endpoint.changeLanes(by: 1)
+                charge(lane)
                 ready.append(lane)
             }
         }
@@ -153,12 +172,13 @@ package struct Delivery {
         if isEnd { mayHaveMore = false }
     }
 
-    private func append(_ version: Int64, to lane: Lane) {
-        if lane.leftOut != nil { return }
-        if lane.followers.count < bounds.followers {
-            lane.followers.append(version)
+    private mutating func append(_ version: Int64, to lane: Lane) {
+        if let first = lane.leftOut?.first {
+            lane.leftOut = (first, version)
+        } else if hasSpace(lane) {
+            addFollower(version, lane)
         } else {
-            lane.leftOut = version
+            lane.leftOut = (version, version)
         }
     }
 
@@ -167,26 +187,125 @@ package struct Delivery {
         return withUnsafeBytes(of: event.version.bigEndian) { Array($0) } + event.key
     }
 
-    /// The events of one key that the owner should read: from a version on, up to the last event that was taken.
-    package var wantsFollowers: (key: [UInt8], from: Int64, through: Event, countMax: Int)? {
-        guard let lane = starved.last, let from = lane.leftOut, let read else { return nil }
-        return (lane.key, from, read, bounds.followers)
+    /// Each lane may have its share of what all may have, so that they get through it about together.
+    private var share: Int { max(bounds.followers, bounds.lanes * bounds.followers / max(1, lanes.count)) }
+
+    private func hasSpace(_ lane: Lane) -> Bool {
+        let count = lane.followers.count
+        if count < bounds.followers { return true }
+        return count < share && followerCount < bounds.lanes * bounds.followers && endpoint.lanesLeft > 0
     }
 
-    /// What `wantsFollowers` asked for.
-    /// - Parameter versions: at most so many as asked for; fewer when there are no more.
-    package mutating func takeFollowers(_ versions: [Int64]) {
-        guard let lane = starved.popLast() else { return }
-        guard let first = versions.first else { return drop(lane) }
-        lane.head = first
-        for version in versions.dropFirst() { lane.followers.append(version) }
-        lane.leftOut = versions.count == bounds.followers ? versions.last.map { $0 + 1 } : nil
-        ready.append(lane)
+    private mutating func addFollower(_ version: Int64, _ lane: Lane) {
+        lane.followers.append(version)
+        followerCount += 1
+        charge(lane)
+    }
+
+    private mutating func takeFollower(_ lane: Lane) -> Int64? {
+        guard let version = lane.followers.popFirst() else { return nil }
+        followerCount -= 1
+        charge(lane)
+        return version
+    }
+
+    /// A lane with more than its part counts as several.
+    private mutating func charge(_ lane: Lane) {
+        let count = max(1, (lane.followers.count + bounds.followers - 1) / bounds.followers)
+        if count == lane.count { return }
+        endpoint.changeLanes(by: count - lane.count)
+        chargedLanes += count - lane.count
+        lane.count = count
+    }
+
+    // MARK: Reading again
+
+    /// A second reading of a part of the queue. It begins at the first event that was left out of a lane with much space, and
+    /// serves each lane whose events it comes by, until all that had much space are full. So many lanes that advance
+    /// together cost one reading, not one each.
+    private struct Pass {
+        let from: Int64
+        var after: Event
+        /// Lanes that it goes on for.
+        var hungry: [Lane]
+        var hungryCount: Int
+        /// Lanes that were full when it came by one of their events: they get none behind it.
+        var passed: Set<ObjectIdentifier> = []
+    }
+
+    private static let passCount = 1024
+
+    private func wantsPass(_ lane: Lane) -> Bool {
+        lane.leftOut != nil && (lane.isStarved || lane.followers.count * 2 <= share)
+    }
+
+    /// The version where the next pass begins.
+    private var passStart: Int64 {
+        lanes.values.reduce(Int64.max) { start, lane in
+            wantsPass(lane) ? min(start, lane.leftOut?.first ?? .max) : start
+        }
+    }
+
+    private func newPass() -> Pass {
+        let hungry = lanes.values.filter(wantsPass)
+        for lane in hungry { lane.isHungry = true }
+        let from = passStart
+        return Pass(from: from, after: Event(version: from, key: []), hungry: hungry, hungryCount: hungry.count)
+    }
+
+    private mutating func takeAgain(_ events: [Event], isEnd: Bool) {
+        var pass = self.pass ?? newPass()
+        var isOver = isEnd
+        for event in events {
+            if let read, event.version > read.version {
+                isOver = true
+                break
+            }
+            if let lane = lanes[laneID(event)] { takeAgain(event.version, lane, &pass) }
+            if pass.hungryCount == 0 { break }
+        }
+        if let last = events.last { pass.after = last }
+        if isOver { for lane in pass.hungry where lane.isHungry { endWithoutMore(lane, &pass) } }
+        self.pass = isOver || pass.hungryCount == 0 ? nil : pass
+    }
+
+    private mutating func takeAgain(_ version: Int64, _ lane: Lane, _ pass: inout Pass) {
+        guard let leftOut = lane.leftOut, pass.from <= leftOut.first, leftOut.first <= version else { return }
+        if pass.passed.contains(ObjectIdentifier(lane)) { return }
+        if lane.isStarved {
+            lane.isStarved = false
+            starvedCount -= 1
+            lane.head = version
+            ready.append(lane)
+        } else if hasSpace(lane) {
+            addFollower(version, lane)
+        } else {
+            lane.leftOut = (version, leftOut.last)
+            pass.passed.insert(ObjectIdentifier(lane))
+            return satisfy(lane, &pass)
+        }
+        lane.leftOut = version < leftOut.last ? (version + 1, leftOut.last) : nil
+        if lane.leftOut == nil { satisfy(lane, &pass) }
+    }
+
+    private func satisfy(_ lane: Lane, _ pass: inout Pass) {
+        if lane.isHungry { pass.hungryCount -= 1 }
+        lane.isHungry = false
+    }
+
+    /// What was left out was deleted meanwhile.
+    private mutating func endWithoutMore(_ lane: Lane, _ pass: inout Pass) {
+        satisfy(lane, &pass)
+        lane.leftOut = nil
+        guard lane.isStarved else { return }
+        starvedCount -= 1
+        drop(lane)
     }
 
     private mutating func drop(_ lane: Lane) {
         lanes[lane.id] = nil
-        endpoint.changeLanes(by: -1)
+        endpoint.changeLanes(by: -lane.count)
+        chargedLanes -= lane.count
     }
 
     /// Whether there are events that are not settled.
@@ -194,11 +313,14 @@ package struct Delivery {
 
     /// Forgets all events: nothing is read or sent any more. Answers to what was sent are still to be reported.
     package mutating func end() {
-        endpoint.changeLanes(by: -lanes.count)
+        endpoint.changeLanes(by: -chargedLanes)
+        chargedLanes = 0
         lanes = [:]
         ready = Queue()
         waiting.removeAll()
-        starved = []
+        followerCount = 0
+        starvedCount = 0
+        pass = nil
         mayHaveMore = false
     }
 
@@ -211,7 +333,7 @@ package struct Delivery {
 
     /// Whether there is something to send or to read before, as soon as the endpoint may have it.
     package var hasMore: Bool {
-        !terms.isPaused && (!ready.isEmpty || !starved.isEmpty || wantsEvents != nil)
+        !terms.isPaused && (!ready.isEmpty || wantsEvents != nil)
     }
 
     /// The next event to send now, and the number of the attempt, from 1; nil when there is none.
@@ -262,11 +384,12 @@ package struct Delivery {
         let event = lane.event
         lane.attempts = 0
         lane.failure = nil
-        if let next = lane.followers.popFirst() {
+        if let next = takeFollower(lane) {
             lane.head = next
             ready.append(lane)
         } else if lane.leftOut != nil {
-            starved.append(lane)
+            lane.isStarved = true
+            starvedCount += 1
         } else {
             drop(lane)
         }
@@ -276,14 +399,13 @@ package struct Delivery {
     /// Ends what waits and is too old, also while the endpoint can't be reached.
     package mutating func expire(before version: Int64) -> [Settled] {
         var settled: [Settled] = []
-        let old = lanes.values.filter { !$0.isSending && $0.head < version }
+        let old = lanes.values.filter { !$0.isSending && !$0.isStarved && $0.head < version }
         if old.isEmpty { return [] }
         let isOld = Set(old.map { ObjectIdentifier($0) })
         var kept = Queue<Lane>()
         while let lane = ready.popFirst() { if !isOld.contains(ObjectIdentifier(lane)) { kept.append(lane) } }
         ready = kept
-        let isStarved = Set(starved.map { ObjectIdentifier($0) })
-        for lane in old where !isStarved.contains(ObjectIdentifier(lane)) {
+        for lane in old {
             waiting.remove(lane)
             let failure = lane.failure ?? DeliveryFailure(.unreachable, "Not sent.")
             // What is too old behind the head ends with it.
@@ -291,7 +413,7 @@ package struct Delivery {
                 settled.append(Settled(event: lane.event, result: .dead(attempts: lane.attempts, failure)))
                 lane.attempts = 0
                 lane.head = next
-                _ = lane.followers.popFirst()
+                _ = takeFollower(lane)
             }
             settled.append(settle(lane, .dead(attempts: lane.attempts, failure)))
         }

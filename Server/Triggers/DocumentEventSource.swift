@@ -115,15 +115,6 @@ package final class DocumentEventSource: EventSource {
         }
     }
 
-    package func versions(
-        of key: [UInt8], from version: Int64, through event: Delivery.Event, countMax: Int
-    ) throws(Status) -> [Int64] {
-        guard let (database, _, queue) = try opened() else { return [] }
-        return try reading(database) { snapshot throws(Status) in
-            try queue.versions(of: key, from: version, through: event, countMax: countMax, in: snapshot)
-        }
-    }
-
     package func request(for event: Delivery.Event) throws(Status) -> EventRequest? {
         guard let (database, _, queue) = try opened() else { return nil }
         return try reading(database) { snapshot throws(Status) -> EventRequest? in
@@ -198,7 +189,7 @@ package final class DocumentEventSource: EventSource {
                 var kept = records.count
                 let excess = events.deadLetterCount(name) + records.count - DeadLetters.countMax
                 if excess > 0 { kept -= try letters.deleteAll(in: transaction, limit: excess) }
-                let oldest = try queue.first(in: transaction)
+                let oldest = try queue.first(from: events.oldestPending(name) ?? 0, in: transaction)
                 change.value.withLock { [removed, kept] in $0 = (removed, kept, oldest) }
             },
             completion: { [events] result in

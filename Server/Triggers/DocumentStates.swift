@@ -5,68 +5,108 @@ import HearthModel
 /// The states of documents before and after commits of the past, from the change feed.
 ///
 /// The feed has the state before each change; the state after one is that before the document's next change, or the present.
-/// A document's changes form a chain that leads backwards from the present, so it is walked once, and remembered for the
-/// events that follow: it costs eight bytes for each change that was not asked for yet.
+/// A document's changes form a list that leads backwards from the present. It is walked once, when the first event is asked
+/// for, and once more in pieces: what is remembered for the events that follow is every `pieceMax`th change, and the
+/// changes of one piece. So an event costs two steps however many there are, and a document with n changes that wait has
+/// n / `pieceMax` + `pieceMax` numbers.
 package struct DocumentStates {
-    /// The versions of a document's changes, the oldest last.
-    private var chains: [[UInt8]: [Int64]] = [:]
-    private var versionCount = 0
-    private let versionsMax: Int
+    /// The changes of a document from an event on.
+    private struct Chain {
+        /// Versions of changes, the oldest last, which is that of the event that was asked for.
+        var near: [Int64] = []
+        /// The newest changes of the pieces behind, the oldest last. The next piece ends where `near` begins.
+        var far: [Int64] = []
 
-    /// - Parameter versionsMax: how many changes are remembered of all documents.
-    package init(versionsMax: Int = 1 << 20) { self.versionsMax = versionsMax }
+        /// About, in numbers: with the key, and what a table has beside it.
+        func size(_ key: [UInt8]) -> Int { near.count + far.count + 16 + key.count / 8 }
+    }
+
+    private var chains: [[UInt8]: Chain] = [:]
+    private var size = 0
+    private let sizeMax: Int
+
+    static let pieceMax = 128
+
+    /// - Parameter versionsMax: how many changes are remembered of all documents, about.
+    package init(versionsMax: Int = 1 << 20) { sizeMax = versionsMax }
 
     /// - Throws: DATA_LOSS when the feed has no such change.
     package mutating func states(
         of event: Delivery.Event, in snapshot: any Snapshot
     ) throws(Status) -> (before: StoredDocument?, after: StoredDocument?) {
-        var chain = chains.removeValue(forKey: event.key) ?? []
-        versionCount -= chain.count
+        var chain = chains.removeValue(forKey: event.key)
+        if let chain { size -= chain.size(event.key) }
         // Another trigger may have got further.
-        if let last = chain.last, last > event.version { chain = [] }
-        try extend(&chain, of: event, in: snapshot)
-        // What comes before is not asked for again.
-        while let last = chain.last, last < event.version { chain.removeLast() }
-        guard chain.last == event.version else { throw Self.unknown(event) }
+        if let last = chain?.near.last, last > event.version { chain = nil }
+        var advanced = chain ?? Chain()
+        let next = try Self.advance(&advanced, to: event, in: snapshot)
         let before = try Feed.stateBefore(event.version, event.key, in: snapshot)
-        let after: StoredDocument?
-        if chain.count > 1 {
-            after = try Feed.stateBefore(chain[chain.count - 2], event.key, in: snapshot)
-        } else {
-            after = try snapshot.document(event.key)
-        }
-        keep(chain, of: event.key)
+        let after: StoredDocument? =
+            if let next {
+                try Feed.stateBefore(next, event.key, in: snapshot)
+            } else {
+                try snapshot.document(event.key)
+            }
+        if next != nil { keep(advanced, of: event.key) }
         return (before, after)
     }
 
-    /// Adds the changes since the chain was walked, or all from the event on.
-    private func extend(
-        _ chain: inout [Int64], of event: Delivery.Event, in snapshot: any Snapshot
-    ) throws(Status) {
-        let known = max(chain.first ?? 0, event.version)
-        var newer: [Int64] = []
-        var version = try Feed.lastChange(of: event.key, in: snapshot)
-        while version > known {
-            newer.append(version)
+    /// Lets a chain begin at an event.
+    /// - Returns: the version of the next change; nil when the event is the last.
+    private static func advance(
+        _ chain: inout Chain, to event: Delivery.Event, in snapshot: any Snapshot
+    ) throws(Status) -> Int64? {
+        // What comes before is not asked for again.
+        while let last = chain.near.last, last < event.version { chain.near.removeLast() }
+        while let last = chain.far.last, last <= event.version { chain.far.removeLast() }
+        if let last = chain.near.last, last != event.version { throw unknown(event) }
+        while chain.near.count < 2 {
+            if let newest = chain.far.popLast() {
+                let pieces = try walk(from: newest, to: event, in: snapshot)
+                chain.near = pieces.near
+                chain.far += pieces.far
+            } else {
+                let newest = try Feed.lastChange(of: event.key, in: snapshot)
+                chain = try walk(from: newest, to: event, in: snapshot)
+                if newest == event.version { return nil }
+            }
+        }
+        return chain.near[chain.near.count - 2]
+    }
+
+    /// The changes from an event on up to a newer one.
+    private static func walk(
+        from newest: Int64, to event: Delivery.Event, in snapshot: any Snapshot
+    ) throws(Status) -> Chain {
+        var chain = Chain()
+        var version = newest
+        while version > event.version {
+            if chain.near.count == pieceMax {
+                chain.far.append(chain.near[0])
+                chain.near.removeAll(keepingCapacity: true)
+            }
+            chain.near.append(version)
             version = try Feed.previousVersion(version, event.key, in: snapshot)
         }
-        // A chain that doesn't go through the event is of a history that is gone.
-        if version != known { throw Self.unknown(event) }
-        chain = chain.isEmpty ? newer + [event.version] : newer + chain
+        // A list that doesn't go through the event is of a history that is gone.
+        if version != event.version { throw unknown(event) }
+        chain.near.append(event.version)
+        return chain
     }
 
     private static func unknown(_ event: Delivery.Event) -> Status {
         Status(.dataLoss, "The change feed has no change of version \(event.version) that a trigger waits for.")
     }
 
-    private mutating func keep(_ chain: [Int64], of key: [UInt8]) {
-        if chain.count < 2 { return }
-        while versionCount + chain.count > versionsMax, let other = chains.keys.first {
-            versionCount -= chains.removeValue(forKey: other)?.count ?? 0
+    private mutating func keep(_ chain: Chain, of key: [UInt8]) {
+        let count = chain.size(key)
+        while size + count > sizeMax, let other = chains.first {
+            size -= other.value.size(other.key)
+            chains[other.key] = nil
         }
         // A longer one than all that may be remembered is walked again for each of its events.
-        if chain.count > versionsMax { return }
-        versionCount += chain.count
+        if count > sizeMax { return }
+        size += count
         chains[key] = chain
     }
 }

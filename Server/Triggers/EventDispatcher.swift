@@ -310,12 +310,14 @@ package final class EventDispatcher: @unchecked Sendable {
     }
 
     /// Ends the route, or has it go on when there is something to do.
-    private func conclude(_ route: EventRoute, _ now: UInt64) {
+    /// - Parameter goesOn: whether it may do so at once, before others have their time.
+    private func conclude(_ route: EventRoute, _ now: UInt64, goesOn: Bool = true) {
         if route.isEnded { return }
         timers.remove(route)
         if now >= route.pausedUntil {
             if route.isIdle { return end(route) }
             if !isDraining, route.wantsToSend {
+                if !goesOn { return setTimer(route, at: now) }
                 route.endpoint.wait(route)
                 route.endpoint.markDue(&dueEndpoints)
             }
@@ -349,21 +351,22 @@ package final class EventDispatcher: @unchecked Sendable {
         var count = 0
         if now >= route.pausedUntil, route.termsAfterwards == nil {
             use(route, now) { () throws(Status) in
+                // One part of the queue at a time: what it holds is sent before the next is read.
+                try read(route)
                 // Each route that waits gets one, then this one again.
-                repeat {
-                    guard try sendNext(route, now) else { break }
+                while try sendNext(route, now) {
                     count += 1
-                } while !route.endpoint.isWaitedFor
+                    if route.endpoint.isWaitedFor { break }
+                }
             }
         }
         if count > 0, isProbe, route.wantsToSend { route.endpoint.wait(route, isFirst: true) }
-        conclude(route, now)
+        conclude(route, now, goesOn: count > 0)
     }
 
     /// - Returns: false when there is nothing to send, or it may not be sent now.
     private func sendNext(_ route: EventRoute, _ now: UInt64) throws(Status) -> Bool {
         while true {
-            try read(route)
             guard let (event, attempt) = route.delivery.next(now) else { return false }
             let answer: Delivery.Answer
             do throws(Status) {
@@ -390,15 +393,9 @@ package final class EventDispatcher: @unchecked Sendable {
     }
 
     private func read(_ route: EventRoute) throws(Status) {
-        while let wanted = route.delivery.wantsFollowers {
-            route.delivery.takeFollowers(
-                try route.source.versions(
-                    of: wanted.key, from: wanted.from, through: wanted.through, countMax: wanted.countMax))
-        }
-        while let wanted = route.delivery.wantsEvents {
-            let events = try route.source.events(after: wanted.after, countMax: wanted.countMax)
-            route.delivery.take(events, isEnd: events.count < wanted.countMax)
-        }
+        guard let wanted = route.delivery.wantsEvents else { return }
+        let events = try route.source.events(after: wanted.after, countMax: wanted.countMax)
+        route.delivery.take(events, isEnd: events.count < wanted.countMax)
     }
 
     private func ended(
@@ -440,7 +437,10 @@ package final class EventDispatcher: @unchecked Sendable {
         if !route.settled.isEmpty, route.settling.isEmpty { time = min(time ?? .max, max(now, route.settleAt)) }
         // Whatever there is to do is done then.
         if route.pausedUntil > now { time = route.pausedUntil }
-        guard let time else { return }
+        if let time { setTimer(route, at: time) }
+    }
+
+    private func setTimer(_ route: EventRoute, at time: UInt64) {
         route.deadline = time
         timers.insert(route)
     }

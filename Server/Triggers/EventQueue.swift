@@ -66,38 +66,16 @@ package struct EventQueue: Sendable {
         return events
     }
 
-    /// The versions of a document's events, from a version on and up to an event.
-    package func versions(
-        of document: [UInt8], from version: Int64, through event: Delivery.Event, countMax: Int,
-        in snapshot: any Snapshot
-    ) throws(Status) -> [Int64] {
-        let range = KeyRange(lower: key(version, document), upper: key(event.version, event.key) + [0])
-        if range.isEmpty { return [] }
-        let cursor = try snapshot.scan(.meta, range, reverse: false, values: false)
-        defer { cursor.close() }
-        var versions: [Int64] = []
-        while versions.count < countMax, try cursor.next() {
-            let found = try self.event(cursor.key)
-            if found.key == document {
-                versions.append(found.version)
-            } else if found.key > document {
-                // The documents of a commit that come before this one are passed over at once.
-                try cursor.seek(key(found.version + 1, document))
-            } else {
-                try cursor.seek(key(found.version, document))
-            }
-        }
-        return versions
-    }
-
     /// What is stored with an event; nil when it is not there.
     package func record(of event: Delivery.Event, in snapshot: any Snapshot) throws(Status) -> [UInt8]? {
         try snapshot.get(.meta, key(event.version, event.key))
     }
 
     /// The version of the first event; nil when there is none.
-    package func first(in snapshot: any Snapshot) throws(Status) -> Int64? {
-        try events(after: nil, countMax: 1, in: snapshot).first?.version
+    /// - Parameter version: no event is known to be older. A store passes over what was deleted lately, key by key, so
+    ///   a search from the start costs what was delivered of late.
+    package func first(from version: Int64 = 0, in snapshot: any Snapshot) throws(Status) -> Int64? {
+        try events(after: Delivery.Event(version: version, key: []), countMax: 1, in: snapshot).first?.version
     }
 
     package func count(in snapshot: any Snapshot) throws(Status) -> Int {
@@ -111,8 +89,4 @@ package struct EventQueue: Sendable {
         }
         return Delivery.Event(version: version, key: Array(key[headBytes...]))
     }
-}
-
-extension [UInt8] {
-    fileprivate static func > (left: [UInt8], right: [UInt8]) -> Bool { UTF8Order.compare(left, right) > 0 }
 }

@@ -9,14 +9,9 @@ package protocol EventSource: AnyObject, Sendable {
     /// Nothing is read for now: the database may be closed.
     func release()
 
-    /// The next events of the queue, at most `countMax`.
+    /// The next events of the queue, at most `countMax`, behind an event that need not be there.
     /// - Throws: UNAVAILABLE when the store can't be read now.
     func events(after event: Delivery.Event?, countMax: Int) throws(Status) -> [Delivery.Event]
-
-    /// The versions of the events with a key, from a version on and up to an event.
-    func versions(
-        of key: [UInt8], from version: Int64, through event: Delivery.Event, countMax: Int
-    ) throws(Status) -> [Int64]
 
     /// What is sent.
     /// - Returns: nil when the queue doesn't have the event any more.

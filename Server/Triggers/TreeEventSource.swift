@@ -113,16 +113,6 @@ package final class TreeEventSource: EventSource {
         }
     }
 
-    package func versions(
-        of key: [UInt8], from version: Int64, through event: Delivery.Event, countMax: Int
-    ) throws(Status) -> [Int64] {
-        let open = try opened()
-        guard let queue = queue(open) else { return [] }
-        return try reading(open) { records throws(Status) in
-            try queue.versions(of: key, from: version, through: event, countMax: countMax, in: records)
-        }
-    }
-
     package func request(for event: Delivery.Event) throws(Status) -> EventRequest? {
         let open = try opened()
         guard let queue = queue(open) else { return nil }

@@ -14,6 +14,8 @@ struct DeliveryTests {
         var now: UInt64 = 0
         var expired: Int64 = 0
         var settled: [Delivery.Settled] = []
+        /// How many records of the queue were read, again and again ones too.
+        var readCount = 0
 
         init(_ terms: DeliveryTerms = DeliveryTerms(), bounds: Delivery.Bounds = Delivery.Bounds()) {
             delivery = Delivery(terms, to: endpoint, bounds: bounds, jitter: { 1 })
@@ -25,18 +27,25 @@ struct DeliveryTests {
         }
 
         mutating func read() {
-            while let wanted = delivery.wantsFollowers {
-                let versions = queue.filter {
-                    $0.key == wanted.key && $0.version >= wanted.from && $0.version <= wanted.through.version
-                }.map(\.version)
-                delivery.takeFollowers(Array(versions.prefix(wanted.countMax)))
-            }
             while let wanted = delivery.wantsEvents {
                 let rest = queue.filter { event in
-                    wanted.after.map { event.version > $0.version } ?? true
+                    // A version has one event here; one without a key is before it.
+                    wanted.after.map { event.version > $0.version || event.version == $0.version && $0.key.isEmpty }
+                        ?? true
                 }
+                readCount += min(rest.count, wanted.countMax)
                 delivery.take(Array(rest.prefix(wanted.countMax)), isEnd: rest.count <= wanted.countMax)
             }
+        }
+
+        /// One part of what is left.
+        mutating func read(from isLeft: (Delivery.Event) -> Bool) {
+            guard let wanted = delivery.wantsEvents else { return }
+            let start = wanted.after.map { $0.version + ($0.key.isEmpty ? 0 : 1) } ?? 1
+            let rest = queue[min(queue.count, Int(max(1, start)) - 1)...].lazy.filter(isLeft).prefix(wanted.countMax)
+            let events = Array(rest)
+            readCount += events.count
+            delivery.take(events, isEnd: events.count < wanted.countMax)
         }
 
         mutating func next() -> (version: Int64, attempt: Int)? {
@@ -257,9 +266,75 @@ struct DeliveryTests {
                 if let time = owner.nextTime { owner.now = max(owner.now, time) }
             }
         }
+        #expect(!owner.delivery.isWaiting)
         let all = delivered.values.flatMap { $0 }
         #expect(all.count == Int(total) && Set(all).count == Int(total))
         if terms.isOrdered { #expect(delivered.values.allSatisfy { $0 == $0.sorted() }) }
         #expect(owner.endpoint.sending == 0)
+    }
+
+    /// Documents that change equally often, and such as few of which have most of the events; with and without a failure of
+    /// each first, behind which the whole queue is read: every event is read about three times, not once for each document.
+    @Test(arguments: [false, true], [false, true]) func aBacklogIsReadALimitedNumberOfTimes(
+        isSkewed: Bool, failsFirst: Bool
+    ) {
+        let (documents, total) = (60, 12_000)
+        var owner = Owner(bounds: Delivery.Bounds(lanes: 64, followers: 8))
+        var random = SeededGenerator(seed: 3)
+        owner.queue = (1...total).map { version in
+            let share = Double.random(in: 0..<1, using: &random)
+            let number = Int(Double(documents) * (isSkewed ? share * share * share : share))
+            return Delivery.Event(version: Int64(version), key: Array("d\(number)".utf8))
+        }
+        var settled: [Int64: Bool] = [:]
+        var failed: Set<[UInt8]> = []
+        owner.delivery.notify()
+        while settled.count < total {
+            owner.read(from: { settled[$0.version] == nil })
+            var sending: [Delivery.Event] = []
+            while let next = owner.delivery.next(owner.now) { sending.append(next.event) }
+            if sending.isEmpty {
+                guard let time = owner.nextTime else { break }
+                owner.now = max(owner.now, time)
+            }
+            for event in sending {
+                let fails = failsFirst && failed.insert(event.key).inserted
+                let result = owner.delivery.ended(
+                    event, fails ? .failed(failure) : .acknowledged, owner.now, expired: 0)
+                if result != nil { settled[event.version] = true }
+            }
+        }
+        #expect(settled.count == total && !owner.delivery.isWaiting)
+        #expect(owner.readCount < 5 * total, "\(owner.readCount) records were read")
+    }
+
+    /// A reading of a part of the queue that goes on between requests, while lanes take some of what it has, get full, and have
+    /// space again: none gets an event before one that it was too full for.
+    @Test func aLaneThatWasFullGetsNothingBehindWhatItLeftOut() {
+        var owner = Owner(bounds: Delivery.Bounds(lanes: 4, followers: 1))
+        owner.add((1, "a"), (2, "b"))
+        for version in Int64(3)...20 { owner.add((version, version % 3 == 0 ? "a" : "b")) }
+        var order: [String: [Int64]] = [:]
+        while let (version, _) = owner.next() {
+            let event = owner.queue.first { $0.version == version }!
+            order[String(decoding: event.key, as: UTF8.self), default: []].append(version)
+            owner.end(version, .acknowledged)
+        }
+        #expect(order.values.map(\.count).reduce(0, +) == 20 && order.values.allSatisfy { $0 == $0.sorted() })
+    }
+
+    /// What was left out of lanes was deleted: they end.
+    @Test func lanesEndWhenWhatTheyLeftOutIsGone() {
+        var owner = Owner(bounds: Delivery.Bounds(lanes: 2, followers: 1))
+        owner.add((1, "a"), (2, "a"), (3, "a"), (4, "a"), (5, "a"))
+        #expect(owner.next()! == (1, 1))
+        owner.end(1, .acknowledged)
+        owner.queue.removeAll { $0.version > 3 }
+        var versions: [Int64] = []
+        while let (version, _) = owner.next() {
+            versions.append(version)
+            owner.end(version, .acknowledged)
+        }
+        #expect(versions.first == 2 && versions.last! <= 3 && !owner.delivery.isWaiting)
     }
 }

@@ -39,19 +39,9 @@ struct EventDispatcherTests {
         func events(after event: Delivery.Event?, countMax: Int) throws(Status) -> [Delivery.Event] {
             try state.withLock { state throws(Status) in
                 try check(state)
-                return Array(state.queue.filter { $0.version > event?.version ?? 0 }.prefix(countMax))
-            }
-        }
-
-        func versions(
-            of key: [UInt8], from version: Int64, through event: Delivery.Event, countMax: Int
-        ) throws(Status) -> [Int64] {
-            try state.withLock { state throws(Status) in
-                try check(state)
-                let found = state.queue.filter {
-                    $0.key == key && $0.version >= version && $0.version <= event.version
-                }
-                return Array(found.map(\.version).prefix(countMax))
+                return Array(
+                    state.queue.filter { $0.version > (event?.version ?? 0) - (event?.key.isEmpty == true ? 1 : 0) }
+                        .prefix(countMax))
             }
         }
 
