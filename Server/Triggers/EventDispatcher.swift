@@ -281,7 +281,11 @@ package final class EventDispatcher: @unchecked Sendable {
             if route.needsSource(now, isDraining) {
                 use(route, now) { () throws(Status) in
                     settle(route, now)
-                    if route.needsSource(now, isDraining) { try read(route) }
+                    if route.needsSource(now, isDraining) {
+                        try read(route)
+                        // They may be too old, and others behind them.
+                        route.expiryAt = 0
+                    }
                 }
             }
         }

@@ -76,7 +76,8 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
     /// read when the endpoint can have them: while it can't be reached, databases may be closed.
     func needsSource(_ now: UInt64, _ isDraining: Bool) -> Bool {
         if !settled.isEmpty, settling.isEmpty, isSettlingDue(now, isDraining) { return true }
-        return !isDraining && termsAfterwards == nil && !delivery.isWaiting && delivery.wantsEvents != nil
+        if isDraining || termsAfterwards != nil || settled.count >= Self.settledMax { return false }
+        return !delivery.isWaiting && delivery.wantsEvents != nil
     }
 
     /// Whether it has, or may have, something to send.

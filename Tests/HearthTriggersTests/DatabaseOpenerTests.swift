@@ -56,7 +56,7 @@ struct DatabaseOpenerTests {
     init() {
         let lines = lines
         opener = DatabaseOpener(
-            log: Log { bytes in lines.value.withLock { $0.append(String(decoding: bytes, as: UTF8.self)) } },
+            log: Log(write: { bytes in lines.value.withLock { $0.append(String(decoding: bytes, as: UTF8.self)) } }),
             clock: clock)
         opener.attach(owner)
     }

@@ -133,7 +133,8 @@ struct EventSenderTests {
         guard case .failed(let failure, nil) = send(to: url, timeoutMilliseconds: 300) else {
             return #expect(Bool(false))
         }
-        #expect(failure.kind == .timeout)
+        // Whichever time ends first: that of the request, or that of the connection.
+        #expect(failure.kind == .timeout || failure.kind == .cut)
     }
 
     /// Functions have their keys in queries.
