@@ -15,7 +15,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     private var pending: [HTTPEvent] = []
     private var followsRedirects = false
     /// Whether a connection was ready for the request.
-    private var isReady = false
+    private var isConnected = false
     /// As messages show it.
     private var url = ""
 
@@ -79,9 +79,6 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         finish(Status(.deadlineExceeded, "\(url) did not answer in time"))
     }
 
-    /// Whether there is or was a connection, of TCP at least, for the request.
-    private var isConnected: Bool { isReady || transfer?.hasConnected ?? false }
-
     package func abort(_ status: Status) { finish(status) }
 
     private func finish(_ status: Status) {
@@ -103,7 +100,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     }
 
     package func transferIsReady(_ transfer: Transfer) -> Bool {
-        isReady = true
+        isConnected = true
         return true
     }
 

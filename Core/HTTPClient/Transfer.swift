@@ -176,13 +176,6 @@ package final class Transfer {
         return count
     }
 
-    /// Whether a new connection of TCP was made for it.
-    var hasConnected: Bool {
-        var microseconds = 0
-        curl_get_long(handle, CURLINFO_CONNECT_TIME_T, &microseconds)
-        return microseconds > 0
-    }
-
     /// The socket of a `CONNECT_ONLY` transfer.
     package var activeSocket: Int32? {
         var descriptor: curl_socket_t = -1

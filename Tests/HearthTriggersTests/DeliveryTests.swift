@@ -294,7 +294,7 @@ struct DeliveryTests {
             var sending: [Delivery.Event] = []
             while let next = owner.delivery.next(owner.now) { sending.append(next.event) }
             if sending.isEmpty {
-                guard let time = owner.nextTime else { break }
+                guard let time = owner.delivery.retryTime ?? owner.nextTime else { break }
                 owner.now = max(owner.now, time)
             }
             for event in sending {

@@ -123,20 +123,6 @@ struct EventSenderTests {
         #expect(failure.kind == .unreachable)
     }
 
-    /// An endpoint that takes the connection, and then nothing.
-    @Test func silenceWithinTLSIsAnAttempt() {
-        let endpoint = ScriptedEndpoint { connection, _ in
-            connection.waitForEnd()
-            return false
-        }
-        let url = "https://127.0.0.1:\(endpoint.port)/"
-        guard case .failed(let failure, nil) = send(to: url, timeoutMilliseconds: 300) else {
-            return #expect(Bool(false))
-        }
-        // Whichever time ends first: that of the request, or that of the connection.
-        #expect(failure.kind == .timeout || failure.kind == .cut)
-    }
-
     /// Functions have their keys in queries.
     @Test(arguments: ["/function?code=s3cret", "/?s3cret", "?s3cret", "/function#s3cret"])
     func messagesShowNoSecretOfTheURL(end: String) {

@@ -11,6 +11,9 @@ import Testing
 @testable import HearthTreeStorage
 @testable import HearthTriggers
 
+/// The last reference to a database would close its store, which is in memory.
+private let keptDatabases = Mutex<[TreeDatabase]>([])
+
 /// Triggers of namespaces, from the write to the endpoint.
 struct TreeTriggersTests {
     private let store = MemoryStore()
@@ -53,6 +56,7 @@ struct TreeTriggersTests {
 
         init(_ name: String, _ store: any Store, _ service: TriggerService) throws {
             database = try TreeDatabase(name: name, store: store, clock: SystemClock())
+            keptDatabases.withLock { [database] in $0.append(database) }
             try service.opened(database, of: owner)
         }
 
