@@ -325,7 +325,7 @@ let package = Package(
             name: "HearthTriggersTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
-                "HearthTreeStorage", "HearthHost", "HearthEvents", "HearthTriggers", "HearthFuzzing",
+                "HearthTreeStorage", "HearthHost", "HearthEvents", "HearthHTTPClient", "HearthTriggers", "HearthFuzzing",
                 "HearthTestDoubles", "HearthTestSupport",
             ],
             path: "Tests/HearthTriggersTests"),

@@ -26,4 +26,14 @@ package struct HTTPRequest: Sendable {
         self.headers = headers
         self.body = body
     }
+
+    /// The URL for messages and logs: a user's name and password, a query and a fragment may be secrets, and are left out.
+    package var shownURL: String {
+        let end = url.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? url.endIndex
+        let bare = String(url[..<end])
+        guard let start = bare.index(after: "://") else { return bare }
+        let authority = bare.utf8[start...].prefix { $0 != UInt8(ascii: "/") }
+        guard let mark = authority.lastIndex(of: UInt8(ascii: "@")) else { return bare }
+        return String(bare[..<start]) + String(bare[bare.utf8.index(after: mark)...])
+    }
 }

@@ -16,6 +16,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     private var followsRedirects = false
     /// Whether a connection was ready for the request.
     private var isConnected = false
+    /// As messages show it.
     private var url = ""
 
     package init(transport: Transport, onEvent: @escaping (HTTPEvent) -> Void) {
@@ -35,11 +36,11 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         guard !isSilenced.load(ordering: .sequentiallyConsistent) else { return }
         let loop = transport.loop
         loop.add(self)
-        url = request.url
+        url = request.shownURL
         if let milliseconds = request.timeoutMilliseconds {
             timer = loop.schedule(afterMilliseconds: milliseconds) { [unowned self] in
                 timer = nil
-                abort(Status(.deadlineExceeded, "\(url) did not answer in time"))
+                timedOut()
             }
         }
         do throws(Status) {
@@ -72,6 +73,11 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
             transfer.set(CURLOPT_MAXREDIRS, request.redirectsMax)
             transfer.set(CURLOPT_REDIR_PROTOCOLS_STR, isSecure ? "https" : "http,https")
         }
+    }
+
+    private func timedOut() {
+        if !isConnected { onEvent?(.unconnected) }
+        finish(Status(.deadlineExceeded, "\(url) did not answer in time"))
     }
 
     package func abort(_ status: Status) { finish(status) }

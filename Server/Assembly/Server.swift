@@ -315,8 +315,11 @@ package final class Server: Sendable {
     /// The ports of the further addresses, in their order.
     package var furtherPorts: [Int] { network.furtherPorts }
 
-    /// Refuses new requests, waits for the open ones, and closes the data.
+    /// Refuses new requests, waits for the open ones and for deliveries of events, and closes the data.
+    /// - Parameter graceSeconds: for both together.
     package func shutdown(graceSeconds: Double) {
+        let begin = MonotonicTime.now
+        triggers.service.beginStop()
         streams.close()
         realtime.streams.close()
         network.shutdown(graceSeconds: graceSeconds)
@@ -324,7 +327,8 @@ package final class Server: Sendable {
         longReads.close()
         ticks.value?.stop()
         upkeep.stop()
-        triggers.service.stop(graceSeconds: graceSeconds)
+        let passedSeconds = Double(MonotonicTime.now.nanoseconds - begin.nanoseconds) / 1e9
+        triggers.service.stop(graceSeconds: graceSeconds - passedSeconds)
         readiness.stop()
         bundles.stop()
         pool.stop()

@@ -63,7 +63,10 @@ package struct Triggers: Sendable {
     }
 
     /// To be called about once a second.
-    func poll() { configuration.poll() }
+    func poll() {
+        configuration.poll()
+        service.poll()
+    }
 
     /// To be called about once a minute.
     func expire() { service.expireDeadLetters() }

@@ -74,6 +74,8 @@ package struct Delivery {
     private var lanes: [[UInt8]: Lane] = [:]
     private var ready = Queue<Lane>()
     private var waiting = TimerHeap<Lane>()
+    /// What the lanes count as, for the endpoint.
+    private var chargedLanes = 0
     /// Events behind the heads of all lanes.
     private var followerCount = 0
     /// Lanes without an event, which need those that were left out.
@@ -93,6 +95,7 @@ package struct Delivery {
         self.endpoint = endpoint
         self.bounds = bounds
         self.jitter = jitter
+        endpoint.concurrency = terms.concurrency
     }
 
     private final class Lane: HeapTimer {
@@ -110,6 +113,8 @@ package struct Delivery {
         /// Whether the present pass goes on for it.
         var isHungry = false
         var isSending = false
+        /// As how many it counts.
+        var count = 0
         /// When the head is sent again.
         var deadline: UInt64 = 0
         var heapIndex = -1
@@ -134,6 +139,7 @@ package struct Delivery {
     package mutating func change(_ terms: DeliveryTerms) {
         precondition(terms.isOrdered == self.terms.isOrdered, "the order of a trigger does not change")
         self.terms = terms
+        endpoint.concurrency = terms.concurrency
     }
 
     /// After which event the owner should read the queue; nil when it should not. In parts: the owner sends what there is
@@ -143,7 +149,7 @@ package struct Delivery {
         if let pass { return (pass.after, Self.passCount) }
         if starvedCount > 0 { return (Event(version: passStart, key: []), Self.passCount) }
         guard mayHaveMore, ready.count < terms.concurrency else { return nil }
-        let count = bounds.lanes - lanes.count
+        let count = min(bounds.lanes - lanes.count, max(lanes.isEmpty ? 1 : 0, endpoint.lanesLeft))
         return count > 0 ? (read, count) : nil
     }
 
@@ -158,6 +164,7 @@ package struct Delivery {
             } else {
                 let lane = Lane(id, event)
                 lanes[id] = lane
+                charge(lane)
                 ready.append(lane)
             }
         }
@@ -169,8 +176,7 @@ package struct Delivery {
         if let first = lane.leftOut?.first {
             lane.leftOut = (first, version)
         } else if hasSpace(lane) {
-            lane.followers.append(version)
-            followerCount += 1
+            addFollower(version, lane)
         } else {
             lane.leftOut = (version, version)
         }
@@ -186,7 +192,30 @@ package struct Delivery {
 
     private func hasSpace(_ lane: Lane) -> Bool {
         let count = lane.followers.count
-        return count < bounds.followers || count < share && followerCount < bounds.lanes * bounds.followers
+        if count < bounds.followers { return true }
+        return count < share && followerCount < bounds.lanes * bounds.followers && endpoint.lanesLeft > 0
+    }
+
+    private mutating func addFollower(_ version: Int64, _ lane: Lane) {
+        lane.followers.append(version)
+        followerCount += 1
+        charge(lane)
+    }
+
+    private mutating func takeFollower(_ lane: Lane) -> Int64? {
+        guard let version = lane.followers.popFirst() else { return nil }
+        followerCount -= 1
+        charge(lane)
+        return version
+    }
+
+    /// A lane with more than its part counts as several.
+    private mutating func charge(_ lane: Lane) {
+        let count = max(1, (lane.followers.count + bounds.followers - 1) / bounds.followers)
+        if count == lane.count { return }
+        endpoint.changeLanes(by: count - lane.count)
+        chargedLanes += count - lane.count
+        lane.count = count
     }
 
     // MARK: Reading again
@@ -249,8 +278,7 @@ package struct Delivery {
             lane.head = version
             ready.append(lane)
         } else if hasSpace(lane) {
-            lane.followers.append(version)
-            followerCount += 1
+            addFollower(version, lane)
         } else {
             lane.leftOut = (version, leftOut.last)
             pass.passed.insert(ObjectIdentifier(lane))
@@ -271,64 +299,75 @@ package struct Delivery {
         lane.leftOut = nil
         guard lane.isStarved else { return }
         starvedCount -= 1
+        drop(lane)
+    }
+
+    private mutating func drop(_ lane: Lane) {
         lanes[lane.id] = nil
+        endpoint.changeLanes(by: -lane.count)
+        chargedLanes -= lane.count
     }
 
     /// Whether there are events that are not settled.
     package var isWaiting: Bool { !lanes.isEmpty }
 
+    /// Forgets all events: nothing is read or sent any more. Answers to what was sent are still to be reported.
+    package mutating func end() {
+        endpoint.changeLanes(by: -chargedLanes)
+        chargedLanes = 0
+        lanes = [:]
+        ready = Queue()
+        waiting.removeAll()
+        followerCount = 0
+        starvedCount = 0
+        pass = nil
+        mayHaveMore = false
+    }
+
     // MARK: Sending
+
+    /// Takes up what waited for another attempt, and is due.
+    package mutating func wake(_ now: UInt64) {
+        while let lane = waiting.popDue(now) { ready.append(lane) }
+    }
+
+    /// Whether there is something to send or to read before, as soon as the endpoint may have it.
+    package var hasMore: Bool {
+        !terms.isPaused && (!ready.isEmpty || wantsEvents != nil)
+    }
 
     /// The next event to send now, and the number of the attempt, from 1; nil when there is none.
     package mutating func next(_ now: UInt64) -> (event: Event, attempt: Int)? {
-        while let lane = waiting.popDue(now) { ready.append(lane) }
-        guard !terms.isPaused, endpoint.sending < terms.concurrency else { return nil }
-        if endpoint.isDown, endpoint.isProbing || now < endpoint.probeAt { return nil }
-        guard let lane = ready.popFirst() else { return nil }
+        wake(now)
+        guard !terms.isPaused, endpoint.mayBegin(now), let lane = ready.popFirst() else { return nil }
         endpoint.begin()
         lane.isSending = true
         return (lane.event, lane.attempts + 1)
     }
 
-    /// When `next` must be called again, if nothing else happens before; nil: not at all.
-    package var nextTime: UInt64? {
-        guard !terms.isPaused, endpoint.sending < terms.concurrency else { return nil }
-        if endpoint.isDown {
-            if endpoint.isProbing { return nil }
-            return ready.isEmpty ? waiting.earliestDeadline.map { max($0, endpoint.probeAt) } : endpoint.probeAt
-        }
-        return ready.isEmpty ? waiting.earliestDeadline : 0
-    }
+    /// When `wake` has something to do next.
+    package var retryTime: UInt64? { terms.isPaused ? nil : waiting.earliestDeadline }
 
     /// What became of an attempt.
     /// - Parameter expired: events of commits before this version are not repeated any more.
     /// - Returns: nil when the event is sent again.
     package mutating func ended(_ event: Event, _ answer: Answer, _ now: UInt64, expired: Int64) -> Settled? {
-        endpoint.end()
+        endpoint.ended(answer, now)
         guard let lane = lanes[laneID(event)], lane.isSending, lane.head == event.version else { return nil }
         lane.isSending = false
         switch answer {
         case .unsent:
-            endpoint.unsent()
             ready.prepend(lane)
             return nil
-        case .gone:
-            endpoint.unsent()
-            return settle(lane, .gone)
-        case .impossible(let failure):
-            endpoint.unsent()
-            return settle(lane, .dead(attempts: lane.attempts, failure))
-        case .acknowledged:
-            endpoint.answered()
-            return settle(lane, .delivered)
+        case .gone: return settle(lane, .gone)
+        case .impossible(let failure): return settle(lane, .dead(attempts: lane.attempts, failure))
+        case .acknowledged: return settle(lane, .delivered)
         case .unreachable(let failure):
             lane.failure = failure
-            endpoint.failed(now)
             if event.version < expired { return settle(lane, .dead(attempts: lane.attempts, failure)) }
             ready.prepend(lane)
             return nil
         case .failed(let failure, let retryAfter):
-            endpoint.answered()
             lane.failure = failure
             lane.attempts += 1
             if !terms.repeatsAnswers { return settle(lane, .dropped(failure)) }
@@ -345,15 +384,14 @@ package struct Delivery {
         let event = lane.event
         lane.attempts = 0
         lane.failure = nil
-        if let next = lane.followers.popFirst() {
-            followerCount -= 1
+        if let next = takeFollower(lane) {
             lane.head = next
             ready.append(lane)
         } else if lane.leftOut != nil {
             lane.isStarved = true
             starvedCount += 1
         } else {
-            lanes[lane.id] = nil
+            drop(lane)
         }
         return Settled(event: event, result: result)
     }
@@ -375,53 +413,11 @@ package struct Delivery {
                 settled.append(Settled(event: lane.event, result: .dead(attempts: lane.attempts, failure)))
                 lane.attempts = 0
                 lane.head = next
-                _ = lane.followers.popFirst()
-                followerCount -= 1
+                _ = takeFollower(lane)
             }
             settled.append(settle(lane, .dead(attempts: lane.attempts, failure)))
         }
         return settled
-    }
-}
-
-/// Where the events of a trigger go: what its deliveries know of it together. Belongs to their owner's thread.
-package final class DeliveryEndpoint {
-    /// Requests under way.
-    package private(set) var sending = 0
-    /// Whether it can't be reached.
-    package private(set) var isDown = false
-    /// When the next probe may be made.
-    fileprivate private(set) var probeAt: UInt64 = 0
-    fileprivate private(set) var isProbing = false
-    private var pause: UInt64 = 0
-
-    private static let firstPause: UInt64 = 500_000_000
-    private static let lastPause: UInt64 = 10_000_000_000
-
-    package init() {}
-
-    fileprivate func begin() {
-        sending += 1
-        if isDown { isProbing = true }
-    }
-
-    fileprivate func end() { sending -= 1 }
-
-    /// What was begun was no attempt.
-    fileprivate func unsent() { isProbing = false }
-
-    fileprivate func answered() {
-        isDown = false
-        isProbing = false
-    }
-
-    fileprivate func failed(_ now: UInt64) {
-        // Requests that were begun before the first failure fail soon after it: one failure.
-        if isDown, !isProbing { return }
-        pause = isDown ? min(Self.lastPause, pause * 2) : Self.firstPause
-        isDown = true
-        isProbing = false
-        probeAt = now + pause
     }
 }
 

@@ -33,10 +33,9 @@ package final class EventDispatcher: @unchecked Sendable {
 
     private enum Note: Sendable {
         case set(String, Trigger)
-        case close(RouteID)
         case remove(String)
         case events(RouteID, isEarlier: Bool, @Sendable () -> (any EventSource)?)
-        case answer(EventRoute, Delivery.Event, Delivery.Answer)
+        case answer(EventRoute, Delivery.Event, Delivery.Answer, bodyBytes: Int)
         case settled(EventRoute, Result<Void, Status>)
         case drain
     }
@@ -53,8 +52,12 @@ package final class EventDispatcher: @unchecked Sendable {
     // Of the thread.
     private var endpoints: [String: EventEndpoint] = [:]
     private var routes: [RouteID: EventRoute] = [:]
+    private let budget: DeliveryBudget
     private var timers = TimerHeap<EventRoute>()
-    private var due: [EventRoute] = []
+    private var probes = TimerHeap<EventEndpoint>()
+    private var due = Queue<EventRoute>()
+    /// Those that may have another request, and those that wait for what others have.
+    private var dueEndpoints = Queue<EventEndpoint>()
     /// Nothing new is sent any more.
     private var isDraining = false
 
@@ -62,8 +65,15 @@ package final class EventDispatcher: @unchecked Sendable {
     private static let expiryNanoseconds: UInt64 = 5_000_000_000
     /// After the store failed.
     private static let storePauseNanoseconds: UInt64 = 1_000_000_000
+    /// Between looks at a database that is not open yet, if nobody reports it: from one that doubles.
+    private static let openingPauseNanoseconds: ClosedRange<UInt64> = 1_000_000_000...60_000_000_000
 
-    package init(sender: any EventSending, observer: any EventObserver, clock: any Clock = SystemClock()) {
+    /// - Parameter bounds: of all triggers together.
+    package init(
+        sender: any EventSending, observer: any EventObserver, clock: any Clock = SystemClock(),
+        bounds: DeliveryBudget.Amounts = .all
+    ) {
+        budget = DeliveryBudget(bounds)
         self.sender = sender
         self.observer = observer
         self.clock = clock
@@ -115,9 +125,6 @@ package final class EventDispatcher: @unchecked Sendable {
     /// Ends a trigger: no event of its routes is sent or settled any more.
     package func remove(_ name: String) { leave(.remove(name)) }
 
-    /// The database is closed: its events wait until it is open again.
-    package func close(_ id: RouteID) { leave(.close(id)) }
-
     /// There are events in the queue of a route, of a trigger that was `set` and is not paused. The route is made when there is
     /// none, and ends when all its events are settled.
     /// - Parameters:
@@ -148,10 +155,12 @@ package final class EventDispatcher: @unchecked Sendable {
         for note in notes { take(note) }
         let now = clock.monotonicNanoseconds()
         while let route = timers.popDue(now) { route.markDue(&due) }
-        while let route = due.popLast() {
+        while let endpoint = probes.popDue(now) { endpoint.markDue(&dueEndpoints) }
+        while let route = due.popFirst() {
             route.isDue = false
-            work(route)
+            work(route, now)
         }
+        serve(now)
         noteDrained()
     }
 
@@ -169,7 +178,8 @@ package final class EventDispatcher: @unchecked Sendable {
         monitor.lock()
         defer { monitor.unlock() }
         while notes.isEmpty, !isStopping {
-            guard let deadline = timers.earliestDeadline else {
+            let deadline = min(timers.earliestDeadline ?? .max, probes.earliestDeadline ?? .max)
+            if deadline == .max {
                 monitor.wait()
                 continue
             }
@@ -193,30 +203,31 @@ package final class EventDispatcher: @unchecked Sendable {
     /// For tests.
     var hasDrained: Bool { monitor.withLock { isDrained } }
 
+    /// For tests.
+    var free: DeliveryBudget.Amounts { budget.free }
+
     private func take(_ note: Note) {
         switch note {
         case .set(let name, let trigger): apply(trigger, to: name)
-        case .remove(let name): for route in endpoints.removeValue(forKey: name)?.routes ?? [] { end(route) }
-        case .close(let id): if let route = routes[id] { end(route) }
+        case .remove(let name): remove(endpointOf: name)
         case .events(let id, let isEarlier, let source):
             guard let route = routes[id] ?? newRoute(id, source) else { return }
             route.delivery.notify()
-            route.storePausedUntil = 0
+            route.pausedUntil = 0
             if isEarlier { route.readAnew() }
             route.markDue(&due)
-        case .answer(let route, let event, let answer):
+        case .answer(let route, let event, let answer, let bodyBytes):
             route.sending -= 1
-            let wasDown = route.endpoint.delivery.isDown
-            ended(route, event, answer)
-            // Others of the trigger may have waited for the end of a request, or for the endpoint's return.
-            let isBack = wasDown && !route.endpoint.delivery.isDown
-            for route in route.endpoint.routes where route.isHeldBack || isBack { route.markDue(&due) }
+            ended(route, event, answer, bodyBytes)
+            // The next probe is of the same database.
+            if case .unreachable = answer, route.wantsToSend { route.endpoint.wait(route, isFirst: true) }
+            route.endpoint.markDue(&dueEndpoints)
             route.markDue(&due)
         case .drain: isDraining = true
         case .settled(let route, let result):
             if case .failure = result {
                 route.settled = route.settling + route.settled
-                route.storePausedUntil = clock.monotonicNanoseconds() + Self.storePauseNanoseconds
+                route.pausedUntil = clock.monotonicNanoseconds() + Self.storePauseNanoseconds
             }
             route.settling = []
             route.markDue(&due)
@@ -225,14 +236,22 @@ package final class EventDispatcher: @unchecked Sendable {
 
     private func apply(_ trigger: Trigger, to name: String) {
         guard let endpoint = endpoints[name] else {
-            endpoints[name] = EventEndpoint(trigger)
+            endpoints[name] = EventEndpoint(trigger, budget)
             return
         }
-        endpoint.trigger = trigger
-        for route in endpoint.routes {
+        endpoint.change(trigger)
+        endpoint.markDue(&dueEndpoints)
+        for route in endpoint.routes.values {
             route.change(trigger.terms)
             route.markDue(&due)
         }
+    }
+
+    private func remove(endpointOf name: String) {
+        guard let endpoint = endpoints.removeValue(forKey: name) else { return }
+        probes.remove(endpoint)
+        while endpoint.nextWaiting() != nil {}
+        for route in endpoint.routes.values { end(route) }
     }
 
     private func newRoute(_ id: RouteID, _ source: () -> (any EventSource)?) -> EventRoute? {
@@ -241,73 +260,140 @@ package final class EventDispatcher: @unchecked Sendable {
         else { return nil }
         let route = EventRoute(id, source, endpoint)
         routes[id] = route
-        endpoint.routes.append(route)
+        endpoint.add(route)
         return route
     }
 
     private func end(_ route: EventRoute) {
-        route.isEnded = true
         routes[route.id] = nil
         timers.remove(route)
-        route.endpoint.routes.removeAll { $0 === route }
+        route.end()
     }
 
     // MARK: One route
 
-    private func work(_ route: EventRoute) {
+    private func work(_ route: EventRoute, _ now: UInt64) {
         if route.isEnded { return }
-        let now = clock.monotonicNanoseconds()
-        timers.remove(route)
-        if now >= route.storePausedUntil {
+        if now >= route.pausedUntil {
             expire(route, now)
-            // The database is open only while something of it is needed.
+            route.delivery.wake(now)
+            if !isDraining { route.beginAnew() }
             if route.needsSource(now, isDraining) {
-                switch route.source.access() {
-                case .open: use(route, now)
-                case .opening: route.storePausedUntil = now + Self.storePauseNanoseconds
-                case .gone: return end(route)
+                use(route, now) { () throws(Status) in
+                    settle(route, now)
+                    if route.needsSource(now, isDraining) {
+                        try read(route)
+                        // They may be too old, and others behind them.
+                        route.expiryAt = 0
+                    }
                 }
             }
+        }
+        conclude(route, now)
+    }
+
+    /// Opens the database for as long as something of it is needed.
+    private func use(_ route: EventRoute, _ now: UInt64, _ body: () throws(Status) -> Void) {
+        switch route.source.access() {
+        case .gone: return end(route)
+        case .opening:
+            let pauses = Self.openingPauseNanoseconds
+            route.openingPause = min(pauses.upperBound, max(pauses.lowerBound, route.openingPause * 2))
+            route.pausedUntil = now + route.openingPause
+            return
+        case .open: break
+        }
+        defer { route.source.release() }
+        route.openingPause = 0
+        do throws(Status) {
+            try body()
+        } catch {
+            // The store reports its failure itself.
+            route.pausedUntil = now + Self.storePauseNanoseconds
+        }
+    }
+
+    /// Ends the route, or has it go on when there is something to do.
+    /// - Parameter goesOn: whether it may do so at once, before others have their time.
+    private func conclude(_ route: EventRoute, _ now: UInt64, goesOn: Bool = true) {
+        if route.isEnded { return }
+        timers.remove(route)
+        if now >= route.pausedUntil {
             if route.isIdle { return end(route) }
+            if !isDraining, route.wantsToSend {
+                if !goesOn { return setTimer(route, at: now) }
+                route.endpoint.wait(route)
+                route.endpoint.markDue(&dueEndpoints)
+            }
         }
         setTimer(route, now)
     }
 
-    private func use(_ route: EventRoute, _ now: UInt64) {
-        defer { route.source.release() }
-        do throws(Status) {
-            try send(route, now)
-            settle(route, now)
-        } catch {
-            // The store reports its failure itself.
-            route.storePausedUntil = now + Self.storePauseNanoseconds
+    // MARK: Sending
+
+    /// Has the routes that wait for endpoints send what these may have.
+    private func serve(_ now: UInt64) {
+        var short: [EventEndpoint] = []
+        while let endpoint = dueEndpoints.popFirst() {
+            endpoint.isDue = false
+            if isDraining || endpoint.trigger.terms.isPaused { continue }
+            probes.remove(endpoint)
+            while endpoint.delivery.mayBegin(now), let route = endpoint.nextWaiting() { serve(route, now) }
+            if !endpoint.isWaitedFor { continue }
+            if let time = endpoint.delivery.probeTime, time > now {
+                endpoint.deadline = time
+                probes.insert(endpoint)
+            } else if endpoint.delivery.isShort {
+                short.append(endpoint)
+            }
         }
+        for endpoint in short { endpoint.markDue(&dueEndpoints) }
     }
 
-    private func send(_ route: EventRoute, _ now: UInt64) throws(Status) {
-        guard !isDraining, route.beginAnew() else { return }
-        // One part of the queue at a time: what it holds is sent, and others have their time, before the next is read.
-        try read(route)
+    private func serve(_ route: EventRoute, _ now: UInt64) {
+        let isProbe = route.endpoint.delivery.isDown
+        var count = 0
+        if now >= route.pausedUntil, route.termsAfterwards == nil {
+            use(route, now) { () throws(Status) in
+                // One part of the queue at a time: what it holds is sent before the next is read.
+                try read(route)
+                // Each route that waits gets one, then this one again.
+                while try sendNext(route, now) {
+                    count += 1
+                    if route.endpoint.isWaitedFor { break }
+                }
+            }
+        }
+        if count > 0, isProbe, route.wantsToSend { route.endpoint.wait(route, isFirst: true) }
+        conclude(route, now, goesOn: count > 0)
+    }
+
+    /// - Returns: false when there is nothing to send, or it may not be sent now.
+    private func sendNext(_ route: EventRoute, _ now: UInt64) throws(Status) -> Bool {
         while true {
-            guard let (event, attempt) = route.delivery.next(now) else { break }
+            guard let (event, attempt) = route.delivery.next(now) else { return false }
             let answer: Delivery.Answer
             do throws(Status) {
-                guard let request = try route.source.request(for: event) else {
-                    ended(route, event, .gone)
-                    continue
+                if let request = try route.source.request(for: event) {
+                    send(request, event, attempt, route)
+                    return true
                 }
-                route.sending += 1
-                sender.send(request, to: route.endpoint.trigger.target, attempt: attempt) { [weak self] answer in
-                    self?.leave(.answer(route, event, answer))
-                }
-                continue
+                answer = .gone
             } catch {
                 answer = error.code == .unavailable ? .unsent : .impossible(DeliveryFailure(.cut, error.message))
             }
             ended(route, event, answer)
             if answer == .unsent { throw .unavailable("The store can't be read.") }
         }
-        route.isHeldBack = route.endpoint.delivery.sending >= route.endpoint.trigger.terms.concurrency
+    }
+
+    private func send(_ request: EventRequest, _ event: Delivery.Event, _ attempt: Int, _ route: EventRoute) {
+        route.sending += 1
+        let bodyBytes = request.body.count
+        route.endpoint.delivery.changeBodyBytes(by: bodyBytes)
+        sender.send(request, to: route.endpoint.trigger.target, attempt: attempt) { [weak self] answer in
+            self?.leave(.answer(route, event, answer, bodyBytes: bodyBytes))
+        }
     }
 
     private func read(_ route: EventRoute) throws(Status) {
@@ -316,7 +402,10 @@ package final class EventDispatcher: @unchecked Sendable {
         route.delivery.take(events, isEnd: events.count < wanted.countMax)
     }
 
-    private func ended(_ route: EventRoute, _ event: Delivery.Event, _ answer: Delivery.Answer) {
+    private func ended(
+        _ route: EventRoute, _ event: Delivery.Event, _ answer: Delivery.Answer, _ bodyBytes: Int = 0
+    ) {
+        route.endpoint.delivery.changeBodyBytes(by: -bodyBytes)
         let settled = route.delivery.ended(
             event, answer, clock.monotonicNanoseconds(), expired: route.source.expiredVersion())
         if route.isEnded { return }
@@ -347,15 +436,15 @@ package final class EventDispatcher: @unchecked Sendable {
 
     private func setTimer(_ route: EventRoute, _ now: UInt64) {
         // While the route waits for what is under way, its ends are what goes on.
-        var time: UInt64?
-        if route.termsAfterwards == nil, !isDraining {
-            time = route.delivery.wantsEvents == nil ? route.delivery.nextTime : now
-        }
+        var time = route.termsAfterwards == nil && !isDraining ? route.delivery.retryTime : nil
         if route.delivery.isWaiting { time = min(time ?? .max, route.expiryAt) }
         if !route.settled.isEmpty, route.settling.isEmpty { time = min(time ?? .max, max(now, route.settleAt)) }
-        // After a failure of the store, whatever there is to do is done then.
-        if route.storePausedUntil > now { time = route.storePausedUntil }
-        guard let time else { return }
+        // Whatever there is to do is done then.
+        if route.pausedUntil > now { time = route.pausedUntil }
+        if let time { setTimer(route, at: time) }
+    }
+
+    private func setTimer(_ route: EventRoute, at time: UInt64) {
         route.deadline = time
         timers.insert(route)
     }

@@ -15,16 +15,18 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
     var settleAt: UInt64 = 0
     var isEnded = false
     var isDue = false
-    /// Whether the trigger had all the requests under way that it may have.
-    var isHeldBack = false
+    /// Whether it waits for its endpoint; of the endpoint.
+    fileprivate(set) var isWaiting = false
     /// Nothing new is sent until all that was sent is answered and settled; then the queue is read anew, with these terms.
     private(set) var termsAfterwards: DeliveryTerms?
     /// Requests of this route under way.
     var sending = 0
     /// When it next looks for events that are too old.
     var expiryAt: UInt64 = 0
-    /// The store failed.
-    var storePausedUntil: UInt64 = 0
+    /// Nothing is read or stored before: the store failed, or is closed.
+    var pausedUntil: UInt64 = 0
+    /// How long it waited last for a database to be opened.
+    var openingPause: UInt64 = 0
     var deadline: UInt64 = 0
     var heapIndex = -1
 
@@ -52,26 +54,34 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
     func readAnew() { termsAfterwards = termsAfterwards ?? delivery.terms }
 
     /// Begins anew when that was asked for, and nothing is under way.
-    /// - Returns: false while something is, and nothing may be sent.
-    func beginAnew() -> Bool {
-        guard let terms = termsAfterwards else { return true }
-        guard sending == 0, settled.isEmpty, settling.isEmpty else { return false }
+    func beginAnew() {
+        guard let terms = termsAfterwards, !isUnderWay else { return }
+        delivery.end()
         delivery = Delivery(terms, to: endpoint.delivery)
         termsAfterwards = nil
-        return true
+    }
+
+    /// Ends it: what is under way is not settled any more.
+    func end() {
+        isEnded = true
+        delivery.end()
+        endpoint.remove(self)
     }
 
     func isSettlingDue(_ now: UInt64, _ isDraining: Bool) -> Bool {
         isDraining || now >= settleAt || settled.count >= Self.settledMax
     }
 
-    /// Whether there is something to read or to store now.
+    /// Whether there is something to store now, or the first events are to be read, whose age counts from then on. All others are
+    /// read when the endpoint can have them: while it can't be reached, databases may be closed.
     func needsSource(_ now: UInt64, _ isDraining: Bool) -> Bool {
         if !settled.isEmpty, settling.isEmpty, isSettlingDue(now, isDraining) { return true }
-        if isDraining { return false }
-        if termsAfterwards != nil { return sending == 0 && settled.isEmpty && settling.isEmpty }
-        return delivery.wantsEvents != nil || delivery.nextTime.map { $0 <= now } ?? false
+        if isDraining || termsAfterwards != nil || settled.count >= Self.settledMax { return false }
+        return !delivery.isWaiting && delivery.wantsEvents != nil
     }
+
+    /// Whether it has, or may have, something to send.
+    var wantsToSend: Bool { termsAfterwards == nil && delivery.hasMore }
 
     /// Whether all events are settled, and removed from the queue; or those of a trigger that is paused, which wait there.
     var isIdle: Bool {
@@ -83,20 +93,66 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
     /// Whether something was sent that is not answered, or answered and not stored.
     var isUnderWay: Bool { sending > 0 || !settled.isEmpty || !settling.isEmpty }
 
-    func markDue(_ due: inout [EventRoute]) {
+    func markDue(_ due: inout Queue<EventRoute>) {
         if isDue || isEnded { return }
         isDue = true
         due.append(self)
     }
 }
 
-/// Where a trigger's events go.
-final class EventEndpoint {
-    var trigger: EventDispatcher.Trigger
-    let delivery = DeliveryEndpoint()
-    var routes: [EventRoute] = []
+/// Where a trigger's events go, and the routes that wait for it: one after the other gets a request. As a timer, its next probe.
+final class EventEndpoint: HeapTimer {
+    private(set) var trigger: EventDispatcher.Trigger
+    let delivery: DeliveryEndpoint
+    /// By database.
+    private(set) var routes: [String: EventRoute] = [:]
+    private var waiting = Queue<EventRoute>()
+    var isDue = false
+    var deadline: UInt64 = 0
+    var heapIndex = -1
 
-    init(_ trigger: EventDispatcher.Trigger) { self.trigger = trigger }
+    init(_ trigger: EventDispatcher.Trigger, _ budget: DeliveryBudget) {
+        self.trigger = trigger
+        delivery = DeliveryEndpoint(budget, concurrency: trigger.terms.concurrency)
+    }
+
+    func change(_ new: EventDispatcher.Trigger) {
+        if new.target.url != trigger.target.url { delivery.moved() }
+        trigger = new
+        delivery.concurrency = new.terms.concurrency
+    }
+
+    func add(_ route: EventRoute) { routes[route.id.database] = route }
+
+    fileprivate func remove(_ route: EventRoute) {
+        if routes[route.id.database] === route { routes[route.id.database] = nil }
+        if !route.isWaiting { return }
+        route.isWaiting = false
+        waiting.retain { $0 !== route }
+    }
+
+    // MARK: The queue
+
+    var isWaitedFor: Bool { !waiting.isEmpty }
+
+    /// - Parameter isFirst: whether it was, and goes on: the one that probes, so that others' databases stay closed.
+    func wait(_ route: EventRoute, isFirst: Bool = false) {
+        if route.isWaiting || route.isEnded { return }
+        route.isWaiting = true
+        if isFirst { waiting.prepend(route) } else { waiting.append(route) }
+    }
+
+    func nextWaiting() -> EventRoute? {
+        let route = waiting.popFirst()
+        route?.isWaiting = false
+        return route
+    }
+
+    func markDue(_ due: inout Queue<EventEndpoint>) {
+        if isDue { return }
+        isDue = true
+        due.append(self)
+    }
 }
 
 /// Is notified of what becomes of events, on the dispatcher's thread.

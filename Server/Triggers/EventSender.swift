@@ -36,25 +36,41 @@ package final class EventSender: Sendable {
         let client: HTTPClient
     }
 
-    /// Made by the first event: most servers have no triggers.
-    private let connection = Mutex<Connection?>(nil)
+    private enum State {
+        /// Made by the first event: most servers have no triggers.
+        case unused
+        case connected(Connection)
+        case closed
+    }
+
+    private let state = Mutex(State.unused)
     private let clock: any Clock
 
     package init(clock: any Clock = SystemClock()) { self.clock = clock }
 
     private func connect() throws(Status) -> Connection {
-        try connection.withLock { connection throws(Status) -> Connection in
-            if let connection { return connection }
+        try state.withLock { state throws(Status) -> Connection in
+            switch state {
+            case .connected(let connection): return connection
+            case .closed: throw Status(.cancelled, "The server is being stopped.")
+            case .unused: break
+            }
             let transport = try Transport(name: "hearth-events", idleConnectionsMax: 512)
             transport.loop.execute { NamedThread.giveWay() }
             let new = Connection(transport: transport, client: HTTPClient(transport: transport))
-            connection = new
+            state = .connected(new)
             return new
         }
     }
 
-    /// Ends all requests without answers.
-    package func close() { connection.withLock { $0 }?.transport.shutDown() }
+    /// Ends all requests without answers; later ones fail.
+    package func close() {
+        let former = state.withLock { state in
+            defer { state = .closed }
+            return state
+        }
+        if case .connected(let connection) = former { connection.transport.shutDown() }
+    }
 
     /// - Parameter done: called once, on the sender's thread; it must not block.
     package func send(
@@ -116,12 +132,18 @@ package final class EventSender: Sendable {
 
 /// One request and its answer.
 ///
-/// `@unchecked Sendable`: all but `task` belongs to the sender's thread.
+/// `@unchecked Sendable`: all but `running` belongs to the sender's thread.
 private final class Exchange: @unchecked Sendable {
+    private struct Running {
+        var task: HTTPTask?
+        /// Whether the task ends as soon as it is known: the answer may come before `started`.
+        var isCancelled = false
+    }
+
     private let keptBytesMax: Int
     private let clock: any Clock
     private let done: @Sendable (Delivery.Answer, EventSender.Response) -> Void
-    private let task = Mutex<HTTPTask?>(nil)
+    private let running = Mutex(Running())
     private var response = EventSender.Response()
     private var retryAfterNanoseconds: UInt64?
     private var isUnconnected = false
@@ -137,7 +159,13 @@ private final class Exchange: @unchecked Sendable {
         self.done = done
     }
 
-    func started(_ new: HTTPTask) { task.withLock { $0 = new } }
+    func started(_ task: HTTPTask) {
+        let isCancelled = running.withLock { running in
+            running.task = task
+            return running.isCancelled
+        }
+        if isCancelled { task.cancel() }
+    }
 
     /// Nothing was sent.
     func fail(_ status: Status) {
@@ -191,9 +219,9 @@ private final class Exchange: @unchecked Sendable {
 
     private func end(_ answer: Delivery.Answer, cancels: Bool) {
         isOver = true
-        let task = task.withLock { task in
-            defer { task = nil }
-            return task
+        let task = running.withLock { running in
+            defer { running = Running(isCancelled: cancels) }
+            return running.task
         }
         if cancels { task?.cancel() }
         done(answer, response)

@@ -9,32 +9,54 @@ import Synchronization
 
 /// The events of one trigger in one namespace of the Realtime Database.
 package final class TreeEventSource: EventSource {
-    private let tree: TreeDatabase
-    private let events: TreeEvents
-    /// Kept in memory, so that nobody closes the tree meanwhile.
-    private let owner: any AnyObject & Sendable
+    /// A namespace that is open, and its events.
+    package struct Open: Sendable {
+        let tree: TreeDatabase
+        /// What keeps the tree open while there is a reference to it.
+        let owner: any AnyObject & Sendable
+        let events: TreeEvents
+
+        package init(tree: TreeDatabase, owner: any AnyObject & Sendable, events: TreeEvents) {
+            self.tree = tree
+            self.owner = owner
+            self.events = events
+        }
+    }
+
+    package enum Opening: Sendable {
+        case open(Open)
+        case opening
+        case gone
+    }
+
+    private let open: @Sendable () -> Opening
+    private let namespace: String
     private let location: String
     private let clock: any Clock
     private let definition: Mutex<TriggerDefinition>
     private let horizon: Mutex<HistoryHorizon>
+    /// While something is read.
+    private let current = Mutex<Open?>(nil)
+    /// The newest commit that is known, and its monotonic time.
+    private let newest: Mutex<(version: Int64, nanoseconds: UInt64)>
 
     /// Of the dead letters that one transaction stores, about.
     private static let settledBytesMax = 4 << 20
 
     /// - Parameters:
-    ///   - owner: what keeps the tree open while there is a reference to it.
+    ///   - open: the namespace if it is open; otherwise has it opened.
     ///   - location: the region that events name.
     package init(
-        _ definition: TriggerDefinition, tree: TreeDatabase, of owner: any AnyObject & Sendable, events: TreeEvents,
-        location: String, clock: any Clock = SystemClock()
+        _ definition: TriggerDefinition, namespace: String, location: String, clock: any Clock = SystemClock(),
+        open: @escaping @Sendable () -> Opening
     ) {
-        self.tree = tree
-        self.owner = owner
-        self.events = events
+        self.open = open
+        self.namespace = namespace
         self.location = location
         self.clock = clock
         self.definition = Mutex(definition)
         horizon = Mutex(HistoryHorizon(clock: clock, keptSeconds: definition.maxAgeSeconds))
+        newest = Mutex((0, clock.monotonicNanoseconds()))
     }
 
     /// What is sent from now on has another form.
@@ -47,12 +69,32 @@ package final class TreeEventSource: EventSource {
         horizon.withLock { $0 = HistoryHorizon(clock: clock, keptSeconds: new.maxAgeSeconds) }
     }
 
-    private var queue: EventQueue? { events.ledger.queue(of: definition.withLock { $0.name }) }
+    package func access() -> EventAccess {
+        switch open() {
+        case .gone: return .gone
+        case .opening: return .opening
+        case .open(let open):
+            newest.withLock { $0 = open.events.newestCommit }
+            current.withLock { $0 = open }
+            return .open
+        }
+    }
 
-    private func reading<Result>(_ body: (any Snapshot) throws(Status) -> Result) throws(Status) -> Result {
+    package func release() { current.withLock { $0 = nil } }
+
+    private func opened() throws(Status) -> Open {
+        guard let open = current.withLock({ $0 }) else { throw .unavailable("The database is closed.") }
+        return open
+    }
+
+    private func queue(_ open: Open) -> EventQueue? { open.events.ledger.queue(of: definition.withLock { $0.name }) }
+
+    private func reading<Result>(
+        _ open: Open, _ body: (any Snapshot) throws(Status) -> Result
+    ) throws(Status) -> Result {
         let view: TreeView
         do throws(Status) {
-            view = try tree.view()
+            view = try open.tree.view()
         } catch {
             // That is no fault of an event.
             throw .unavailable(error.message)
@@ -63,32 +105,38 @@ package final class TreeEventSource: EventSource {
 
     // MARK: EventSource
 
-    package func access() -> EventAccess { tree.isEnded ? .gone : .open }
-    package func release() {}
-
     package func events(after event: Delivery.Event?, countMax: Int) throws(Status) -> [Delivery.Event] {
-        guard let queue else { return [] }
-        return try reading { records throws(Status) in
+        let open = try opened()
+        guard let queue = queue(open) else { return [] }
+        return try reading(open) { records throws(Status) in
             try queue.events(after: event, countMax: countMax, in: records)
         }
     }
 
     package func request(for event: Delivery.Event) throws(Status) -> EventRequest? {
-        guard let queue else { return nil }
-        let stored = try reading { records throws(Status) in
+        let open = try opened()
+        guard let queue = queue(open) else { return nil }
+        let stored = try reading(open) { records throws(Status) in
             try queue.record(of: event, in: records) == nil ? nil : try TreeEventRecords.record(of: event, in: records)
         }
         guard let (record, author) = stored else { return nil }
         return try TreeEventRequest.make(
-            event, record, by: author, in: events.namespace, for: definition.withLock { $0 }, location: location)
+            event, record, by: author, in: namespace, for: definition.withLock { $0 }, location: location)
     }
 
-    package func expiredVersion() -> Int64 { horizon.withLock { $0 }.version(newest: events.newestCommit) }
+    package func expiredVersion() -> Int64 { horizon.withLock { $0 }.version(newest: newest.withLock { $0 }) }
 
     package func settle(
         _ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) -> Int {
         let definition = definition.withLock { $0 }
+        let open: Open
+        do throws(Status) {
+            open = try opened()
+        } catch {
+            completion(.failure(error))
+            return settled.count
+        }
         let end = clock.now().microseconds
         var letters: [(entry: DeadLetters.Entry, letter: DeadLetter)] = []
         var sizeBytes = 0
@@ -100,7 +148,7 @@ package final class TreeEventSource: EventSource {
                 continue
             }
             do throws(Status) {
-                guard let record = try record(ofDead: event) else { continue }
+                guard let record = try record(ofDead: event, open) else { continue }
                 let letter = DeadLetter(attempts: attempts, failure: failure, record: record)
                 letters.append((DeadLetters.Entry(time: end, event: event), letter))
                 sizeBytes += record.count
@@ -111,18 +159,19 @@ package final class TreeEventSource: EventSource {
             }
         }
         let settling = settled.prefix(taken).map(\.event)
-        tree.edit(
-            { [events, letters] transaction throws(Status) in
+        let events = open.events
+        open.tree.edit(
+            { [letters] transaction throws(Status) in
                 try events.release(settling, of: definition.name, in: transaction)
                 if !letters.isEmpty { try events.keep(letters, of: definition.name, in: transaction) }
-            }, completion: completion)
+            }, completion: { result in withExtendedLifetime(open) { completion(result) } })
         return taken
     }
 
     /// - Returns: nil when the queue doesn't have the event any more.
-    private func record(ofDead event: Delivery.Event) throws(Status) -> [UInt8]? {
-        try reading { records throws(Status) -> [UInt8]? in
-            guard let queue, try queue.record(of: event, in: records) != nil else { return nil }
+    private func record(ofDead event: Delivery.Event, _ open: Open) throws(Status) -> [UInt8]? {
+        try reading(open) { records throws(Status) -> [UInt8]? in
+            guard let queue = queue(open), try queue.record(of: event, in: records) != nil else { return nil }
             do throws(Status) {
                 let (record, author) = try TreeEventRecords.record(of: event, in: records)
                 return TreeDeadLetter(record: record, author: author.stored).bytes

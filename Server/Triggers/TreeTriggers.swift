@@ -36,6 +36,7 @@ final class TreeTriggers: Sendable {
 
     private let state: Mutex<State>
     private let dispatcher: EventDispatcher
+    private let opener: DatabaseOpener
     private let location: String
     private let log: Log
     private let clock: any Clock
@@ -44,7 +45,8 @@ final class TreeTriggers: Sendable {
     private static let forgottenMax = 2000
 
     init(
-        _ definitions: [TriggerDefinition], dispatcher: EventDispatcher, location: String, log: Log, clock: any Clock
+        _ definitions: [TriggerDefinition], dispatcher: EventDispatcher, opener: DatabaseOpener, location: String,
+        log: Log, clock: any Clock
     ) {
         var state = State()
         for definition in definitions where definition.type.product == .database {
@@ -52,6 +54,7 @@ final class TreeTriggers: Sendable {
         }
         self.state = Mutex(state)
         self.dispatcher = dispatcher
+        self.opener = opener
         self.location = location
         self.log = log
         self.clock = clock
@@ -68,7 +71,9 @@ final class TreeTriggers: Sendable {
         ) { [weak self] _, trigger in self?.notify(trigger, name) }
         let definitions = state.withLock { state in
             state.forgetClosed()
-            state.trees[name] = OpenTree(owner: owner, tree: tree, events: events)
+            // Routes live on while a namespace is closed.
+            let sources = state.trees[name]?.sources ?? [:]
+            state.trees[name] = OpenTree(owner: owner, tree: tree, events: events, sources: sources)
             // Within the lock: a definition that comes now finds the tree.
             let definitions = state.definitions.values.filter { $0.isFor(namespace: name) }
             events.change(TreeEvents.Triggers(definitions))
@@ -91,17 +96,27 @@ final class TreeTriggers: Sendable {
         }
     }
 
-    /// Reads the events of a trigger in a namespace that is open.
+    /// Reads the events of a trigger in a namespace, which need not be open all the time.
     private func source(_ trigger: String, _ name: String) -> TreeEventSource? {
         state.withLock { state in
-            guard let definition = state.definitions[trigger], let open = state.trees[name], let owner = open.owner,
-                let tree = open.tree
-            else { return nil }
+            guard let definition = state.definitions[trigger], state.trees[name] != nil else { return nil }
             let source = TreeEventSource(
-                definition, tree: tree, of: owner, events: open.events, location: location, clock: clock)
+                definition, namespace: name, location: location, clock: clock
+            ) { [weak self] in self?.open(name) ?? .gone }
             state.trees[name]?.sources[trigger] = WeakSource(source: source)
             return source
         }
+    }
+
+    /// The namespace if it is open; otherwise it is opened in the background, and its routes are notified.
+    private func open(_ name: String) -> TreeEventSource.Opening {
+        let opening = state.withLock { state -> TreeEventSource.Opening in
+            guard let known = state.trees[name] else { return .gone }
+            guard let owner = known.owner, let tree = known.tree, !tree.isEnded else { return .opening }
+            return .open(TreeEventSource.Open(tree: tree, owner: owner, events: known.events))
+        }
+        if case .opening = opening { opener.open(.namespace(name)) }
+        return opening
     }
 
     /// Deletes the events of a trigger that is gone, a part at a time.
@@ -237,9 +252,14 @@ final class TreeTriggers: Sendable {
 
     /// The present definitions for later writes.
     private func refresh(_ state: State) {
+        // Many namespaces have the same.
+        var made: [[String]: TreeEvents.Triggers] = [:]
         for (name, open) in state.trees {
             let definitions = state.definitions.values.filter { $0.isFor(namespace: name) }
-            open.events.change(TreeEvents.Triggers(Array(definitions)))
+            let key = definitions.map(\.name)
+            let triggers = made[key] ?? TreeEvents.Triggers(definitions)
+            made[key] = triggers
+            open.events.change(triggers)
         }
     }
 }

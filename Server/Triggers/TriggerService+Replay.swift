@@ -45,6 +45,7 @@ extension TriggerService {
     func opened(
         _ name: DatabaseName, _ directory: TriggerDirectory
     ) throws(Status) -> (Database, DatabaseEvents)? {
+        try checkRunning()
         let answer = Awaited<Database>()
         directory.open(name) { answer.set($0) }
         let database = try answer.wait()
@@ -53,6 +54,7 @@ extension TriggerService {
     }
 
     func existing(_ name: String) throws(Status) -> TriggerDefinition {
+        try checkRunning()
         guard let definition = definition(name) else { throw .notFound("There is no trigger \"\(name)\".") }
         return definition
     }
@@ -206,6 +208,7 @@ extension TriggerService {
     private func move(
         _ letters: DeadLetters, _ name: String, _ database: Database, _ events: DatabaseEvents
     ) throws(Status) -> Int {
+        try checkRunning()
         let (moved, added, oldest) = try perform(database) { transaction throws(Status) -> (Int, Int, Int64?) in
             var (moved, added, sizeBytes) = (0, 0, 0)
             for entry in try letters.entries(after: nil, countMax: Self.stepEvents, in: transaction) {
@@ -243,6 +246,7 @@ extension TriggerService {
             var position = FeedReplay.Position(version: time.microseconds)
             let dead = try deadLetters(of: name, database, events)
             while let next = try replay.step(&position, countMax: Self.stepEvents) {
+                try checkRunning()
                 let record = QueuedEvent(author: EventAuthor.unknown.stored).bytes
                 let (added, revived) = try perform(database) { transaction throws(Status) -> (Int, Int) in
                     var (added, revived) = (0, 0)

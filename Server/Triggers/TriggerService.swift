@@ -37,8 +37,6 @@ package final class TriggerService: Sendable {
         /// Those that are open, and those that were and have events or dead letters.
         var databases: [DatabaseName: OpenDatabase] = [:]
         var directory: TriggerDirectory?
-        /// Those that are being opened for their events.
-        var opening: Set<DatabaseName> = []
         var isStopped = false
         private var forgetsAt = 64
 
@@ -47,6 +45,18 @@ package final class TriggerService: Sendable {
             if databases.count < forgetsAt { return }
             databases = databases.filter { $0.value.database != nil || $0.value.events.hasAny }
             forgetsAt = max(64, databases.count * 2)
+        }
+
+        /// The present definitions for later commits of all databases, of which many have the same.
+        func refresh() {
+            var made: [[String]: DatabaseEvents.Triggers] = [:]
+            for (name, open) in databases {
+                let those = definitions.values.filter { $0.isFor(name) }
+                let key = those.map(\.name)
+                let triggers = made[key] ?? DatabaseEvents.Triggers(those)
+                made[key] = triggers
+                open.events.change(triggers)
+            }
         }
 
         /// The present definitions for later commits of a database.
@@ -67,10 +77,8 @@ package final class TriggerService: Sendable {
     let clock: any Clock
     /// Guards the start of the dispatcher's thread.
     private let starting = Mutex(())
-    private let threads = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-open")
+    private let opener: DatabaseOpener
     private let work = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-work")
-    /// Set when the databases are open that an earlier run of the process may have left events in.
-    private let wereOpened = Awaited<Void>()
 
     /// How many events of a trigger that is gone are deleted by one transaction.
     private static let forgottenMax = 2000
@@ -88,11 +96,13 @@ package final class TriggerService: Sendable {
         journal = TriggerJournal(log: configuration.log, clock: clock)
         sender = EventSender(clock: clock)
         dispatcher = EventDispatcher(sender: sender, observer: journal, clock: clock)
+        opener = DatabaseOpener(log: configuration.log, clock: clock)
         trees = TreeTriggers(
-            configuration.definitions, dispatcher: dispatcher, location: configuration.location,
+            configuration.definitions, dispatcher: dispatcher, opener: opener, location: configuration.location,
             log: configuration.log, clock: clock)
         for definition in configuration.definitions { dispatcher.set(definition.name, Self.trigger(definition)) }
         journal.notify(missing: { [weak self] trigger in self?.missing(trigger) })
+        opener.attach(self)
         if !configuration.definitions.isEmpty { try dispatcher.start() }
     }
 
@@ -107,78 +117,42 @@ package final class TriggerService: Sendable {
             state.directory = directory
             return !state.definitions.isEmpty
         }
-        if !isNeeded { return wereOpened.set(.success(())) }
-        threads.run { [weak self] in self?.openAll() }
+        opener.start(directory, opensAll: isNeeded)
     }
+
+    /// Tries again to open databases that couldn't be opened. To be called about once a second.
+    package func poll() { opener.poll() }
 
     /// Waits until the events and dead letters that an earlier run has left are known: before, there seem to be none. Must
     /// not run on an event loop.
-    func waitUntilOpened() { _ = try? wereOpened.wait() }
-
-    private func openAll() {
-        defer { wereOpened.set(.success(())) }
-        guard let directory = state.withLock({ $0.directory }) else { return }
-        let names: [DatabaseName]
-        do throws(Status) {
-            names = try directory.names()
-        } catch {
-            return log.error("the databases of triggers can't be listed", ("reason", .string(error.message)))
-        }
-        for name in names {
-            let isWanted = state.withLock { state in
-                !state.isStopped && state.databases[name] == nil
-                    && state.definitions.values.contains { $0.type.product == .firestore }
-            }
-            if isWanted { open(name, directory) }
-        }
-        openAllTrees(directory)
-    }
-
-    private func openAllTrees(_ directory: TriggerDirectory) {
-        do throws(Status) {
-            for name in try directory.namespaces() {
-                let isWanted = state.withLock { state in
-                    !state.isStopped && state.definitions.values.contains { $0.isFor(namespace: name) }
-                }
-                if !isWanted || trees.isKnown(name) { continue }
-                do throws(Status) {
-                    try directory.openNamespace(name)
-                } catch {
-                    log.error(
-                        "a database that may have events of triggers can't be opened", ("database", .string(name)),
-                        ("reason", .string(error.message)))
-                }
-            }
-        } catch {
-            log.error("the namespaces of triggers can't be listed", ("reason", .string(error.message)))
-        }
-    }
-
-    private func open(_ name: DatabaseName, _ directory: TriggerDirectory) {
-        let answer = Awaited<Void>()
-        directory.open(name) { result in answer.set(result.map { _ in }) }
-        do throws(Status) {
-            try answer.wait()
-        } catch {
-            log.error(
-                "a database that may have events of triggers can't be opened", ("database", .string(name.string)),
-                ("reason", .string(error.message)))
-        }
-    }
+    func waitUntilOpened() { opener.waitUntilOpened() }
 
     /// Runs work for administrators, which may wait for disks: one after the other, on a thread of their own.
     func background(_ job: @escaping @Sendable () -> Void) { work.run(job) }
 
-    /// Sends nothing new. What is sent and not answered in time is sent again after the next start.
+    /// Sends nothing new, and ends what administrators have begun. To be called before everything else that takes a part
+    /// of the time of a stop; `stop` follows.
+    package func beginStop() {
+        state.withLock { $0.isStopped = true }
+        opener.drain()
+        dispatcher.startDraining()
+    }
+
+    /// What is sent and not answered in time is sent again after the next start. Databases can still be opened meanwhile, to
+    /// store what was answered.
     /// - Parameter graceSeconds: how long requests under way may take.
     package func stop(graceSeconds: Double = 0) {
-        state.withLock { $0.isStopped = true }
+        beginStop()
         if graceSeconds > 0 { dispatcher.drain(seconds: graceSeconds) }
-        threads.stop()
-        wereOpened.set(.success(()))
+        opener.stop()
         work.stop()
         dispatcher.stop()
         sender.close()
+    }
+
+    /// - Throws: UNAVAILABLE when the server is being stopped.
+    func checkRunning() throws(Status) {
+        if state.withLock({ $0.isStopped }) { throw .unavailable("The server is being stopped.") }
     }
 
     // MARK: Databases
@@ -242,32 +216,12 @@ package final class TriggerService: Sendable {
 
     /// The database if it is open; otherwise it is opened in the background, and its routes are notified.
     private func open(_ name: DatabaseName) -> DocumentEventSource.Opening {
-        let (opening, directory) = state.withLock { state -> (DocumentEventSource.Opening, TriggerDirectory?) in
-            guard let known = state.databases[name] else { return (.gone, nil) }
-            if let database = known.database, database.closedStatus == nil {
-                return (.open(DocumentEventSource.Open(database: database, events: known.events)), nil)
-            }
-            return state.isStopped || !state.opening.insert(name).inserted
-                ? (.opening, nil) : (.opening, state.directory)
+        let opening = state.withLock { state -> DocumentEventSource.Opening in
+            guard let known = state.databases[name] else { return .gone }
+            guard let database = known.database, database.closedStatus == nil else { return .opening }
+            return .open(DocumentEventSource.Open(database: database, events: known.events))
         }
-        guard let directory else { return opening }
-        threads.run { [weak self] in
-            guard let self else { return }
-            do throws(Status) {
-                // Opening a database that is gone would be the first use of another one.
-                if try directory.exists(name) {
-                    open(name, directory)
-                } else {
-                    state.withLock { state in
-                        let isOpen = state.databases[name]?.database.map { $0.closedStatus == nil } ?? false
-                        if !isOpen { state.databases[name] = nil }
-                    }
-                }
-            } catch {
-                log.error("the databases can't be listed", ("reason", .string(error.message)))
-            }
-            state.withLock { _ = $0.opening.remove(name) }
-        }
+        if case .opening = opening { opener.open(.database(name)) }
         return opening
     }
 
@@ -348,21 +302,7 @@ package final class TriggerService: Sendable {
     }
 
     /// Opens namespaces that are closed, which has their events delivered, or dropped when the trigger is gone.
-    private func openTrees(_ names: [String]) {
-        guard let directory = state.withLock({ $0.directory }) else { return }
-        for name in names {
-            threads.run { [weak self] in
-                guard let self, !state.withLock({ $0.isStopped }) else { return }
-                do throws(Status) {
-                    try directory.openNamespace(name)
-                } catch {
-                    log.error(
-                        "a database that may have events of triggers can't be opened", ("database", .string(name)),
-                        ("reason", .string(error.message)))
-                }
-            }
-        }
-    }
+    private func openTrees(_ names: [String]) { for name in names { opener.open(.namespace(name)) } }
 
     /// Ends a trigger, and drops its events and dead letters.
     /// - Returns: false when there was none.
@@ -381,12 +321,10 @@ package final class TriggerService: Sendable {
 
     /// Opens databases that are closed, which drops what they have of triggers that are gone.
     private func openThose(_ isWanted: @escaping @Sendable (DatabaseEvents) -> Bool) {
-        let (directory, names) = state.withLock { state in
-            let closed = state.databases.filter { $0.value.database == nil && isWanted($0.value.events) }
-            return (state.directory, closed.map(\.key))
+        let names = state.withLock { state in
+            state.databases.filter { $0.value.database == nil && isWanted($0.value.events) }.map(\.key)
         }
-        guard let directory else { return }
-        for name in names { threads.run { [weak self] in self?.open(name, directory) } }
+        for name in names { opener.open(.database(name)) }
     }
 
     private var openDatabases: [(Database, DatabaseEvents)] {
@@ -396,7 +334,30 @@ package final class TriggerService: Sendable {
     }
 
     /// The present definitions for later commits of all databases.
-    private func refresh() { state.withLock { state in for name in state.databases.keys { state.refresh(name) } } }
+    private func refresh() { state.withLock { $0.refresh() } }
+}
+
+extension TriggerService: DatabaseOpenerOwner {
+    func wantsOpen(_ item: DatabaseOpener.Item) -> Bool {
+        switch item {
+        case .database(let name):
+            state.withLock { state in
+                state.databases[name] == nil
+                    && state.definitions.values.contains { $0.type.product == .firestore }
+            }
+        case .namespace(let name):
+            !trees.isKnown(name)
+                && state.withLock { $0.definitions.values.contains { $0.isFor(namespace: name) } }
+        case .all: false
+        }
+    }
+
+    func isGone(_ name: DatabaseName) {
+        state.withLock { state in
+            let isOpen = state.databases[name]?.database.map { $0.closedStatus == nil } ?? false
+            if !isOpen { state.databases[name] = nil }
+        }
+    }
 }
 
 /// Lets closures share a value that can't be copied.

@@ -1,4 +1,5 @@
 import HearthEvents
+import HearthHTTPClient
 import HearthModel
 import HearthTestSupport
 import Testing
@@ -111,6 +112,46 @@ struct EventSenderTests {
         let port = ScriptedEndpoint { _, _ in false }.port
         guard case .unreachable = send(to: "http://127.0.0.1:\(port)/") else { return #expect(Bool(false)) }
         guard case .unreachable = send(to: "http://no-such-host.invalid/") else { return #expect(Bool(false)) }
+    }
+
+    /// No packet is answered: neither the connection's own time nor that of the request makes it an attempt.
+    @Test func anAddressThatSwallowsPacketsIsUnreachable() {
+        let address = SilentAddress()
+        guard case .unreachable(let failure) = send(to: address.url, timeoutMilliseconds: 300) else {
+            return #expect(Bool(false))
+        }
+        #expect(failure.kind == .unreachable)
+    }
+
+    /// Functions have their keys in queries.
+    @Test(arguments: ["/function?code=s3cret", "/?s3cret", "?s3cret", "/function#s3cret"])
+    func messagesShowNoSecretOfTheURL(end: String) {
+        let endpoint = ScriptedEndpoint { connection, _ in
+            connection.waitForEnd()
+            return false
+        }
+        let base = "http://127.0.0.1:\(endpoint.port)"
+        for (url, timeout) in [(base + end, 200), ("http://127.0.0.1:1" + end, 10_000)] {
+            let message: String
+            switch send(to: url, timeoutMilliseconds: timeout) {
+            case .failed(let failure, _), .unreachable(let failure): message = failure.message
+            default: return #expect(Bool(false))
+            }
+            #expect(!message.contains("s3cret") && message.contains("http://127.0.0.1:"), "\(message)")
+        }
+    }
+
+    @Test(arguments: [
+        ("http://user:pa@ss@host:1/a@b?c=d", "http://host:1/a@b"), ("https://host", "https://host"), ("?q", ""),
+        ("http://host?a://b@c", "http://host"), ("no scheme/x#y", "no scheme/x"),
+        ("https://[::1]:2/é?", "https://[::1]:2/é"),
+    ])
+    func whatIsShownOfAURL(url: String, shown: String) { #expect(HTTPRequest(url: url).shownURL == shown) }
+
+    /// Nothing is begun any more, and no thread is made for it.
+    @Test func aSenderThatIsClosedSendsNothing() {
+        sender.close()
+        guard case .unreachable = send(to: "http://127.0.0.1:1/") else { return #expect(Bool(false)) }
     }
 
     @Test func aFailureOfTLSIsAnAttempt() {

@@ -108,6 +108,40 @@ final class ScriptedEndpoint: Sendable {
     }
 }
 
+/// An address whose connections are never made: the queue of its listener is full, so the system drops what comes.
+final class SilentAddress: Sendable {
+    let port: Int
+    private let descriptors: [Int32]
+
+    init() {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        var descriptors = [listener]
+        withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                precondition(bind(listener, $0, length) == 0 && listen(listener, 0) == 0, "no port can be had")
+                getsockname(listener, $0, &length)
+                // More than the queue takes.
+                for _ in 0..<4 {
+                    let client = socket(
+                        AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+                    _ = connect(client, $0, length)
+                    descriptors.append(client)
+                }
+            }
+        }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        self.descriptors = descriptors
+    }
+
+    deinit { for descriptor in descriptors { close(descriptor) } }
+
+    var url: String { "http://127.0.0.1:\(port)/" }
+}
+
 extension Substring {
     fileprivate func trimming() -> Substring { drop { $0 == " " } }
 }

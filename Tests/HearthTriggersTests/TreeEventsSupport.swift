@@ -74,13 +74,16 @@ struct EventTree {
     }
 
     func source(_ definition: TriggerDefinition, clock: any Clock = SystemClock()) -> TreeEventSource {
-        TreeEventSource(
-            definition, tree: database, of: owner, events: events, location: "us-central1", clock: clock)
+        let open = TreeEventSource.Open(tree: database, owner: owner, events: events)
+        let source = TreeEventSource(
+            definition, namespace: "ns", location: "us-central1", clock: clock, open: { .open(open) })
+        _ = source.access()
+        return source
     }
 
     func settle(_ source: TreeEventSource, _ settled: [Delivery.Event]) throws {
         let done = Promise<Result<Void, Status>>()
-        source.settle(settled.map { Delivery.Settled(event: $0, result: .delivered) }) { done.give($0) }
+        _ = source.settle(settled.map { Delivery.Settled(event: $0, result: .delivered) }) { done.give($0) }
         try done.wait().get()
     }
 

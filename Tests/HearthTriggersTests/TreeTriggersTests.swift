@@ -11,6 +11,9 @@ import Testing
 @testable import HearthTreeStorage
 @testable import HearthTriggers
 
+/// The last reference to a database would close its store, which is in memory.
+private let keptDatabases = Mutex<[TreeDatabase]>([])
+
 /// Triggers of namespaces, from the write to the endpoint.
 struct TreeTriggersTests {
     private let store = MemoryStore()
@@ -53,6 +56,7 @@ struct TreeTriggersTests {
 
         init(_ name: String, _ store: any Store, _ service: TriggerService) throws {
             database = try TreeDatabase(name: name, store: store, clock: SystemClock())
+            keptDatabases.withLock { [database] in $0.append(database) }
             try service.opened(database, of: owner)
         }
 
@@ -181,6 +185,79 @@ struct TreeTriggersTests {
             #expect(await eventually { service.pending("t") == 0 })
         }
         #expect(await eventually { owner == nil })
+    }
+
+    /// - Returns: the namespaces that the service has opened.
+    private func start(_ service: TriggerService) -> SharedValue<Mutex<[Namespace]>> {
+        let (opened, store) = (SharedValue(Mutex<[Namespace]>([])), store)
+        service.start(
+            TriggerDirectory(
+                names: { () throws(Status) in [] }, exists: { _ throws(Status) in false },
+                open: { _, completion in completion(.failure(.unavailable("not asked for"))) },
+                namespaces: { () throws(Status) in [] },
+                openNamespace: { [weak service] name throws(Status) in
+                    guard let service else { return }
+                    do {
+                        let namespace = try Namespace(name, store, service)
+                        opened.value.withLock { $0.append(namespace) }
+                    } catch { throw .unavailable("\(error)") }
+                }))
+        return opened
+    }
+
+    /// The answer comes during a stop, when the namespace is closed: it is opened, so that the event is not sent again.
+    @Test func whatIsAnsweredDuringAStopIsStored() async throws {
+        let (asked, gate) = (Promise<Bool>(), Latch())
+        let endpoint = ScriptedEndpoint { connection, _ in
+            asked.give(true)
+            gate.wait()
+            connection.write(Self.acknowledgement)
+            return true
+        }
+        let service = try service([try treeDefinition("t", "n/{id}", url: endpoint.url)])
+        let opened = start(service)
+        weak var owner: Owner?
+        do {
+            let namespace = try Namespace("ns", store, service)
+            owner = namespace.owner
+            try namespace.put("n/a", "1")
+            #expect(asked.wait())
+            namespace.database.setRecorder(nil)
+        }
+        #expect(await eventually { owner == nil })
+        let stop = testThread { service.stop(graceSeconds: 60) }
+        #expect(await eventually { service.state.withLock { $0.isStopped } })
+        gate.open()
+        stop.join()
+        #expect(service.pending("t") == 0 && opened.value.withLock { $0.count } == 1)
+        // Nothing that administrators want is begun any more.
+        #expect(throws: Status.self) { try service.replayDeadLetters("t") }
+    }
+
+    /// A namespace whose events can't be delivered is closed meanwhile, and opened again to send them.
+    @Test func aNamespaceIsNotKeptOpenWhileAnEndpointIsDown() async throws {
+        let endpoint = ScriptedEndpoint { connection, _ in
+            connection.write(Self.acknowledgement)
+            return true
+        }
+        // Nothing is at this address.
+        let service = try service([try treeDefinition("t", "n/{id}")])
+        defer { service.stop() }
+        let opened = start(service)
+        weak var owner: Owner?
+        do {
+            let namespace = try Namespace("ns", store, service)
+            owner = namespace.owner
+            try namespace.put("n/a", "1")
+            try namespace.put("n/b", "1")
+            #expect(await eventually { service.journal.figures("t").attemptsUnreachable > 0 })
+            namespace.database.setRecorder(nil)
+        }
+        #expect(await eventually { owner == nil })
+        #expect(service.pending("t") == 2)
+        try service.set(try treeDefinition("t", "n/{id}", url: endpoint.url))
+        #expect(await eventually { service.pending("t") == 0 })
+        #expect(opened.value.withLock { $0.count } > 0)
     }
 }
 

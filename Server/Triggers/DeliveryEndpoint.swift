@@ -1,0 +1,118 @@
+/// Where the events of a trigger go: what its deliveries know of it together. Belongs to their owner's thread.
+package final class DeliveryEndpoint {
+    /// Requests under way at most.
+    package var concurrency: Int
+    /// Whether it can't be reached.
+    package private(set) var isDown = false
+    private var isProbing = false
+    /// When the next probe may be made.
+    private var probeAt: UInt64 = 0
+    private var pause: UInt64 = 0
+    private var used = DeliveryBudget.Amounts()
+    private let budget: DeliveryBudget
+
+    private static let firstPause: UInt64 = 500_000_000
+    private static let lastPause: UInt64 = 10_000_000_000
+
+    package init(_ budget: DeliveryBudget = DeliveryBudget(), concurrency: Int = DeliveryTerms().concurrency) {
+        self.budget = budget
+        self.concurrency = concurrency
+    }
+
+    /// Requests under way.
+    package var sending: Int { used.requests }
+
+    // MARK: What it may have
+
+    /// Whether another request may begin.
+    package func mayBegin(_ now: UInt64) -> Bool {
+        sending < concurrency && !isShort && (!isDown || !isProbing && now >= probeAt)
+    }
+
+    /// Whether it has its share of what is for all: it may go on when others have ended something.
+    package var isShort: Bool {
+        used.requests >= budget.free.requests || used.bodyBytes >= budget.free.bodyBytes
+    }
+
+    /// When a probe may be made, if nothing else happens before; nil: it's not waited for.
+    package var probeTime: UInt64? { isDown && !isProbing ? probeAt : nil }
+
+    /// How many lanes its deliveries may have in addition.
+    var lanesLeft: Int { max(0, (budget.free.lanes - used.lanes + 1) / 2) }
+
+    func changeLanes(by count: Int) {
+        used.lanes += count
+        budget.free.lanes -= count
+    }
+
+    /// The body of a request that is under way; less than nothing when it has ended.
+    package func changeBodyBytes(by count: Int) {
+        used.bodyBytes += count
+        budget.free.bodyBytes -= count
+    }
+
+    // MARK: What becomes of requests
+
+    func begin() {
+        used.requests += 1
+        budget.free.requests -= 1
+        if isDown { isProbing = true }
+    }
+
+    func ended(_ answer: Delivery.Answer, _ now: UInt64) {
+        used.requests -= 1
+        budget.free.requests += 1
+        switch answer {
+        // What was begun was no attempt.
+        case .unsent, .gone, .impossible: isProbing = false
+        case .acknowledged, .failed:
+            isDown = false
+            isProbing = false
+        case .unreachable: failed(now)
+        }
+    }
+
+    private func failed(_ now: UInt64) {
+        // Requests that were begun before the first failure fail soon after it: one failure.
+        if isDown, !isProbing { return }
+        pause = isDown ? min(Self.lastPause, pause * 2) : Self.firstPause
+        isDown = true
+        isProbing = false
+        probeAt = now + pause
+    }
+
+    /// It has another address, of which nothing is known.
+    package func moved() {
+        isDown = false
+        isProbing = false
+    }
+}
+
+/// What all deliveries of a server have together. Belongs to their owner's thread.
+///
+/// An endpoint may have more of something while it has less of it than is free. So one alone gets half, each of n gets an equal
+/// part of n + 1, and something is left for another one, however long requests take and endpoints are down.
+package final class DeliveryBudget {
+    package struct Amounts: Sendable {
+        /// Requests under way.
+        package var requests = 0
+        /// The bodies of these, and one body more at most.
+        package var bodyBytes = 0
+        /// Of documents (or locations) whose events are known. A delivery without any gets one all the same: it could
+        /// not go on.
+        package var lanes = 0
+
+        package init(requests: Int = 0, bodyBytes: Int = 0, lanes: Int = 0) {
+            self.requests = requests
+            self.bodyBytes = bodyBytes
+            self.lanes = lanes
+        }
+
+        /// More requests than a server may have triggers, so that each gets one; lanes of about 1 KB.
+        package static let all = Amounts(requests: 1024, bodyBytes: 128 << 20, lanes: 1 << 16)
+    }
+
+    package fileprivate(set) var free: Amounts
+
+    package init(_ all: Amounts = .all) { free = all }
+}
