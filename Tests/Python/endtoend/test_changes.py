@@ -364,7 +364,8 @@ def test_a_copy_reads_errors_that_come_in_pieces(tmp_path: Path) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         for _ in range(2):
-            command = [str(COPIER), "--server", f"http://127.0.0.1:{server.server_port}", "--once", str(tmp_path / "copy.db")]
+            address = f"http://127.0.0.1:{server.server_port}"
+            command = [str(COPIER), "--server", address, "--once", str(tmp_path / "copy.db")]
             assert subprocess.run(command, timeout=60, env=environment_of_a_child()).returncode == 0
     finally:
         server.shutdown()
