@@ -112,8 +112,7 @@ extension Database {
         var writes: [Write] = []
         var strays: [OnceLedger.Entry] = []
         for entry in entries {
-            guard let path = DocumentKey.decode(entry.document), let stored = try snapshot.document(entry.document),
-                stored.createVersion == entry.version
+            guard let path = DocumentKey.decode(entry.document), let stored = try Self.readable(entry, in: snapshot)
             else {
                 strays.append(entry)
                 continue
@@ -135,11 +134,24 @@ extension Database {
         if strays.isEmpty { return rest.skip() }
         pipeline.perform(
             { [strays] transaction throws(Status) in
-                for entry in strays {
-                    let stored = try transaction.document(entry.document)
-                    if stored?.createVersion != entry.version { try OnceLedger.delete(entry, in: transaction) }
+                for entry in strays where try Self.readable(entry, in: transaction) == nil {
+                    try OnceLedger.delete(entry, in: transaction)
                 }
             }, completion: { rest.count($0) })
+    }
+
+    /// The document of a record; nil when it is another one, or none, or damaged: a document that cannot be read is left
+    /// to `hearth check`, and does not keep others from their deletion.
+    private static func readable(
+        _ entry: OnceLedger.Entry, in snapshot: any Snapshot
+    ) throws(Status) -> StoredDocument? {
+        do throws(Status) {
+            let stored = try snapshot.document(entry.document)
+            return stored?.createVersion == entry.version ? stored : nil
+        } catch {
+            if error.code == .dataLoss { return nil }
+            throw error
+        }
     }
 }
 

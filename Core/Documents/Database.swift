@@ -23,6 +23,8 @@ package final class Database: Sendable {
     private let deferred: DeferredStore?
     private let ended = Mutex<Status?>(nil)
     let horizon: HistoryHorizon
+    /// That of the change feed's readers.
+    let changesHorizon: HistoryHorizon
     /// Seconds for which readers of the change feed may lag behind.
     let changesSeconds = Atomic(Limits.retentionSeconds)
     let streamSweep: StreamSweep
@@ -73,9 +75,13 @@ package final class Database: Sendable {
         defer { snapshot.close() }
         let version = try snapshot.get(.meta, Self.versionKey).map(Self.decode) ?? 0
         clockSkewSeconds = try ClockSkew.check(version: version, of: name, now: clock.now(), isAllowed: allowsClockSkew)
-        horizon = HistoryHorizon(clock: clock, keptSeconds: Limits.retentionSeconds + Self.graceSeconds)
         streamSweep = StreamSweep(clock: clock)
         elapsed = ElapsedTime(clock: clock, newestVersion: version)
+        horizon = HistoryHorizon(
+            clock: clock, keptSeconds: Limits.retentionSeconds + Self.graceSeconds, elapsed: elapsed,
+            sampleSecondsMin: 30)
+        changesHorizon = HistoryHorizon(
+            clock: clock, keptSeconds: Limits.retentionSeconds, elapsed: elapsed, sampleSecondsMin: 1)
         currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
@@ -148,6 +154,7 @@ package final class Database: Sendable {
     package func tick() {
         locks.tick()
         pipeline.tick()
+        _ = oldestChange
         for owner in transactions.expire() { locks.remove(owner) }
     }
 

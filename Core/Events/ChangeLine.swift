@@ -70,8 +70,10 @@ package struct ChangeLine {
     }
 
     /// A sign of life to a reader that waits, which moves its position past what it does not want.
-    package static func heartbeat(_ time: Timestamp, _ token: ChangeToken) -> [UInt8] {
-        Array("{\"heartbeat\":\"\(EventTime.string(time, digits: 6))\",\"token\":\"\(token.string)\"}".utf8)
+    /// - Parameter token: nil within a snapshot or a commit, where there is no position.
+    package static func heartbeat(_ time: Timestamp, _ token: ChangeToken?) -> [UInt8] {
+        let position = token.map { ",\"token\":\"\($0.string)\"" } ?? ""
+        return Array("{\"heartbeat\":\"\(EventTime.string(time, digits: 6))\"\(position)}".utf8)
     }
 
     private static func withoutName(_ document: EncodedDocument) -> EncodedDocument {

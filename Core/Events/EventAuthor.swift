@@ -16,15 +16,21 @@ package enum EventAuthor: Sendable, Equatable {
 extension EventAuthor {
     /// The form in which it is stored with a commit; none for the server itself.
     ///
-    ///     kind 1 byte · the rest as UTF-8, parts of which are separated by a byte 0
+    ///     1, 4                                                  nobody, unknown
+    ///     2 · name                                              an administrator
+    ///     3 · id                                                a user of whom nothing else is known, as in Cloud Firestore
+    ///     5 · bytes of the id (4) · bytes of the provider (4) · id · provider · claims
+    ///
+    /// Strings are UTF-8 and may have any characters: a user chooses some of them.
     package var stored: [UInt8] {
         switch self {
         case .system: []
         case .unknown: [4]
         case .nobody: [1]
         case .administrator(let name): [2] + Array(name.utf8)
+        case .user(let id, "", ""): [3] + Array(id.utf8)
         case .user(let id, let provider, let claims):
-            [3] + Array(id.utf8) + [0] + Array(provider.utf8) + [0] + Array(claims.utf8)
+            [5] + Self.length(id) + Self.length(provider) + Array(id.utf8) + Array(provider.utf8) + Array(claims.utf8)
         }
     }
 
@@ -34,14 +40,30 @@ extension EventAuthor {
         switch bytes.first {
         case 1: self = .nobody
         case 2: self = .administrator(name: String(decoding: rest, as: UTF8.self))
-        case 3:
-            let parts = rest.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
-                .map { String(decoding: $0, as: UTF8.self) }
-            // Cloud Firestore stores the id alone.
-            self = .user(
-                id: parts[0], provider: parts.count == 3 ? parts[1] : "", claims: parts.count == 3 ? parts[2] : "")
+        case 3: self = .user(id: String(decoding: rest, as: UTF8.self), provider: "", claims: "")
         case 4: self = .unknown
+        case 5: self = Self.user(rest) ?? .system
         default: self = .system
         }
+    }
+
+    private static func length(_ string: String) -> [UInt8] {
+        withUnsafeBytes(of: UInt32(string.utf8.count).bigEndian, Array.init)
+    }
+
+    /// - Returns: nil when the lengths are not those of the bytes.
+    private static func user(_ bytes: ArraySlice<UInt8>) -> EventAuthor? {
+        var rest = bytes
+        var lengths: [Int] = []
+        for _ in 0..<2 {
+            guard rest.count >= 4 else { return nil }
+            lengths.append(rest.prefix(4).reduce(0) { $0 << 8 | Int($1) })
+            rest = rest.dropFirst(4)
+        }
+        guard lengths[0] + lengths[1] <= rest.count else { return nil }
+        let (id, more) = (rest.prefix(lengths[0]), rest.dropFirst(lengths[0]))
+        return .user(
+            id: String(decoding: id, as: UTF8.self), provider: String(decoding: more.prefix(lengths[1]), as: UTF8.self),
+            claims: String(decoding: more.dropFirst(lengths[1]), as: UTF8.self))
     }
 }

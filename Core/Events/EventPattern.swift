@@ -126,6 +126,17 @@ package struct EventPattern: Sendable, Equatable {
         return prefix
     }
 
+    /// How many segments all paths that match have; nil when their number varies.
+    package var segmentCount: Int? { manyIndex == nil ? segments.count : nil }
+
+    /// The id of the collection in which all documents that match are; nil when it may be any.
+    package var collectionID: String? {
+        guard segments.count >= 2, segments[segments.count - 1] != .many,
+            case .literal(let bytes) = segments[segments.count - 2]
+        else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     // MARK: Matching
 
     package func matches(_ path: EventPath) -> Bool {

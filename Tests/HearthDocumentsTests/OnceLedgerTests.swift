@@ -211,6 +211,39 @@ import Testing
         #expect(try problems().count == 1)
     }
 
+    /// It stays, and the check finds it; the others are deleted.
+    @Test func aDocumentThatCannotBeReadKeepsNoOther() throws {
+        let database = try open()
+        try create(database, "_once/a", "_once/b", "_once/c")
+        try sweep(database)
+        let key = DocumentKey.encode(ResourcePath(["_once", "a"]))
+        try store.write { transaction throws(Status) in try transaction.put(.documents, key, [1, 2, 3]) }
+        clock.advance(seconds: 9 * Self.day)
+        try sweep(database)
+        #expect(try exist(database, "_once/b", "_once/c") == [false, false])
+        #expect(try problems().contains { $0.hasPrefix("_once/a: ") })
+        // The state alone: no later step looks at it again.
+        #expect(try records() == 1)
+    }
+
+    /// What was made before the clock of the machine was set has no age.
+    @Test func documentsOfAnUnsetClockAreKept() throws {
+        clock.set(microseconds: 5_000_000)
+        var database = try open()
+        try create(database, "_once/a")
+        try sweep(database)
+        clock.set(microseconds: 1_700_000_000_000_000)
+        try create(database, "_once/b")
+        try sweep(database)
+        database = try open()
+        clock.advance(seconds: 2 * 3600)
+        try sweep(database)
+        #expect(try exist(database, "_once/a", "_once/b") == [true, true])
+        clock.advance(seconds: 9 * Self.day)
+        try sweep(database)
+        #expect(try exist(database, "_once/a", "_once/b") == [true, false])
+    }
+
     @Test func recordsFollowRandomCommits() throws {
         let seed = TestRun.seed()
         var random = SeededGenerator(seed: seed)

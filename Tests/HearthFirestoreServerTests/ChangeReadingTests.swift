@@ -2,6 +2,7 @@ import HearthConcurrency
 import HearthEvents
 import HearthModel
 import HearthTestSupport
+import Synchronization
 import Testing
 
 @testable import HearthDocuments
@@ -223,7 +224,160 @@ import Testing
         }
     }
 
+    /// Documents that change in the same commits share what is remembered, so that none is walked anew for each of its changes.
+    @Test func documentsDoNotTakeTheMemoryOfEachOther() async throws {
+        let site = try ChangeSite()
+        let paths = (0..<5).map { "a/d\($0)" }
+        var versions: [Int64] = []
+        for number in 0..<600 {
+            try await site.commit(paths.map { ($0, number) })
+            versions.append(site.version)
+        }
+        let snapshot = try site.database.store.snapshot()
+        defer { snapshot.close() }
+        var chains = DocumentChains(versionsMax: 1000)
+        let checks = SharedBox(Mutex(0))
+        let budget = FeedBudget.long { () throws(Status) in checks.value.withLock { $0 += 1 } }
+        for (version, next) in zip(versions, versions.dropFirst()) {
+            for path in paths {
+                let key = DocumentKey.encode(site.name(path).path)
+                #expect(try chains.next(after: version, key, in: snapshot, budget) == next)
+            }
+        }
+        // A check is 256 steps; without memory there were 900,000.
+        #expect(checks.value.withLock { $0 } < 80_000 / 256)
+    }
+
+    /// More documents than can be remembered.
+    @Test func manyDocumentsAreReadExactly() async throws {
+        let site = try ChangeSite()
+        var versions: [Int64] = []
+        for number in 0..<20 {
+            try await site.commit((0..<300).map { ("b/d\($0)", number) })
+            versions.append(site.version)
+        }
+        let snapshot = try site.database.store.snapshot()
+        defer { snapshot.close() }
+        for versionsMax in [10, 500, 5000] {
+            var chains = DocumentChains(versionsMax: versionsMax)
+            for (version, next) in zip(versions, versions.dropFirst()) {
+                for number in 0..<300 {
+                    let key = DocumentKey.encode(site.name("b/d\(number)").path)
+                    let found = try chains.next(
+                        after: version, key, in: snapshot, FeedBudget.long { () throws(Status) in })
+                    #expect(found == next)
+                }
+            }
+        }
+    }
+
+    /// Deletions have short lines; what is read for them is the documents.
+    @Test func aStepIsBoundedByTheBytesThatItReads() async throws {
+        let site = try ChangeSite()
+        let filling = String(repeating: "x", count: 100_000)
+        let paths = (100..<300).map { "big/\($0)" }
+        for path in paths { try await site.database.put(path, ["t": .string(filling)]) }
+        let begin = ChangeToken(incarnation: site.database.incarnation, version: site.database.newestVersion).string
+        try await site.commit(paths.map { ($0, nil) })
+        for pattern in ["", "&document=big/*"] {
+            let reading = ChangeReading(
+                try ChangeParameters("after=\(begin)&before=false&wait=forever\(pattern)"), of: site.database)
+            var lines: [ReadLine] = []
+            var steps = 0
+            while lines.last?.isLast != true {
+                let step = reading.readOn()
+                try #require(step.failure == nil && steps < 100)
+                // Some megabytes.
+                #expect(step.lines < 50)
+                lines += try ReadLine.all(step.bytes)
+                steps += 1
+            }
+            #expect(lines.map(\.document) == paths && lines.allSatisfy { $0.type == "deleted" })
+        }
+    }
+
+    /// Documents that changed often since the snapshot began are walked back to it, and that gives way to others.
+    @Test func snapshotsPayForWhatTheyWalkOver() async throws {
+        let site = try ChangeSite()
+        try await site.commit([("a/d1", -1), ("a/d2", -2)])
+        let reading = ChangeReading(try ChangeParameters("snapshot=true"), of: site.database)
+        #expect(reading.readOn().failure == nil && reading.needsTime)
+        for number in 0..<3000 { try await site.commit([("a/d1", number)]) }
+        try await site.commit([("a/d1", nil)])
+        let checks = SharedBox(Mutex(0))
+        let step = reading.readOn { () throws(Status) in checks.value.withLock { $0 += 1 } }
+        #expect(try ReadLine.all(step.bytes).map(\.after) == [-1, -2])
+        #expect(checks.value.withLock { $0 } >= 10)
+        // A step that is ended within begins the document again.
+        let second = ChangeReading(try ChangeParameters("snapshot=true"), of: site.database)
+        #expect(second.readOn().failure == nil)
+        for number in 0..<3000 { try await site.commit([("a/d2", number)]) }
+        #expect(second.readOn { () throws(Status) in throw .unavailable("Not now.") }.failure?.code == .unavailable)
+        #expect(try ReadLine.all(second.readOn().bytes).map(\.after) == [-2])
+    }
+
+    /// Commits that may have lines for a reader are in the scope that it watches.
+    @Test func theScopeHasAllThatMatches() throws {
+        let paths = Self.scopePaths.map { ResourcePath($0.split(separator: "/").map(String.init)) }
+        for (pattern, isNarrow) in [
+            ("{all=**}", false), ("a/{d}", true), ("a/d", true), ("a/{d}/b/{x}", true), ("a/d/b/*", true),
+            ("a/**", false), ("**/b/x", true), ("{p=**}/b/{x}", true), ("*/{d}", false), ("a/d*", true),
+            ("{c}/b/**", false), ("{c}/d/b/x*", true), ("**/d", false), ("b/**/x", false),
+        ] {
+            let parameters = try ChangeParameters("document=\(pattern)")
+            let parsed = try #require(parameters.pattern)
+            #expect((parameters.scope != .everything) == isNarrow, "\(pattern)")
+            for path in paths where parsed.matches(EventPath(path.string)) {
+                #expect(
+                    ChangeHub.scopes(of: DocumentKey.encode(path)).contains(parameters.scope), "\(pattern) \(path)")
+            }
+        }
+        #expect(try ChangeParameters("").scope == .everything)
+    }
+
+    private static let scopePaths = [
+        "a/d", "a/e", "a/d/b/x", "a/e/b/x", "b/x", "c/d/b/x", "c/d", "a/d/b/x/b/x", "a-/d", "b/x/c/x", "b/y/b/x",
+    ]
+
     // MARK: Retention
+
+    /// Neither a clock that is years ahead nor one that is not set ends the feed, and in time commits fall out of it all the same.
+    @Test(arguments: [10, -50] as [Int64]) func aWrongClockIsNotTheAge(years: Int64) async throws {
+        let site = try ChangeSite()
+        site.database.setChangesRetention(seconds: 100)
+        try await site.commit([("a/d1", 1)])
+        let first = try #require(try site.read("after=\(ChangeToken(incarnation: 0, version: 0).string)").lines.last)
+        site.database.tick()
+        try await site.commit([("a/d1", 2)])
+        site.clock.jump(microseconds: years * 365 * 86_400_000_000)
+        try await site.commit([("a/d1", 3)])
+        site.database.tick()
+        #expect(try site.read("after=\(first.token)").lines.map(\.after) == [2, 3])
+        for _ in 0..<110 {
+            site.clock.advance(seconds: 1)
+            try await site.commit([("a/d2", 1)])
+            site.database.tick()
+        }
+        #expect(try site.read("after=\(first.token)").failure?.code == .outOfRange)
+        #expect(try site.read("snapshot=true").failure == nil)
+    }
+
+    /// The same over a start: what an earlier run has written is not deleted.
+    @Test func aClockThatIsAheadAtTheStartDeletesNothing() async throws {
+        let site = try ChangeSite()
+        try await site.commit([("a/d1", 1)])
+        let first = try #require(try site.read("after=\(ChangeToken(incarnation: 0, version: 0).string)").lines.last)
+        try await site.commit([("a/d1", 2)])
+        site.clock.jump(microseconds: 10 * 365 * 86_400_000_000)
+        let again = try Database(name: site.database.name, store: site.database.store, clock: site.clock)
+        try await again.put("a/d1", ["n": .integer(3)])
+        _ = try await withCheckedThrowingContinuation { continuation in
+            again.collectGarbage { continuation.resume(with: $0) }
+        }
+        let step = ChangeReading(try ChangeParameters("after=\(first.token)"), of: again).readOn()
+        #expect(step.failure == nil)
+        #expect(try ReadLine.all(step.bytes).map(\.after) == [2, 3])
+    }
 
     @Test func positionsBehindTheRetentionAreGone() async throws {
         let site = try ChangeSite()
@@ -250,7 +404,7 @@ import Testing
         try await site.commit([("a/d1", 1)])
         try await site.commit([("a/d1", 2)])
         // Longer for readers than the history is kept.
-        site.database.changesSeconds.store(1_000_000, ordering: .relaxed)
+        site.database.changesHorizon.keep(seconds: 1_000_000)
         site.clock.advance(seconds: Double(Limits.retentionSeconds) + 100)
         try await site.commit([("a/d1", 3)])
         try await collect(site)

@@ -1,6 +1,7 @@
 import HearthConcurrency
 import HearthEvents
 import HearthModel
+import HearthTestDoubles
 import HearthTestSupport
 import HearthWebSocket
 import HearthWire
@@ -66,13 +67,64 @@ private final class ChangeConnection: ExchangeTransport, Sendable {
     ) -> WebSocketChannel? { nil }
 }
 
+/// One database, whose reads may fail and are counted.
+private final class OneStore: StoreProvider {
+    private final class Counted: Store {
+        let inner: FaultyStore
+        let snapshots: SharedBox<Atomic<Int>>
+
+        let refused: SharedBox<Atomic<Int>>
+
+        init(_ inner: FaultyStore, _ snapshots: SharedBox<Atomic<Int>>, _ refused: SharedBox<Atomic<Int>>) {
+            self.inner = inner
+            self.snapshots = snapshots
+            self.refused = refused
+        }
+
+        func snapshot() throws(Status) -> any Snapshot {
+            snapshots.value.add(1, ordering: .relaxed)
+            do throws(Status) {
+                return try inner.snapshot()
+            } catch {
+                refused.value.add(1, ordering: .relaxed)
+                throw error
+            }
+        }
+        func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+            try inner.write(body)
+        }
+        func maintain() {}
+        func close() { inner.close() }
+        func close(because reason: Status) { inner.close() }
+    }
+
+    let store = FaultyStore()
+    private let box = SharedBox(Atomic(0))
+    private let refusedBox = SharedBox(Atomic(0))
+    private let isMade = Atomic(false)
+    var snapshots: Int { box.value.load(ordering: .relaxed) }
+    /// Those that could not be taken.
+    var refused: Int { refusedBox.value.load(ordering: .relaxed) }
+
+    func open(_ database: DatabaseName) throws(Status) -> any Store {
+        isMade.store(true, ordering: .relaxed)
+        return Counted(store, box, refusedBox)
+    }
+    func contains(_ database: DatabaseName) throws(Status) -> Bool {
+        isMade.load(ordering: .relaxed) && database.database == "(default)"
+    }
+    func databases() throws(Status) -> [DatabaseName] { [] }
+    func delete(_ database: DatabaseName) throws(Status) { isMade.store(false, ordering: .relaxed) }
+}
+
 /// Readers over HTTP: what is sent when, and what is left at their end.
 @Suite struct ChangeStreamTests {
     /// A service over memory, with a loop.
     private final class Site {
         let loop: EventLoop
         let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
-        let registry = DatabaseRegistry(provider: MemoryStoreProvider())
+        let provider = OneStore()
+        let registry: DatabaseRegistry
         let service: FirestoreService
         let readers: ChangeReaders
         let name = DatabaseName(project: "p", database: "(default)")
@@ -82,6 +134,7 @@ private final class ChangeConnection: ExchangeTransport, Sendable {
             loop = try EventLoop()
             try loop.start()
             self.heartbeatMilliseconds = heartbeatMilliseconds
+            registry = DatabaseRegistry(provider: provider)
             readers = ChangeReaders(max: readersMax)
             service = FirestoreService(
                 registry: registry, pool: pool, options: FirestoreService.Options(),
@@ -113,6 +166,16 @@ private final class ChangeConnection: ExchangeTransport, Sendable {
                 }
             }
             return (connection, exchange)
+        }
+
+        /// All that was queued for the loop and the workers has run.
+        func settle() async {
+            for _ in 0..<5 {
+                await withCheckedContinuation { continuation in
+                    pool.run(.brief, for: .server, refused: { _ in continuation.resume() }) { continuation.resume() }
+                }
+                await onLoop {}
+            }
         }
 
         func onLoop(_ body: @escaping @Sendable () -> Void) async {
@@ -158,13 +221,7 @@ private final class ChangeConnection: ExchangeTransport, Sendable {
         let (paused, pausedExchange) = await site.get("\(Self.root)?wait=forever&after=\(start)", isFull: true)
         #expect(await eventually { paused.writeCount == 1 })
         for number in 0..<20 { try await database.put("a/d\(number)", ["t": .string("y" + filling)]) }
-        // All that was queued for the loop and the workers has run.
-        for _ in 0..<5 {
-            await withCheckedContinuation { continuation in
-                site.pool.run(.brief, for: .server, refused: { _ in continuation.resume() }) { continuation.resume() }
-            }
-            await site.onLoop {}
-        }
+        await site.settle()
         #expect(paused.writeCount == 1 && paused.body.count < ChangeReading.stepBytes + 30_000)
         paused.setFull(false)
         await site.onLoop { pausedExchange.becameWritable() }
@@ -242,10 +299,92 @@ private final class ChangeConnection: ExchangeTransport, Sendable {
         defer { site.stop() }
         let (connection, _) = await site.get("\(Self.root)?wait=0.02")
         #expect(await eventually { connection.isOver })
-        #expect(connection.status == 200 && connection.body.isEmpty)
+        #expect(connection.status == 200)
         let (atOnce, _) = await site.get(Self.root)
         #expect(await eventually { atOnce.isOver && atOnce.status == 200 })
         #expect(await eventually { site.readers.present.isEmpty })
+        for ended in [connection, atOnce] {
+            let lines = try ReadLine.all(ended.body)
+            #expect(lines.map(\.token) == [ChangeToken(incarnation: 0, version: 0).string])
+            #expect(lines.first?.heartbeat != nil)
+        }
+    }
+
+    /// A reader that ends has the position behind what it did not want, so that it does not fall out of the retention.
+    @Test func theEndIsAPosition() async throws {
+        let site = try Site()
+        defer { site.stop() }
+        let database = try site.database
+        try await database.put("a/b", ["n": .integer(1)])
+        let begin = ChangeToken(incarnation: database.incarnation, version: database.newestVersion).string
+        for number in 2...4 { try await database.put("a/b", ["n": .integer(Int64(number))]) }
+        let end = ChangeToken(incarnation: database.incarnation, version: database.newestVersion).string
+        for (query, count) in [
+            ("after=\(begin)&document=z/*", 0), ("after=\(begin)&document=z/*&wait=0.02", 0),
+            ("snapshot=true&document=z/*", 0), ("after=\(end)", nil), ("after=\(begin)", 3),
+        ] as [(String, Int?)] {
+            let (connection, _) = await site.get("\(Self.root)?\(query)")
+            #expect(await eventually { connection.isOver })
+            let lines = try ReadLine.all(connection.body)
+            #expect(lines.filter { $0.heartbeat == nil }.count == count ?? 0, "\(query)")
+            #expect(lines.last?.token == (count == nil ? nil : end), "\(query)")
+        }
+    }
+
+    /// A commit elsewhere wakes nobody: the position moves with the next heartbeat, which this reader does not have.
+    @Test func commitsElsewhereWakeNoReader() async throws {
+        let site = try Site()
+        defer { site.stop() }
+        let database = try site.database
+        func cost() async throws -> Int {
+            let before = site.provider.snapshots
+            for number in 0..<20 { try await database.put("a/b", ["n": .integer(Int64(number))]) }
+            await site.settle()
+            return site.provider.snapshots - before
+        }
+        let without = try await cost()
+        let (reader, _) = await site.get("\(Self.root)?wait=forever&document=z/*")
+        let (below, _) = await site.get("\(Self.root)?wait=forever&document=y/**")
+        #expect(await eventually { reader.status == 200 && below.status == 200 })
+        await site.settle()
+        #expect(try await cost() == without)
+        for path in ["z/k", "y/a/b/c"] { try await database.put(path, ["n": .integer(7)]) }
+        for connection in [reader, below] {
+            #expect(await eventually { (try? ReadLine.all(connection.body))?.map(\.after) == [7] })
+        }
+    }
+
+    /// A snapshot of hours must not begin anew because the store had no reader to spare for a moment.
+    @Test func aPassingFailureDoesNotEndASnapshot() async throws {
+        let site = try Site()
+        defer { site.stop() }
+        let database = try site.database
+        let filling = String(repeating: "x", count: 20_000)
+        for number in 100..<140 { try await database.put("a/d\(number)", ["t": .string(filling)]) }
+        let (connection, exchange) = await site.get("\(Self.root)?snapshot=true", isFull: true)
+        #expect(await eventually { connection.writeCount == 1 })
+        connection.setFull(false)
+        site.provider.store.setUnreadable(true)
+        await site.onLoop { exchange.becameWritable() }
+        #expect(await eventually { site.provider.refused > 0 })
+        site.provider.store.setUnreadable(false)
+        #expect(await eventually { connection.isOver })
+        let lines = try ReadLine.all(connection.body)
+        #expect(lines.map(\.document) == (100..<140).map { "a/d\($0)" } && lines.last?.isLast == true)
+    }
+
+    /// A failure that stays ends it.
+    @Test func aFailureThatStaysIsTheLastLine() async throws {
+        let site = try Site()
+        defer { site.stop() }
+        let filling = String(repeating: "x", count: 200_000)
+        for number in 0..<4 { try await site.database.put("a/d\(number)", ["t": .string(filling)]) }
+        let (connection, exchange) = await site.get("\(Self.root)?snapshot=true", isFull: true)
+        #expect(await eventually { connection.writeCount == 1 })
+        site.provider.store.setUnreadable(true)
+        await site.onLoop { exchange.becameWritable() }
+        #expect(await eventually { connection.isOver })
+        #expect(try ReadLine.all(connection.body).last?.errorCode == 429)
     }
 
     @Test func eventsHaveTheirParts() async throws {
@@ -283,11 +422,9 @@ private final class ChangeConnection: ExchangeTransport, Sendable {
         #expect(await eventually { wrongMethod.status == 405 })
         let second = try Site()
         defer { second.stop() }
-        for target in ["\(Self.root)?after=\(old)", "\(Self.root)?since=2000-01-01T00:00:00Z"] {
-            let (connection, _) = await second.get(target)
-            #expect(await eventually { connection.isOver })
-            let body = String(decoding: connection.body, as: UTF8.self)
-            #expect(connection.status == 410 && body.contains("OUT_OF_RANGE") && body.contains("\"code\":410"))
-        }
+        let (connection, _) = await second.get("\(Self.root)?after=\(old)")
+        #expect(await eventually { connection.isOver })
+        let body = String(decoding: connection.body, as: UTF8.self)
+        #expect(connection.status == 410 && body.contains("OUT_OF_RANGE") && body.contains("\"code\":410"))
     }
 }

@@ -97,6 +97,7 @@ final class ListenClient: StreamCall, @unchecked Sendable {
     let loop: EventLoop
     let cancellation = Cancellation()
     let format = MessageFormat.json(JSONOptions())
+    let onceValues: [String] = []
     let identity: Identity
     let requester: Requester
     var onMessage: (([UInt8]) -> Void)?

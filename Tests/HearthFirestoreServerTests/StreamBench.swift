@@ -26,6 +26,7 @@ final class TestCall: StreamCall, @unchecked Sendable {
     let loop: EventLoop
     let cancellation = Cancellation()
     let format: MessageFormat
+    let onceValues: [String] = []
     let identity: Identity
     let requester: Requester
     var onMessage: (([UInt8]) -> Void)?

@@ -14,6 +14,7 @@ final class StreamSiteClient: StreamCall, @unchecked Sendable {
     let format = MessageFormat.protobuf
     let identity: Identity
     let requester = Requester(account: 1, connection: 1, isAdministrator: false)
+    let onceValues: [String] = []
     let cancellation = Cancellation()
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?

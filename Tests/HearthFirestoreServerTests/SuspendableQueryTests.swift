@@ -159,6 +159,7 @@ struct MessageStreamTests {
         let identity = Identity.nobody
         let requester: Requester
         let cancellation = Cancellation()
+        let onceValues: [String] = []
         var onWritable: (() -> Void)?
         private let state = Mutex<(received: Int, end: Status?)>((0, nil))
         /// Whether its account may let requests wait.

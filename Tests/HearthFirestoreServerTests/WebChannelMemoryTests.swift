@@ -34,7 +34,7 @@ struct WebChannelMemoryTests {
         func call(account: UInt64, connection: UInt64) -> WebChannelCall {
             let call = WebChannelCall(
                 id: "s\(account)-\(connection)", .nobody,
-                Requester(account: account, connection: connection, isAdministrator: false), loop: loop,
+                Requester(account: account, connection: connection, isAdministrator: false), headers: [], loop: loop,
                 observation: observer.begin(.listen, .webChannel, remote: ""), memory: memory, rank: { _ in },
                 forget: {})
             call.onCancel = { [self] in cancelled.withLock { $0 += 1 } }

@@ -157,6 +157,32 @@ import Testing
         #expect(try await number(server, "a") == .integer(1))
     }
 
+    /// A Write stream over HTTP requests, whose headers may come in the body, in the URL, or as such.
+    @Test(arguments: 0..<3) func webChannelsRefuseIt(way: Int) async throws {
+        let server = try await served()
+        defer { server.stop() }
+        let path = "/google.firestore.v1.Firestore/Write/channel"
+        let authorization = "Authorization%3ABearer%20\(Self.administrator.replacing(" ", with: "%20"))%0D%0A"
+        let once = "X-Hearth-Once%3Ae%0D%0A"
+        let message = #"{"database":"\#(Self.database)"}"#.utf8.map { "%" + String($0, radix: 16) }.joined()
+        let began = try await server.http(
+            "POST", "\(path)?VER=8&RID=1&CVER=22&t=1" + (way == 1 ? "&$httpHeaders=\(once)" : ""),
+            "headers=\(authorization)\(way == 0 ? once : "")&count=1&ofs=0&req0___data__=\(message)",
+            headers: [HTTPHeader("content-type", "application/x-www-form-urlencoded")]
+                + (way == 2 ? Self.header(["e"]) : []))
+        #expect(began.status == 200)
+        let parts = began.body.split(separator: "\"", omittingEmptySubsequences: false)
+        try #require(parts.count > 3)
+        var answers = ""
+        // Each request fetches one piece.
+        for known in 0..<20 where !answers.contains("x-hearth-once") {
+            answers += try await server.http(
+                "GET", "\(path)?VER=8&RID=rpc&SID=\(parts[3])&AID=\(known)&CI=1&TYPE=xmlhttp&t=1"
+            ).body
+        }
+        #expect(answers.contains("INVALID_ARGUMENT") && answers.contains("x-hearth-once"), "\(way): \(answers)")
+    }
+
     /// A commit ends its transaction whatever its result.
     @Test func aRefusedCommitEndsItsTransaction() async throws {
         let server = try await served()

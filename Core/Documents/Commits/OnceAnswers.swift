@@ -54,7 +54,8 @@ enum OnceAnswers {
     // MARK: Expiry
 
     private static func ages(before time: Int64) -> KeyRange {
-        KeyRange(lower: agePrefix, upper: ageKey(max(0, time), []))
+        let earliest = OnceLedger.earliest
+        return KeyRange(lower: ageKey(earliest, []), upper: ageKey(max(earliest, time), []))
     }
 
     /// Whether there is an answer to a commit before a time.

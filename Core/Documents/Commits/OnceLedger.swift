@@ -106,6 +106,10 @@ enum OnceLedger {
 
     // MARK: Expiry
 
+    /// A commit with an earlier time (2020) was made before the machine's clock was set, so that nobody knows its age: what it
+    /// made is kept.
+    static let earliest: Int64 = 1_577_836_800_000_000
+
     /// A document that was created at a version, as far as its record says.
     struct Entry: Sendable {
         var document: [UInt8]
@@ -114,7 +118,7 @@ enum OnceLedger {
 
     /// The documents that were created before a time, the oldest first.
     static func old(before time: Int64, limit: Int, in snapshot: any Snapshot) throws(Status) -> [Entry] {
-        let range = KeyRange(lower: agePrefix, upper: ageKey(max(0, time), []))
+        let range = KeyRange(lower: ageKey(earliest, []), upper: ageKey(max(earliest, time), []))
         let cursor = try snapshot.scan(.meta, range, reverse: false, values: false)
         defer { cursor.close() }
         var entries: [Entry] = []

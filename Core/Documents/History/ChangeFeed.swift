@@ -23,7 +23,7 @@ package struct ChangeFeed {
     /// Which documents a reader wants.
     package struct Wanted {
         /// What the keys of all of them begin with.
-        var prefix: [UInt8]
+        package private(set) var prefix: [UInt8]
         /// Nil for all with the prefix.
         var isWanted: ((ResourcePath) -> Bool)?
 
@@ -176,7 +176,9 @@ package struct ChangeFeed {
             let rows = commit.keys.map { Row(key: $0, value: nil) }
             if try !deliver(rows, of: commit.version, in: snapshot, budget, body) { return false }
         }
-        let cursor = try snapshot.scan(.feed, Feed.range(after: version), reverse: false, values: true)
+        // States that nobody wants are not read.
+        var hasValues = wanted.isWanted == nil
+        var cursor = try snapshot.scan(.feed, Feed.range(after: version), reverse: false, values: hasValues)
         defer { cursor.close() }
         var hasRow = try cursor.next()
         if hasRow, Self.version(of: cursor) < oldest { throw Self.tooOld }
@@ -189,18 +191,21 @@ package struct ChangeFeed {
                 try budget.payRecord()
                 let key = Array(cursor.key.dropFirst(8))
                 if commit >= first, try wanted.includes(key) {
-                    var row = Row(key: key, value: nil)
-                    if heldBytes < Self.heldBytesMax {
-                        let value = cursor.value
-                        heldBytes += value.count
-                        row.value = value
-                    }
-                    rows.append(row)
+                    rows.append(Row(key: key, value: hasValues ? cursor.value : nil))
+                    heldBytes += hasValues ? cursor.value.count : 0
+                }
+                if hasValues, heldBytes >= Self.heldBytesMax {
+                    // From here on each state is read when its change is passed on.
+                    hasValues = false
+                    cursor.close()
+                    let rest = KeyRange(lower: Feed.key(commit, key) + [0], upper: nil)
+                    cursor = try snapshot.scan(.feed, rest, reverse: false, values: false)
                 }
                 hasRow = try cursor.next()
             } while hasRow && Self.version(of: cursor) == commit
             if try !deliver(Self.ordered(rows), of: commit, in: snapshot, budget, body) { return false }
         }
+        chains = DocumentChains()
         return true
     }
 
@@ -227,7 +232,8 @@ package struct ChangeFeed {
         var index = 0
         var isFull = false
         do throws(Status) {
-            while index < rows.count, !isFull {
+            // Two changes at least: the first of them is passed on, so that each step comes further.
+            while index < rows.count, !isFull, index < 2 || !budget.isSpent {
                 if let change = try change(rows[index], commit, in: snapshot, budget) {
                     if let held { isFull = try !body(held.change) }
                     held = (index, change)
@@ -237,6 +243,10 @@ package struct ChangeFeed {
         } catch {
             note(rows, from: held?.index ?? index, of: commit)
             throw error
+        }
+        if index < rows.count {
+            note(rows, from: held?.index ?? index, of: commit)
+            return false
         }
         if let held {
             if isFull {
@@ -273,6 +283,7 @@ package struct ChangeFeed {
         guard let value else { throw Self.tooOld }
         let before = try Feed.Record(key: recordKey, value: value).before
         let after = try state(after: version, row.key, in: snapshot, budget)
+        budget.payBytes(value.count + (after?.fields.count ?? 0))
         if before == nil, after == nil { return nil }
         return FeedChange(
             version: version, key: row.key, before: before, after: after, isLast: false, position: self.version)

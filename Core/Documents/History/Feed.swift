@@ -115,24 +115,24 @@ package enum Feed {
     }
 
     /// A document at a version within the retention.
+    /// - Parameter budget: pays for each change that is walked over.
     static func document(
-        key: [UInt8], current: StoredDocument?, at version: Int64, in snapshot: any Snapshot
+        key: [UInt8], current: StoredDocument?, at version: Int64, in snapshot: any Snapshot,
+        _ budget: FeedBudget? = nil
     ) throws(Status) -> StoredDocument? {
-        var changed: Int64
+        var change: Int64
         if let current {
-            changed = current.updateVersion
+            change = current.updateVersion
         } else {
-            changed = try tombstone(key, in: snapshot) ?? 0
+            change = try tombstone(key, in: snapshot) ?? 0
         }
-        var state = current
-        while changed > version {
-            guard let value = try snapshot.get(.feed, Feed.key(changed, key)) else {
-                throw .failedPrecondition("The requested 'read_time' is too old.")
-            }
-            let record = try Record(key: Feed.key(changed, key), value: value)
-            state = record.before
-            changed = record.previousVersion
+        var next: Int64?
+        while change > version {
+            try budget?.payStep()
+            next = change
+            change = try previousVersion(change, key, in: snapshot)
         }
-        return state
+        guard let next else { return current }
+        return try stateBefore(next, key, in: snapshot)
     }
 }

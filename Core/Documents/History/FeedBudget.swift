@@ -2,7 +2,7 @@ import HearthModel
 
 /// The work that one step of a feed's reader may do. It belongs to the step.
 package final class FeedBudget {
-    /// Records that the step may still read; it ends at the next whole commit.
+    /// Records that the step may still read, of a kilobyte each; a larger one counts as several.
     private var recordsLeft: Int
     /// Changes of single documents that it may still walk over; nil for any number.
     private var stepsLeft: Int?
@@ -34,6 +34,9 @@ package final class FeedBudget {
         recordsLeft -= 1
         try pay()
     }
+
+    /// Pays for what is read besides the key of a record.
+    func payBytes(_ count: Int) { recordsLeft -= count >> 10 }
 
     /// - Throws: `WorkMeter.isHeavier` when the step has walked too far.
     func payStep() throws(Status) {

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Versions are times, but the clock may be wrong, or may have been wrong when they were assigned. So the age of
 /// history is measured by the elapsed time since the database was opened, in which the newest versions are sampled.
-/// Older history is judged by the clock at the time of opening.
+/// Older history is judged by the clock at the time of opening, or by the time that has surely come.
 package final class HistoryHorizon: Sendable {
     private struct Sample {
         var version: Int64
@@ -22,10 +22,23 @@ package final class HistoryHorizon: Sendable {
     private let kept: Atomic<Int>
     private var keptSeconds: Int { kept.load(ordering: .relaxed) }
     /// Seconds between two samples.
-    private var sampleSeconds: UInt64 { UInt64(max(30, keptSeconds / 240)) }
+    private var sampleSeconds: UInt64 { UInt64(max(sampleSecondsMin, keptSeconds / Self.samplesMax)) }
+    private let sampleSecondsMin: Int
+    private let elapsed: ElapsedTime?
 
-    package init(clock: any Clock, keptSeconds: Int) {
+    private static let samplesMax = 480
+
+    package convenience init(clock: any Clock, keptSeconds: Int) {
+        self.init(clock: clock, keptSeconds: keptSeconds, elapsed: nil, sampleSecondsMin: 30)
+    }
+
+    /// - Parameters:
+    ///   - elapsed: judges what is older than the opening.
+    ///   - sampleSecondsMin: by how much history may be too old, if it is asked for as often.
+    init(clock: any Clock, keptSeconds: Int, elapsed: ElapsedTime?, sampleSecondsMin: Int) {
         self.clock = clock
+        self.elapsed = elapsed
+        self.sampleSecondsMin = sampleSecondsMin
         kept = Atomic(keptSeconds)
         openedMicroseconds = clock.now().microseconds
         openedNanoseconds = clock.monotonicNanoseconds()
@@ -43,7 +56,8 @@ package final class HistoryHorizon: Sendable {
         }
         if isOld(newest.nanoseconds) { return newest.version + 1 }
         let passed = Int64((now - min(now, openedNanoseconds)) / 1000)
-        let byClock = min(openedMicroseconds + passed, newest.version) - Int64(keptSeconds) * 1_000_000
+        let time = elapsed?.microseconds ?? min(openedMicroseconds + passed, newest.version)
+        let byClock = time - Int64(keptSeconds) * 1_000_000
         let noted = samples.withLock { samples -> Int64 in
             if samples.last.map({ now >= $0.nanoseconds + sampleSeconds * 1_000_000_000 }) ?? true {
                 samples.append(Sample(version: newest.version, nanoseconds: now))

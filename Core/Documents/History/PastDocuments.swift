@@ -31,7 +31,9 @@ package struct PastDocuments {
         _ body: (_ key: [UInt8], _ document: StoredDocument) throws(Status) -> Bool
     ) throws(Status) -> Bool {
         if version < (try ChangeFeed.earliest(in: snapshot)) { throw ChangeFeed.tooOld }
-        let present = try snapshot.scan(.documents, range([]), reverse: false, values: true)
+        // Documents that nobody wants are not read.
+        let hasValues = wanted.isWanted == nil
+        let present = try snapshot.scan(.documents, range([]), reverse: false, values: hasValues)
         defer { present.close() }
         let deleted = try snapshot.scan(
             .meta, range(Feed.tombstoneKey([])), reverse: false, values: true, dropping: Feed.tombstoneKey([]).count)
@@ -45,16 +47,20 @@ package struct PastDocuments {
             if let next = presentKey, deletedKey.map({ UTF8Order.compare(next, $0) < 0 }) ?? true {
                 key = next
                 if try wanted.includes(key) {
-                    document = try StoredDocument(stored: present.value)
+                    var value: [UInt8]?
+                    if hasValues { value = present.value } else { value = try snapshot.get(.documents, key) }
+                    guard let value else { throw Status(.dataLoss, "A document that is listed is not there.") }
+                    budget.payBytes(value.count)
+                    document = try StoredDocument(stored: value)
                     if let current = document, current.updateVersion > version {
-                        document = try Feed.document(key: key, current: current, at: version, in: snapshot)
+                        document = try Feed.document(key: key, current: current, at: version, in: snapshot, budget)
                     }
                 }
                 presentKey = try present.next() ? present.key : nil
             } else if let next = deletedKey {
                 key = next
                 if Database.decode(deleted.value) > version, try wanted.includes(key) {
-                    document = try Feed.document(key: key, current: nil, at: version, in: snapshot)
+                    document = try Feed.document(key: key, current: nil, at: version, in: snapshot, budget)
                 }
                 deletedKey = try deleted.next() ? deleted.key : nil
             } else {

@@ -37,7 +37,7 @@ package enum DocumentKey {
     }
 
     /// The prefix of the documents directly in a collection.
-    static func collectionPrefix(_ collection: ResourcePath) -> [UInt8] {
+    package static func collectionPrefix(_ collection: ResourcePath) -> [UInt8] {
         encodePath(collection)
     }
 

@@ -1,3 +1,4 @@
+import HearthDocuments
 import HearthEvents
 import HearthHost
 import HearthModel
@@ -34,6 +35,18 @@ package struct ChangeParameters: Sendable {
     package var wait = Wait.milliseconds(0)
     package var linesMax: Int?
     package var form = Form.lines
+
+    /// The documents of which a commit may have lines, as narrow as the hub distinguishes.
+    package var scope: WatchScope {
+        guard let pattern else { return .everything }
+        let literals = pattern.literalPrefix
+        switch (pattern.segmentCount, pattern.collectionID) {
+        case (literals.count, _): return .document(DocumentKey.encode(ResourcePath(literals)))
+        case (literals.count + 1, _): return .collection(DocumentKey.collectionPrefix(ResourcePath(literals)))
+        case (_, let id?): return .collectionGroup(Array(id.utf8))
+        default: return .everything
+        }
+    }
 
     private static let names = ["after", "since", "snapshot", "document", "before", "wait", "limit"]
     private static let waitSecondsMax = 7 * 86_400

@@ -14,6 +14,8 @@ package struct ChangeStep: Sendable {
     package var isOver = false
     /// The position, when it's not within a commit or a snapshot.
     package var token: ChangeToken?
+    /// That of the last line.
+    package var lastToken: ChangeToken?
     package var failure: Status?
 }
 
@@ -23,7 +25,7 @@ package struct ChangeStep: Sendable {
 package final class ChangeReading: @unchecked Sendable {
     private let database: Database
     private let parameters: ChangeParameters
-    private let wanted: ChangeFeed.Wanted
+    let wanted: ChangeFeed.Wanted
     private var hasBegun = false
     private var past: PastDocuments?
     /// The document before the end of the last step: only its successor shows whether it's the last.
@@ -186,6 +188,7 @@ package final class ChangeReading: @unchecked Sendable {
             writer.raw("\n\n")
         }
         step.lines += 1
+        step.lastToken = line.token
         linesTotal += 1
     }
 }

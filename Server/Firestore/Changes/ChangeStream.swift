@@ -11,7 +11,8 @@ import Synchronization
 /// One reader of a database's change feed: an answer that is written as fast as the client reads.
 ///
 /// Workers read a step at a time, and only while the connection takes more: at most a step and the connection's queue are
-/// held. At the end of the feed the reader waits for a commit. `@unchecked Sendable`: belongs to the loop of its exchange.
+/// held. At the end of the feed the reader waits for a commit of documents that may be among those that it wants; past others
+/// it moves with each heartbeat. `@unchecked Sendable`: belongs to the loop of its exchange.
 final class ChangeStream: @unchecked Sendable {
     private let exchange: HTTPExchange
     private let call: RESTCall
@@ -34,9 +35,17 @@ final class ChangeStream: @unchecked Sendable {
     private var isWaiting = false
     /// Nothing came for as long as the client wants to wait.
     private var isWaitOver = false
+    /// The position; nil within a commit or a snapshot.
     private var token: ChangeToken?
+    /// The last position that the client has.
+    private var sentToken: ChangeToken?
+    /// The step under way ends with a heartbeat.
+    private var isBeatDue = false
+    /// Passing failures since the last step that had none.
+    private var failures = 0
     private var waitTimer: Timer?
     private var heartbeat: Timer?
+    private var retryTimer: Timer?
     private var expiry: TokenExpiry?
 
     init(
@@ -54,6 +63,7 @@ final class ChangeStream: @unchecked Sendable {
         self.heartbeatMilliseconds = heartbeatMilliseconds
         self.clock = clock
         reading = ChangeReading(parameters, of: database)
+        if case .after(let token) = parameters.start { sentToken = token }
     }
 
     private var loop: EventLoop { exchange.loop }
@@ -62,8 +72,8 @@ final class ChangeStream: @unchecked Sendable {
     func begin(_ identity: Identity) throws(Status) {
         try readers.begin(database.name)
         if parameters.wait != .milliseconds(0) {
-            let waker = ChangeWaker(self, loop)
-            guard database.changes.add([.everything], for: waker) else {
+            let waker = ChangeWaker(self, loop, reading.wanted)
+            guard database.changes.add([parameters.scope], for: waker) else {
                 readers.end(database.name)
                 throw database.closedStatus ?? .unavailable("The database is closed.")
             }
@@ -118,24 +128,54 @@ final class ChangeStream: @unchecked Sendable {
     private func arrived(_ step: ChangeStep) {
         isReading = false
         if isEnded { return }
-        if let failure = step.failure, step.lines == 0 { return fail(failure) }
+        let isPassing = step.failure.map { mayPass($0) } ?? false
+        if let failure = step.failure, step.lines == 0, !isPassing { return fail(failure) }
         start()
-        if let token = step.token { self.token = token }
+        if step.failure == nil || step.token != nil || step.lines > 0 { token = step.token }
         if step.lines > 0 {
             isFull = !exchange.write(step.bytes)
+            sentToken = step.lastToken
             waitTimer?.cancel()
             waitTimer = nil
             isWaitOver = false
         }
+        if isPassing { return retryLater() }
         if let failure = step.failure { return fail(failure) }
+        failures = 0
         if step.isOver || step.isAtEnd && isWaitOver { return end() }
+        if isBeatDue {
+            isBeatDue = false
+            if step.lines == 0, !isFull { writeHeartbeat() }
+        }
         isWaiting = step.isAtEnd && !(waker?.isAwake ?? false)
         if isWaiting { awaitChange() } else { proceed() }
     }
 
+    // MARK: Failures
+
+    private static let failuresMax = 4
+    private static let retryMilliseconds = 100
+
+    /// Whether the step is worth another attempt: a client would have to begin a snapshot anew.
+    private func mayPass(_ failure: Status) -> Bool {
+        (failure.code == .unavailable || failure.code == .resourceExhausted) && hasStarted
+            && failures < Self.failuresMax && database.closedStatus == nil
+    }
+
+    private func retryLater() {
+        // Nothing else reads meanwhile.
+        isReading = true
+        failures += 1
+        retryTimer = loop.schedule(afterMilliseconds: Self.retryMilliseconds << failures) { [weak self] in
+            guard let self, !self.isEnded else { return }
+            self.isReading = false
+            self.proceed()
+        }
+    }
+
     // MARK: Waiting
 
-    /// A commit was made.
+    /// Reads on: a commit was made, or the position is to move.
     func wake() {
         guard isWaiting else { return }
         isWaiting = false
@@ -147,25 +187,32 @@ final class ChangeStream: @unchecked Sendable {
         waitTimer = loop.schedule(afterMilliseconds: milliseconds) { [weak self] in
             guard let self, !self.isEnded else { return }
             self.isWaitOver = true
-            if self.isWaiting { self.end() }
+            // The last step is up to the present.
+            self.wake()
         }
     }
 
     private func beat() {
         heartbeat = loop.schedule(afterMilliseconds: heartbeatMilliseconds) { [weak self] in
             guard let self, !self.isEnded else { return }
-            if self.isWaiting, !self.isFull, let token = self.token { self.write(heartbeat: token) }
+            if self.isWaiting {
+                self.isBeatDue = true
+                self.wake()
+            } else if !self.isFull {
+                self.writeHeartbeat()
+            }
             self.beat()
         }
     }
 
-    private func write(heartbeat token: ChangeToken) {
+    private func writeHeartbeat() {
         let bytes: [UInt8]
         switch parameters.form {
         case .lines: bytes = ChangeLine.heartbeat(clock.now(), token) + [UInt8(ascii: "\n")]
         // Without data it's no event, but browsers note the id.
-        case .events: bytes = Array(": \nid: \(token.string)\n\n".utf8)
+        case .events: bytes = Array(": \n\(token.map { "id: \($0.string)\n" } ?? "")\n".utf8)
         }
+        if token != nil { sentToken = token }
         isFull = !exchange.write(bytes)
     }
 
@@ -183,6 +230,8 @@ final class ChangeStream: @unchecked Sendable {
     }
 
     private func end() {
+        // The position behind commits of which no line was sent.
+        if token != nil, token != sentToken { writeHeartbeat() }
         close(.ok)
         exchange.end()
     }
@@ -211,9 +260,10 @@ final class ChangeStream: @unchecked Sendable {
         isEnded = true
         call.end(status)
         cancellation.cancel()
-        if let waker { database.changes.remove([.everything], for: waker) }
+        if let waker { database.changes.remove([parameters.scope], for: waker) }
         waker = nil
         waitTimer?.cancel()
+        retryTimer?.cancel()
         heartbeat?.cancel()
         expiry?.cancel()
         service.streams.remove(self)
@@ -225,12 +275,22 @@ final class ChangeStream: @unchecked Sendable {
 private final class ChangeWaker: ChangeReceiver {
     private let stream: ChangeStream
     private let loop: EventLoop
+    /// What the keys of all documents that are wanted begin with.
+    private let prefix: [UInt8]
     /// Whether a commit came since the last step began.
     private let hasChanged = Atomic(false)
 
-    init(_ stream: ChangeStream, _ loop: EventLoop) {
+    /// Changes of a commit whose keys are compared on the writer's thread.
+    private static let comparedMax = 16
+
+    init(_ stream: ChangeStream, _ loop: EventLoop, _ wanted: ChangeFeed.Wanted) {
         self.stream = stream
         self.loop = loop
+        prefix = wanted.prefix
+    }
+
+    private func mayWant(_ changes: [Change]) -> Bool {
+        prefix.isEmpty || changes.count > Self.comparedMax || changes.contains { $0.key.starts(with: prefix) }
     }
 
     var isAwake: Bool { hasChanged.load(ordering: .acquiring) }
@@ -241,9 +301,14 @@ private final class ChangeWaker: ChangeReceiver {
     func receive(_ event: ChangeEvent) {
         switch event {
         case .closed(let status): loop.execute { [stream] in stream.fail(status) }
-        case .committed, .cleared:
-            if hasChanged.exchange(true, ordering: .sequentiallyConsistent) { return }
-            loop.execute { [stream] in stream.wake() }
+        case .committed(let set, _):
+            if mayWant(set.changes) { change() }
+        case .cleared: change()
         }
+    }
+
+    private func change() {
+        if hasChanged.exchange(true, ordering: .sequentiallyConsistent) { return }
+        loop.execute { [stream] in stream.wake() }
     }
 }

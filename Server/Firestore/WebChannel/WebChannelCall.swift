@@ -13,6 +13,8 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     /// The identity of the handshake: a client's credentials apply to the whole session.
     let identity: Identity
     let requester: Requester
+    /// Of the handshake, too.
+    let onceValues: [String]
 
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?
@@ -50,17 +52,19 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     private var waitingPosts: [@Sendable ([UInt8]) -> Void] = []
 
     /// - Parameters:
+    ///   - headers: those of the handshake, by whichever way they came.
     ///   - memory: for messages that wait, and for unacknowledged output.
     ///   - rank: called with the activity of the session.
     ///   - forget: called when the session has ended.
     init(
-        id: String, _ identity: Identity, _ requester: Requester, loop: EventLoop,
+        id: String, _ identity: Identity, _ requester: Requester, headers: [HTTPHeader], loop: EventLoop,
         observation: RequestObserver.Observation, memory: ServerMemory, rank: @escaping (SessionRank) -> Void,
         forget: @escaping () -> Void
     ) {
         self.loop = loop
         self.identity = identity
         self.requester = requester
+        onceValues = headers.filter { $0.name == OnceHeader.name }.map(\.value)
         self.observation = observation
         self.forget = forget
         self.rank = rank

@@ -98,7 +98,7 @@ package struct WebChannelHTTP: HTTPExtension {
             let authorization = headers.last { $0.name == "authorization" }?.value
             return service.authenticator.identify(authorization, on: exchange.loop) { [self] result in
                 do throws(Status) {
-                    try handshake(body, exchange, result, method)
+                    try handshake(body, headers, exchange, result, method)
                 } catch {
                     Self.refuse(exchange, error)
                 }
@@ -117,7 +117,7 @@ package struct WebChannelHTTP: HTTPExtension {
     }
 
     private func handshake(
-        _ body: ForwardBody, _ exchange: HTTPExchange, _ identity: Result<Identity, Status>,
+        _ body: ForwardBody, _ headers: [HTTPHeader], _ exchange: HTTPExchange, _ identity: Result<Identity, Status>,
         _ method: (observed: RequestMetrics.Method, begin: Begin)
     ) throws(Status) {
         let id = Self.newID()
@@ -127,7 +127,7 @@ package struct WebChannelHTTP: HTTPExtension {
         let requester = caller.requester(
             at: exchange.head.remoteAddress, connection: exchange.head.connectionNumber)
         let call = WebChannelCall(
-            id: id, caller, requester, loop: exchange.loop,
+            id: id, caller, requester, headers: exchange.head.headers + headers, loop: exchange.loop,
             observation: observer.begin(method.observed, .webChannel, remote: exchange.head.remoteAddress),
             memory: service.memory, rank: { sessions.change(id, to: $0) }, forget: { sessions.remove(id) })
         switch sessions.add(call, id: id, for: requester) {

@@ -37,9 +37,6 @@ package protocol ServiceCall: AnyObject, Sendable {
 }
 
 extension ServiceCall {
-    /// A call without headers of its own.
-    package var onceValues: [String] { [] }
-
     /// A call whose request is not counted.
     package func postpone() throws(Status) {}
 

@@ -7,6 +7,7 @@ it has seen, be it within a commit. Whenever a commit's last line has come, the 
 from __future__ import annotations
 
 import http.client
+import http.server
 import json
 import os
 import random
@@ -50,7 +51,7 @@ def commit(port: int, changes: list[tuple[str, int | None]]) -> str:
 
 
 def lines(port: int, query: str, timeout: float = 20) -> Iterator[dict[str, Any]]:
-    """The lines of one request, as they come; the connection is closed when the caller stops."""
+    """The documents' lines of one request, as they come; the connection is closed when the caller stops."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
         connection.request("GET", f"{FEED}?{query}")
@@ -61,7 +62,9 @@ def lines(port: int, query: str, timeout: float = 20) -> Iterator[dict[str, Any]
         while line := answer.readline():
             if not line.endswith(b"\n"):
                 return
-            yield json.loads(line)
+            parsed = json.loads(line)
+            if "heartbeat" not in parsed:
+                yield parsed
     finally:
         connection.close()
 
@@ -331,6 +334,43 @@ def test_a_reader_that_does_not_read_costs_little(tmp_path: Path) -> None:
         assert resident(server.process) - before < 20 * 1024 + 30_000
         for connection in sleepers:
             connection.close()
+
+
+@pytest.mark.skipif(not COPIER.is_file(), reason="hearth-change-copy is not beside the program")
+def test_a_copy_reads_errors_that_come_in_pieces(tmp_path: Path) -> None:
+    """The position is too old: a snapshot must follow, though the answer's body comes byte by byte."""
+    token = "AVrE4WkF04DBAAZhMekexck"
+    document = {"token": token, "type": "snapshot", "time": "", "document": f"{ROOT}/a/b", "last": True}
+    snapshot = json.dumps({**document, "after": {"fields": {"n": {"integerValue": "7"}}}}) + "\n"
+    error = json.dumps({"error": {"code": 410, "status": "OUT_OF_RANGE", "message": "x" * 100}})
+    asked: list[str] = []
+
+    class Feed(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            status, body = (200, snapshot) if len(asked) != 2 else (410, error)
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            for start in range(0, len(body), 10):
+                self.wfile.write(body[start : start + 10].encode())
+                self.wfile.flush()
+                time.sleep(0.002)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Feed)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        for _ in range(2):
+            address = f"http://127.0.0.1:{server.server_port}"
+            command = [str(COPIER), "--server", address, "--once", str(tmp_path / "copy.db")]
+            assert subprocess.run(command, timeout=60, env=environment_of_a_child()).returncode == 0
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert [f"after={token}" in path for path in asked] == [False, True, False]
 
 
 @pytest.mark.skipif(not COPIER.is_file(), reason="hearth-change-copy is not beside the program")

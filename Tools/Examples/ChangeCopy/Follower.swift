@@ -20,9 +20,22 @@ final class Follower: Sendable {
 
     private struct State {
         var status = 0
-        /// The bytes of a line whose end hasn't come.
+        /// The bytes of a line whose end hasn't come; the body of an error.
         var rest: [UInt8] = []
         var end: End?
+
+        /// The lines that end in the bytes.
+        mutating func lines(endingIn bytes: [UInt8]) -> [[UInt8]] {
+            var lines: [[UInt8]] = []
+            var start = 0
+            while let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) {
+                lines.append(rest + bytes[start..<end])
+                rest = []
+                start = end + 1
+            }
+            rest += bytes[start...]
+            return lines
+        }
     }
 
     private struct Line: Sendable {
@@ -52,6 +65,8 @@ final class Follower: Sendable {
             }
         }
     }
+
+    private static let errorBytesMax = 64 << 10
 
     private let client: HTTPClient
     private let options: Options
@@ -100,18 +115,25 @@ final class Follower: Sendable {
         state.withLock { state in
             if let end = state.end { return end }
             if let failure { return .cut(failure) }
-            return state.status == 200 ? .done : .failed("The server has answered \(state.status).")
+            if state.status == 200 { return .done }
+            if let error = (try? Line(state.rest[...]))?.error { return Self.end(error.code, error.message) }
+            return Self.end(state.status, "The server has answered \(state.status).")
+        }
+    }
+
+    private static func end(_ code: Int, _ message: String) -> End {
+        switch code {
+        case 410: .tooOld
+        case 429, 500...: .cut(message)
+        default: .failed(message)
         }
     }
 
     private func take(_ bytes: [UInt8]) {
         let lines: [[UInt8]] = state.withLock { state in
-            state.rest += bytes
-            // The body of an error has no end of a line.
-            var parts = state.rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-            if state.status != 200, parts.last?.isEmpty == false { parts.append([]) }
-            state.rest = parts.popLast().map(Array.init) ?? []
-            return parts.map(Array.init)
+            if state.status == 200 { return state.lines(endingIn: bytes) }
+            if state.rest.count < Self.errorBytesMax { state.rest += bytes }
+            return []
         }
         do {
             for line in lines where !line.isEmpty { try apply(try Line(line[...])) }
@@ -122,18 +144,8 @@ final class Follower: Sendable {
     }
 
     private func apply(_ line: Line) throws {
-        let (status, isOver) = state.withLock { ($0.status, $0.end != nil) }
-        if isOver { return }
-        if let error = line.error {
-            let end: End =
-                switch error.code {
-                case 410: .tooOld
-                case 429, 500...: .cut(error.message)
-                default: .failed(error.message)
-                }
-            return state.withLock { $0.end = end }
-        }
-        guard status == 200 else { return }
+        if state.withLock({ $0.end != nil }) { return }
+        if let error = line.error { return state.withLock { $0.end = Self.end(error.code, error.message) } }
         try copy.withLock { copy in
             if let name = line.name { try copy.set(name, line.fields, line.updateTime) }
             if line.isLast, let token = line.token { try copy.end(at: token) }

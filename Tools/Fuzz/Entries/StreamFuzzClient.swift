@@ -15,6 +15,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
     let format = MessageFormat.json(JSONOptions())
     let identity = Identity.owner
     let requester = Requester.server
+    let onceValues: [String] = []
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?
     var onFault: ((Status) -> Void)?
