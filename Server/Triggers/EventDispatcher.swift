@@ -13,27 +13,34 @@ package final class EventDispatcher: @unchecked Sendable {
         package let trigger: String
         /// The database, or the namespace.
         package let database: String
+        /// Of the trigger; see `TriggerID`.
+        package let serial: UInt64
 
-        package init(trigger: String, database: String) {
+        package init(trigger: String, database: String, serial: UInt64 = 0) {
             self.trigger = trigger
             self.database = database
+            self.serial = serial
         }
+
+        var triggerID: TriggerID { TriggerID(name: trigger, serial: serial) }
     }
 
     /// What a trigger is, as far as its events' ways are concerned.
     package struct Trigger: Sendable, Equatable {
         package var target: EventSender.Target
         package var terms: DeliveryTerms
+        /// Of the definition.
+        package var revision: UInt64
 
-        package init(target: EventSender.Target, terms: DeliveryTerms) {
+        package init(target: EventSender.Target, terms: DeliveryTerms, revision: UInt64 = 0) {
             self.target = target
             self.terms = terms
+            self.revision = revision
         }
     }
 
     private enum Note: Sendable {
         case set(String, Trigger)
-        case close(RouteID)
         case remove(String)
         case events(RouteID, isEarlier: Bool, @Sendable () -> (any EventSource)?)
         case answer(EventRoute, Delivery.Event, Delivery.Answer)
@@ -115,9 +122,6 @@ package final class EventDispatcher: @unchecked Sendable {
     /// Ends a trigger: no event of its routes is sent or settled any more.
     package func remove(_ name: String) { leave(.remove(name)) }
 
-    /// The database is closed: its events wait until it is open again.
-    package func close(_ id: RouteID) { leave(.close(id)) }
-
     /// There are events in the queue of a route, of a trigger that was `set` and is not paused. The route is made when there is
     /// none, and ends when all its events are settled.
     /// - Parameters:
@@ -197,7 +201,6 @@ package final class EventDispatcher: @unchecked Sendable {
         switch note {
         case .set(let name, let trigger): apply(trigger, to: name)
         case .remove(let name): for route in endpoints.removeValue(forKey: name)?.routes ?? [] { end(route) }
-        case .close(let id): if let route = routes[id] { end(route) }
         case .events(let id, let isEarlier, let source):
             guard let route = routes[id] ?? newRoute(id, source) else { return }
             route.delivery.notify()
@@ -296,8 +299,10 @@ package final class EventDispatcher: @unchecked Sendable {
                     continue
                 }
                 route.sending += 1
-                sender.send(request, to: route.endpoint.trigger.target, attempt: attempt) { [weak self] answer in
+                let (trigger, observer) = (route.endpoint.trigger, observer)
+                sender.send(request, to: trigger.target, attempt: attempt) { [weak self] answer in
                     self?.leave(.answer(route, event, answer))
+                    if answer.isMissing { observer.missing(route.id, trigger.revision) }
                 }
                 continue
             } catch {

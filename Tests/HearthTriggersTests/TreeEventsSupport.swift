@@ -27,6 +27,11 @@ func treeDefinition(
     ) { (_) throws(Status) in [] }
 }
 
+/// A trigger that the process began with.
+extension TriggerID: ExpressibleByStringLiteral {
+    public init(stringLiteral name: String) { self.init(name: name) }
+}
+
 /// Keeps a tree open, as a namespace does.
 final class Owner: Sendable {}
 
@@ -80,7 +85,7 @@ struct EventTree {
 
     func settle(_ source: TreeEventSource, _ settled: [Delivery.Event]) throws {
         let done = Promise<Result<Void, Status>>()
-        source.settle(settled.map { Delivery.Settled(event: $0, result: .delivered) }) { done.give($0) }
+        _ = source.settle(settled.map { Delivery.Settled(event: $0, result: .delivered) }) { done.give($0) }
         try done.wait().get()
     }
 
