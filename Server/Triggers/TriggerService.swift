@@ -281,10 +281,9 @@ package final class TriggerService: Sendable {
     /// The functions emulator of Firebase's tools knows a function only until it is loaded anew. One that was registered
     /// again meanwhile stays.
     private func missing(_ trigger: String, _ revision: UInt64) {
-        background { [weak self] in
-            guard let self, definition(trigger)?.source == .emulator else { return }
-            _ = remove(trigger, revision: revision)
-        }
+        guard let definition = definition(trigger), definition.source == .emulator, definition.revision == revision
+        else { return }
+        background { [weak self] in _ = self?.remove(trigger, revision: revision) }
     }
 
     /// Deletes the events of a trigger that is gone, a part at a time.
